@@ -1,0 +1,61 @@
+# Needs GNU make and Python 3.11 or later; everything else is installed into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# More for pytest, for example: make test ARGS="-k lease -x"
+ARGS ?=
+
+# Read when a recipe runs, not when make starts: it is setup that writes .venv/java-home.
+# Spark takes whatever python3 is on the PATH for its workers unless it is told otherwise.
+ENVIRONMENT = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
+
+# The tool that writes the locks is not one of the things locked: a lock that cannot be installed
+# must not prevent making a new one.
+UV_VERSION := 0.13.7
+UPGRADE ?=
+COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
+
+.PHONY: help setup run test check parts bench lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run     install what is missing, then run the demonstration"
+	@echo "make test    install what is missing, then run every check and every test"
+	@echo "make check   style, types and import rules only"
+	@echo "make bench   measure"
+	@echo "make setup   install into .venv; does nothing when that is up to date"
+	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
+	@echo "make clean   remove .venv, caches and results"
+
+setup:
+	@$(PYTHON) scripts/setup.py
+
+run: setup
+	@$(ENVIRONMENT) $(BIN)/tamis demo
+
+test: setup parts check
+	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+parts: setup
+	@$(BIN)/python scripts/parts.py
+
+bench: setup
+	@$(ENVIRONMENT) $(BIN)/tamis bench
+
+lock:
+	@$(PYTHON) -m venv out/lock
+	@out/lock/bin/python -m pip install -q uv==$(UV_VERSION)
+	@$(COMPILE) pyproject.toml --all-extras --group pyproject.toml:build -o requirements.lock
+	@$(COMPILE) --group pyproject.toml:build -c requirements.lock -o requirements-build.lock
+	@$(COMPILE) --group pyproject.toml:java -o requirements-java.lock
+
+clean:
+	rm -rf .venv out .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

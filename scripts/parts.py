@@ -1,0 +1,78 @@
+"""Real parts that pip cannot bring: servers and browsers that some tests talk to.
+
+    python scripts/parts.py [NAME ...]
+
+Installs the named parts that are missing, as root on Debian, and reports. A part is named once a
+test needs it. Where one stays missing, its tests are skipped; with CI=true that is a failure.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    marker: str  # the pytest marker of the tests that need it
+    probe: str  # a path pattern from the root when it holds a slash, otherwise a command
+    package: str  # Debian's name for it
+
+    def is_there(self) -> bool:
+        if "/" in self.probe:
+            return any(Path("/").glob(self.probe))
+        return shutil.which(self.probe) is not None
+
+
+PARTS = (
+    Part("postgresql", "postgresql", "usr/lib/postgresql/*/bin/initdb", "postgresql"),
+    Part("chromium", "chromium", "chromium", "chromium"),
+)
+
+
+def say(text: str) -> None:
+    print(f"parts: {text}", flush=True)
+
+
+def install(parts: list[Part]) -> None:
+    """Try; whether it worked is seen by probing again."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        say("can install only as root, with apt-get")
+        return
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    commands = [["apt-get", "update", "-qq"]]
+    options = ["-y", "-qq", "--no-install-recommends"]
+    commands += [["apt-get", "install", *options, part.package] for part in parts]
+    for command in commands:
+        # apt-get tells a story on standard output; what went wrong is on standard error.
+        subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL)
+
+
+def main(names: list[str]) -> int:
+    known = {part.name: part for part in PARTS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        say(f"no part is called {', '.join(unknown)}; there are {', '.join(known)}")
+        return 2
+    required = [known[name] for name in names]
+    missing = [part for part in required if not part.is_there()]
+    if missing:
+        say(f"installing {', '.join(part.name for part in missing)}")
+        install(missing)
+    missing = [part for part in required if not part.is_there()]
+    for part in missing:
+        say(f"{part.name} is missing: tests marked '{part.marker}' are skipped")
+        say(f"  to have it, as root: apt-get install {part.package}")
+    if missing and os.environ.get("CI") == "true":
+        say("with CI=true no part may be missing")
+        return 1
+    if not missing:
+        say(f"all {len(required)} needed are there")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+"""tamis: a content-based publish/subscribe system.
+
+Subscribers register conditions over the content of events; for each event tamis finds all the
+subscriptions that it satisfies. Start with `Schema` and `Engine`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import TamisError
+
+if TYPE_CHECKING:
+    from tamis.engine import Engine
+    from tamis.language import parse
+    from tamis.match.registry import matchers
+    from tamis.model.schema import Schema
+
+__version__ = "0.1.0"
+__all__ = ["Engine", "Schema", "TamisError", "matchers", "parse"]
+
+# Names are imported when they are first used: `import tamis` stays fast, and only an engine that
+# matches pays for the compiler.
+_WHERE = {
+    "Engine": "tamis.engine",
+    "Schema": "tamis.model.schema",
+    "matchers": "tamis.match.registry",
+    "parse": "tamis.language",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_WHERE]

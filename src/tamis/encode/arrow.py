@@ -1,0 +1,223 @@
+"""Arrow tables to event batches: a column at a time, without a Python object per event.
+
+The rules R1 to R3 are checked on whole columns. A row that breaks one is then read again as a
+plain event, which raises the same error that the event would raise alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
+
+from tamis.encode.batch import Column, EventBatch, Texts
+from tamis.encode.columns import column_codes
+from tamis.encode.encoder import Encoder
+from tamis.errors import EventError
+from tamis.model.domain import Opaque
+from tamis.model.event import Event
+from tamis.model.schema import EVENT_TYPE, View
+
+Rows = NDArray[np.int64]
+
+
+class _Read(NamedTuple):
+    column: Column
+    texts: Texts | None
+    bad: Rows  # rows with a value outside the domain
+
+
+def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
+    """A batch from a table, record batch, or anything with the Arrow stream interface."""
+    table = _flat(as_table(table), encoder)
+    size = table.num_rows
+    columns: dict[int, Column] = {}
+    texts: dict[int, Texts] = {}
+    bad: list[Rows] = []  # rows that break a rule for sure
+    for name, chunked in zip(table.column_names, table.columns, strict=True):
+        array = _one(chunked)
+        if array.null_count == size:
+            continue
+        at = encoder.positions.get(name)
+        if at is None:
+            bad.append(np.flatnonzero(_valid(array))[:1])
+            continue
+        if at in columns:
+            raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
+        read = _read(encoder, at, array)
+        bad.append(read.bad)
+        if len(read.column.codes):
+            columns[at] = read.column
+            if read.texts is not None and encoder.patterned[at] > 0:
+                texts[at] = read.texts
+    suspect = _check_views(encoder, columns, size)
+    _refuse_first(encoder, table, np.concatenate([np.zeros(0, np.int64), *bad]), suspect)
+    return EventBatch(size, columns=columns, texts=texts, stamp=encoder.stamp)
+
+
+def as_table(given: Any) -> pa.Table:
+    """Any Arrow data as a table."""
+    if isinstance(given, pa.Table):
+        return given
+    if isinstance(given, pa.RecordBatch):
+        return pa.Table.from_batches([given])
+    try:
+        return pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException) as why:
+        raise EventError(f"expected a list of events or an Arrow table: {why}") from None
+
+
+def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
+    """Struct columns as dotted columns, unless the struct itself is an (opaque) attribute."""
+    while True:
+        names = [
+            field.name
+            for field in table.schema
+            if types.is_struct(field.type) and field.name not in encoder.positions
+        ]
+        if not names:
+            return table
+        keep, made = [], []
+        for field, column in zip(table.schema, table.columns, strict=True):
+            if field.name in names:
+                inner = pa.table({field.name: column}).flatten()
+                keep.extend(inner.column_names)
+                made.extend(inner.columns)
+            else:
+                keep.append(field.name)
+                made.append(column)
+        table = pa.Table.from_arrays(made, names=keep)
+
+
+def _one(chunked: pa.ChunkedArray) -> pa.Array:
+    if chunked.num_chunks == 1:
+        return chunked.chunk(0)
+    combined = chunked.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _valid(array: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(array.is_valid())
+
+
+def _read(encoder: Encoder, at: int, array: pa.Array) -> _Read:
+    rows: Rows | None = None
+    opaque = isinstance(encoder.codecs[at].domain, Opaque)
+    if isinstance(array, pa.FixedSizeListArray) and not opaque:
+        array = array.cast(pa.list_(array.values.type))
+    if isinstance(array, pa.ListArray | pa.LargeListArray) and not opaque:
+        lengths = np.asarray(array.value_lengths().fill_null(0)).astype(np.int64)
+        rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
+        array = array.flatten()
+    if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
+        array = array.dictionary_decode()  # a null may hide in the dictionary itself
+    if array.null_count:
+        bound = np.flatnonzero(_valid(array))
+        rows = bound if rows is None else rows[bound]
+        array = array.drop_null()
+    codes, wrong, texts = column_codes(encoder, at, array)
+    bad = np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
+    if rows is not None:
+        bad = rows[bad]
+    kept = None if texts is None else Texts(texts[0], texts[1], rows)
+    return _Read(Column(codes, rows), kept, bad)
+
+
+def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Rows:
+    """Rows that may break R1, R2 or R3. Binds the event type where it may be left out."""
+    schema = encoder.schema
+    kinds = list(schema.event_types)
+    at = encoder.positions[EVENT_TYPE]
+    every = np.arange(size, dtype=np.int64)
+    if size == 0:
+        return every
+    if at not in columns:
+        if len(kinds) != 1:
+            return every[:1]
+        columns[at] = Column(np.zeros(size, np.int64))
+        return _breaks(encoder, columns, schema.view(kinds), None, size)
+    codes, rows = columns[at]
+    if len(kinds) == 1 and rows is not None:
+        columns[at] = Column(np.zeros(size, np.int64))  # absent means the only one
+        return _breaks(encoder, columns, schema.view(kinds), None, size)
+    values: list[tuple[int, ...]] = [(code,) for code in range(len(kinds))]
+    group = codes
+    if rows is not None:
+        group, values = _group(codes, rows, size)
+    found: list[Rows] = []
+    for number, combination in enumerate(values):
+        members = group == number
+        if not members.any():
+            continue
+        if not combination:
+            found.append(np.flatnonzero(members))  # R1: names no event type
+            continue
+        view = schema.view(kinds[code] for code in combination if code < len(kinds))
+        found.append(_breaks(encoder, columns, view, members, size))
+    return np.concatenate([every[:0], *found])
+
+
+def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ...]]]:
+    """Number the combinations of event types, and say which each event has."""
+    bounds = np.searchsorted(rows, np.arange(size + 1))
+    numbers: dict[tuple[int, ...], int] = {}
+    if bounds[-1] == size and (np.diff(bounds) == 1).all():
+        distinct, group = np.unique(codes, return_inverse=True)
+        return group, [(code,) for code in distinct.tolist()]
+    # Combinations are few: give each distinct run of codes a number through its bytes.
+    group = np.empty(size, np.int64)
+    for row in range(size):
+        run = tuple(codes[bounds[row] : bounds[row + 1]].tolist())
+        group[row] = numbers.setdefault(run, len(numbers))
+    return group, list(numbers)
+
+
+def _breaks(
+    encoder: Encoder,
+    columns: dict[int, Column],
+    view: View,
+    members: NDArray[np.bool_] | None,
+    size: int,
+) -> Rows:
+    """Rows (of the members) that break R2 or R3 under a view, as far as presence tells."""
+    wrong = np.zeros(size, np.bool_)
+    uses = {encoder.positions[name]: use for name, use in view.items()}
+    for at, (_, rows) in columns.items():
+        if at == encoder.positions[EVENT_TYPE]:
+            continue
+        use = uses.pop(at, None)
+        if use is None:
+            wrong[slice(None) if rows is None else rows] = True
+            continue
+        if rows is None:
+            continue
+        if use.mandatory:
+            absent = np.ones(size, np.bool_)
+            absent[rows] = False
+            wrong |= absent
+        if not use.multiple and len(rows) > 1:
+            wrong[rows[1:][rows[1:] == rows[:-1]]] = True
+    if any(use.mandatory for use in uses.values()):
+        wrong[:] = True  # a mandatory attribute has no column at all
+    if members is not None:
+        wrong &= members
+    return np.flatnonzero(wrong)
+
+
+def _refuse_first(encoder: Encoder, table: pa.Table, bad: Rows, suspect: Rows) -> None:
+    """Raise for the first row that is not consistent, in the words of a single event."""
+    certain = set(bad.tolist())
+    for row in sorted(certain.union(suspect.tolist())):
+        try:
+            plain = table.slice(row, 1).to_pylist()[0]
+        except (ValueError, pa.ArrowException) as why:
+            raise EventError(f"a value cannot be read: {why}", rule="R2", row=row) from None
+        try:
+            Event.of(encoder.schema, plain)
+        except EventError as why:
+            raise why.at_row(row) from None
+        if row in certain:
+            raise EventError("a value is not in the domain of its attribute", rule="R2", row=row)

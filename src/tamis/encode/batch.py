@@ -1,0 +1,148 @@
+"""`EventBatch`: events as codes, by columns or by events, whichever a matcher wants.
+
+A batch is the unit; one event is a batch of one. What a batch came from decides which of the two
+forms is there first (Arrow: columns, without a copy where possible; dicts: events); the other is
+made when somebody asks for it, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Column(NamedTuple):
+    """The codes of one attribute. Without `rows`, event i has the one value `codes[i]`.
+
+    With `rows` (ascending), `codes[j]` is a value of event `rows[j]`: an event that is not there
+    does not bind the attribute, one that is there twice has two values.
+    """
+
+    codes: NDArray[np.int64]
+    rows: NDArray[np.int64] | None = None
+
+
+class Pairs(NamedTuple):
+    """All (attribute, code) pairs, event by event, by ascending attribute within an event.
+
+    Event i has the pairs `starts[i]:starts[i + 1]`.
+    """
+
+    starts: NDArray[np.int64]
+    attribute: NDArray[np.int32]
+    code: NDArray[np.int64]
+
+
+class Texts(NamedTuple):
+    """Raw texts of one attribute, for patterns: value j of the column is `texts[which[j]]`."""
+
+    texts: list[str]
+    which: NDArray[np.int64]
+    rows: NDArray[np.int64] | None
+
+
+class EventBatch:
+    """A number of events in codes. `stamp` says which state of the encoder they belong to."""
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        columns: Mapping[int, Column] | None = None,
+        pairs: Pairs | None = None,
+        texts: Mapping[int, Texts] | None = None,
+        stamp: int = 0,
+    ) -> None:
+        if columns is None and pairs is None:
+            raise ValueError("an EventBatch is made of columns or of pairs")
+        self.size = size
+        self.stamp = stamp
+        self.texts: Mapping[int, Texts] = texts or {}
+        self._columns = columns
+        self._pairs = pairs
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def columns(self) -> Mapping[int, Column]:
+        """Column by attribute position; an attribute that no event binds is not there."""
+        if self._columns is None:
+            assert self._pairs is not None
+            self._columns = _columns(self._pairs, self.size)
+        return self._columns
+
+    @property
+    def pairs(self) -> Pairs:
+        """The same codes, event by event."""
+        if self._pairs is None:
+            assert self._columns is not None
+            self._pairs = _pairs(self._columns, self.size)
+        return self._pairs
+
+    def __getitem__(self, part: slice) -> EventBatch:
+        """Some of the events, as a batch of their own."""
+        starts, attribute, code = self.pairs
+        first, last, step = part.indices(self.size)
+        if step != 1:
+            raise ValueError("a batch is cut into runs of events: the step must be 1")
+        last = max(first, last)
+        inner = slice(starts[first], starts[last])
+        pairs = Pairs(starts[first : last + 1] - starts[first], attribute[inner], code[inner])
+        texts = {at: _cut(column, first, last) for at, column in self.texts.items()}
+        return EventBatch(last - first, pairs=pairs, texts=texts, stamp=self.stamp)
+
+
+def _cut(column: Texts, first: int, last: int) -> Texts:
+    if column.rows is None:
+        return Texts(column.texts, column.which[first:last], None)
+    a, b = np.searchsorted(column.rows, (first, last))
+    return Texts(column.texts, column.which[a:b], column.rows[a:b] - first)
+
+
+def _pairs(columns: Mapping[int, Column], size: int) -> Pairs:
+    order = sorted(columns)
+    if order and all(columns[at].rows is None for at in order):
+        # Every event binds every attribute once: the pairs are the transposed columns.
+        code = np.stack([columns[at].codes for at in order], axis=1).reshape(-1)
+        attribute = np.tile(np.array(order, np.int32), size)
+        return Pairs(np.arange(size + 1, dtype=np.int64) * len(order), attribute, code)
+    every = np.arange(size, dtype=np.int64)
+    counts = np.zeros(size + 1, np.int64)
+    for column in columns.values():
+        if column.rows is None:
+            counts[1:] += 1
+        else:
+            counts[1:] += np.bincount(column.rows, minlength=size)
+    starts = np.cumsum(counts)
+    code = np.empty(starts[-1], np.int64)
+    attribute = np.empty(starts[-1], np.int32)
+    free = starts[:-1].copy()  # where the next pair of each event goes
+    for at in order:
+        codes, rows = columns[at]
+        if rows is None:
+            places = free.copy()
+            free += 1
+        else:
+            # The k-th value of an event goes k places after its first.
+            first = np.searchsorted(rows, every)
+            places = free[rows] + (np.arange(len(rows)) - first[rows])
+            free += np.bincount(rows, minlength=size)
+        code[places] = codes
+        attribute[places] = at
+    return Pairs(starts, attribute, code)
+
+
+def _columns(pairs: Pairs, size: int) -> dict[int, Column]:
+    rows = np.repeat(np.arange(size, dtype=np.int64), np.diff(pairs.starts))
+    order = np.argsort(pairs.attribute, kind="stable")
+    attributes, firsts = np.unique(pairs.attribute[order], return_index=True)
+    columns: dict[int, Column] = {}
+    for at, part in zip(attributes.tolist(), np.split(order, firsts[1:]), strict=False):
+        bound = rows[part]
+        dense = len(bound) == size and bool((bound == np.arange(size)).all())
+        columns[at] = Column(pairs.code[part], None if dense else bound)
+    return columns

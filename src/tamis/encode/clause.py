@@ -1,0 +1,152 @@
+"""Clauses folded to constraints: per attribute one set of values, and what concerns whole sets.
+
+In a clause the predicates on one attribute that speak of one value fold into one constraint, since
+one and the same value must satisfy them all. `contains` and `excludes` look at the whole set of
+values, each on its own. A clause that no event can satisfy is refused here, with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tamis.encode import intervals
+from tamis.encode.codes import Codec, TextCodec
+from tamis.encode.intervals import Intervals
+from tamis.encode.pattern import Pattern
+from tamis.errors import NeverTrueError, Span
+from tamis.model.condition import Clause, Literal, Not
+from tamis.model.printer import to_text
+
+SOME, NONE, MISSING = 0, 1, 2
+"""Kinds of constraint: some value lies in the intervals; the attribute is bound and no value does;
+the attribute is not bound."""
+
+
+class PatternTest(NamedTuple):
+    """A text pattern that the value must fit, or must not."""
+
+    pattern: Pattern
+    positive: bool
+
+
+class Constraint(NamedTuple):
+    """What a clause asks of one attribute. With `patterns`, the same value must pass them too."""
+
+    attribute: int
+    kind: int
+    intervals: Intervals
+    patterns: tuple[PatternTest, ...] = ()
+
+
+def fold(
+    clause: Clause, codecs: list[Codec], positions: Mapping[str, int]
+) -> tuple[Constraint, ...]:
+    """The constraints of a clause, sorted by attribute; a `NeverTrueError` where none can hold."""
+    groups: dict[int, list[Literal]] = {}
+    for literal in clause:
+        groups.setdefault(positions[literal.predicate.attribute], []).append(literal)
+    found: list[Constraint] = []
+    for attribute in sorted(groups):
+        found.extend(_fold_attribute(attribute, groups[attribute], codecs[attribute]))
+    return tuple(found)
+
+
+def _fold_attribute(attribute: int, literals: list[Literal], codec: Codec) -> list[Constraint]:
+    if len(literals) == 1 and literals[0].predicate.comparator not in _SPECIAL:
+        # One predicate that is an interval: the common case, kept short.
+        values = codec.satisfying(literals[0])
+        if not values:
+            raise _never(literals)
+        return [Constraint(attribute, SOME, values)]
+    values = codec.everything
+    patterns: list[PatternTest] = []
+    contained: list[Intervals] = []
+    excluded: Intervals = ()
+    bound = missing = constrained = False
+    for literal in literals:
+        predicate, positive = literal
+        comparator = predicate.comparator
+        if comparator in ("exists", "missing"):
+            if (comparator == "exists") == positive:
+                bound = True
+            else:
+                missing = True
+        elif comparator in ("contains", "excludes"):
+            point = codec.compare("=", codec.domain.constant(predicate.value))
+            if (comparator == "contains") == positive:
+                contained.append(point)
+            else:
+                excluded = intervals.unite((*excluded, *point))
+                bound = True
+        else:
+            constrained = True
+            narrowed, test = _narrow(literal, codec)
+            values = intervals.intersect(values, narrowed)
+            if test is not None:
+                patterns.append(test)
+    values = _drop_unfit_points(values, patterns)
+    if not values or (missing and (bound or contained or constrained)):
+        raise _never(literals)
+    outside = intervals.complement(excluded, codec.bottom, codec.top)
+    if not intervals.intersect(values, outside) or not all(
+        point and intervals.intersect(point, outside) for point in contained
+    ):
+        raise _never(literals)
+    if missing:
+        return [Constraint(attribute, MISSING, ())]
+    found = [Constraint(attribute, SOME, point) for point in dict.fromkeys(contained)]
+    if constrained or (bound and not excluded and not contained):
+        found.insert(0, Constraint(attribute, SOME, values, tuple(patterns)))
+    if excluded:
+        found.append(Constraint(attribute, NONE, excluded))
+    return found
+
+
+_SPECIAL = frozenset(("exists", "missing", "contains", "excludes", "ends with", "like"))
+
+
+def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | None]:
+    """The intervals of a literal, and the test that remains where they do not say it all."""
+    predicate, positive = literal
+    if predicate.comparator not in ("like", "ends with"):
+        return codec.satisfying(literal), None
+    assert isinstance(codec, TextCodec)
+    text = str(predicate.value)
+    like = predicate.comparator == "like"
+    pattern = Pattern.like(text) if like else Pattern.ends_with(text)
+    if pattern.literal is not None:
+        exact, found = True, codec.compare("=", pattern.literal)
+    else:
+        exact = pattern.only_prefix
+        prefix = pattern.prefix
+        found = codec.compare("starts with", prefix) if prefix else codec.everything
+    if exact:
+        return (found if positive else intervals.complement(found, codec.bottom, codec.top)), None
+    return (found if positive else codec.everything), PatternTest(pattern, positive)
+
+
+def _drop_unfit_points(values: Intervals, patterns: list[PatternTest]) -> Intervals:
+    """Single texts that fail a pattern: no event value needs to be compared with them."""
+    if not patterns:
+        return values
+
+    def fits(low: intervals.Cut, high: intervals.Cut) -> bool:
+        if low[1] != high[1] or low[0] != high[0]:
+            return True  # not a single text
+        return all(test.pattern.matches(low[1]) == test.positive for test in patterns)
+
+    return tuple((low, high) for low, high in values if fits(low, high))
+
+
+def _never(literals: list[Literal]) -> NeverTrueError:
+    spans = [literal.predicate.span for literal in literals if literal.predicate.span]
+    span: Span | None = (
+        (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
+    )
+    shown = " and ".join(
+        to_text(predicate if positive else Not(predicate)) for predicate, positive in literals
+    )
+    if len(shown) > 300:
+        shown = shown[:297] + "…"
+    return NeverTrueError(f"never true: {shown}", span=span)

@@ -1,0 +1,280 @@
+"""One ordered int64 space for every domain.
+
+A codec turns the values of one domain into codes that keep its order, and a comparator with its
+constant into the intervals of codes that satisfy it. Matchers see nothing else of a domain.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tamis.encode import intervals
+from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, Cut, Intervals
+from tamis.model.condition import Literal
+from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Enumerated, Hierarchy, Integer
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def decimal_code(value: float) -> int:
+    """The order-preserving image of a double: its bits, with the sign applied to the magnitude.
+
+    Neighbouring doubles have neighbouring codes, and both zeros have code 0.
+    """
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits if bits >= 0 else -(bits & INT_HIGH)
+
+
+def timestamp_code(value: datetime) -> int:
+    """Microseconds since 1970, in UTC."""
+    return (value - _EPOCH) // _MICROSECOND
+
+
+class Codec(ABC):
+    """The codes of one domain. `bottom` and `top` are the cuts that enclose all of its values."""
+
+    bottom: Cut
+    top: Cut
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    @abstractmethod
+    def code(self, value: Any) -> int:
+        """The code of a value in normal form."""
+
+    @abstractmethod
+    def compare(self, comparator: str, constant: Any) -> Intervals:
+        """The intervals that satisfy `=`, `<`, `<=`, `>`, `>=` (and `starts with` for text)."""
+
+    def satisfying(self, literal: Literal) -> Intervals:
+        """The intervals of values that satisfy a literal about one value."""
+        predicate, positive = literal
+        comparator, given = predicate.comparator, predicate.value
+        constant = self.domain.constant
+        if comparator == "exists":
+            found: Intervals = ((self.bottom, self.top),)
+        elif comparator == "!=":
+            found, positive = self.compare("=", constant(given)), not positive
+        elif comparator == "in":
+            assert isinstance(given, tuple)
+            found = intervals.unite(
+                interval for item in given for interval in self.compare("=", constant(item))
+            )
+        elif comparator == "between":
+            assert isinstance(given, tuple)
+            found = intervals.intersect(
+                self.compare(">=", constant(given[0])), self.compare("<=", constant(given[1]))
+            )
+        else:
+            found = self.compare(comparator, constant(given))
+        return found if positive else intervals.complement(found, self.bottom, self.top)
+
+    @property
+    def everything(self) -> Intervals:
+        """All values of the domain."""
+        return ((self.bottom, self.top),)
+
+
+class NumberCodec(Codec):
+    """Domains whose codes are in a total order: a constant lies at a code or between two."""
+
+    def floor(self, constant: Any) -> tuple[int, bool]:
+        """The greatest code that is not above the constant, and whether it equals it."""
+        return self.code(constant), True
+
+    def compare(self, comparator: str, constant: Any) -> Intervals:
+        code, exact = self.floor(constant)
+        below = code if exact else code + 1  # the cut under the constant itself
+        above = code + 1
+        low, high = {
+            "=": (code, above) if exact else (above, above),
+            "<": (self.bottom, below),
+            "<=": (self.bottom, above),
+            ">": (above, self.top),
+            ">=": (below, self.top),
+        }[comparator]
+        return intervals.intersect(((low, high),), self.everything)
+
+
+class IntegerCodec(NumberCodec):
+    """Integers are their own codes."""
+
+    def __init__(self, domain: Integer) -> None:
+        super().__init__(domain)
+        self.bottom = INT_LOW if domain.low is None else domain.low
+        self.top = (INT_HIGH if domain.high is None else domain.high) + 1
+
+    def code(self, value: int) -> int:
+        return value
+
+    def floor(self, constant: int | float) -> tuple[int, bool]:
+        if isinstance(constant, int):
+            return constant, True
+        return math.floor(constant), constant.is_integer()
+
+
+class DecimalCodec(NumberCodec):
+    """Doubles by the image of their bits."""
+
+    bottom = decimal_code(-1.7976931348623157e308)
+    top = decimal_code(1.7976931348623157e308) + 1
+
+    def code(self, value: float) -> int:
+        return decimal_code(value)
+
+
+class TimestampCodec(NumberCodec):
+    """Microseconds since 1970."""
+
+    bottom = timestamp_code(datetime.min.replace(tzinfo=UTC))
+    top = timestamp_code(datetime.max.replace(tzinfo=UTC)) + 1
+
+    def code(self, value: datetime) -> int:
+        return timestamp_code(value)
+
+
+class BooleanCodec(NumberCodec):
+    """false is 0, true is 1."""
+
+    bottom, top = 0, 2
+
+    def code(self, value: bool) -> int:
+        return int(value)
+
+
+class NameCodec(Codec):
+    """Enumerated and hierarchical domains: names numbered so that what is asked for lies together.
+
+    A tree is numbered in preorder, which makes "is a kind of" one interval. A DAG is numbered along
+    its first parents and a partial order along its pairs; they need several intervals where the
+    numbering cannot keep a set together.
+    """
+
+    bottom = 0
+
+    def __init__(self, domain: Enumerated | Hierarchy) -> None:
+        super().__init__(domain)
+        up: dict[str, list[str]] = {name: [] for name in domain.values}
+        if isinstance(domain, Hierarchy):
+            for name, parents in domain.parents.items():
+                up[name].extend(parents)
+        else:
+            for low, high in domain.order or ():
+                up[low].append(high)
+        self._up = up
+        self._down: dict[str, list[str]] = {name: [] for name in domain.values}
+        for name, above in up.items():
+            for parent in above:
+                self._down[parent].append(name)
+        names = self._preorder() if isinstance(domain, Hierarchy) else self._by_height()
+        self.codes = {name: code for code, name in enumerate(names)}
+        self.top = len(names)
+        self._known: dict[tuple[str, str], Intervals] = {}
+
+    def code(self, value: str) -> int:
+        return self.codes[value]
+
+    def compare(self, comparator: str, constant: str) -> Intervals:
+        key = (comparator, constant)
+        found = self._known.get(key)
+        if found is None:
+            onward = self._down if comparator in ("<", "<=") else self._up
+            names = {constant} if comparator == "=" else self._reach(constant, onward)
+            if comparator in ("<", ">"):
+                names = names - {constant}
+            codes = (self.codes[name] for name in names)
+            found = self._known[key] = intervals.unite((code, code + 1) for code in codes)
+        return found
+
+    def _reach(self, start: str, onward: dict[str, list[str]]) -> set[str]:
+        seen, stack = {start}, [start]
+        while stack:
+            fresh = [name for name in onward[stack.pop()] if name not in seen]
+            seen.update(fresh)
+            stack.extend(fresh)
+        return seen
+
+    def _preorder(self) -> list[str]:
+        """Each name after its first parent, and all below it before its next sibling."""
+        below: dict[str, list[str]] = {name: [] for name in self._up}
+        for name, above in self._up.items():
+            if above:
+                below[above[0]].append(name)
+        order: list[str] = []
+        stack = [name for name, above in reversed(self._up.items()) if not above]
+        while stack:
+            name = stack.pop()
+            order.append(name)
+            stack.extend(reversed(below[name]))
+        return order
+
+    def _by_height(self) -> list[str]:
+        """Low names first (Kahn's algorithm), so that a chain keeps its order.
+
+        Without an order every name is ready at once and the names keep theirs, which lets the
+        domain of event types grow at its end.
+        """
+        waiting = {name: len(lower) for name, lower in self._down.items()}
+        ready = [name for name, count in waiting.items() if count == 0]
+        order: list[str] = []
+        for name in ready:  # grows while it is read
+            order.append(name)
+            for higher in self._up[name]:
+                waiting[higher] -= 1
+                if waiting[higher] == 0:
+                    ready.append(higher)
+        return order
+
+
+class OpaqueCodec(Codec):
+    """Only whether it is bound: every value has code 0."""
+
+    bottom, top = 0, 1
+
+    def code(self, value: object) -> int:
+        return 0
+
+    def compare(self, comparator: str, constant: Any) -> Intervals:
+        raise AssertionError("an opaque attribute only exists or is missing")
+
+
+class TextCodec(Codec):
+    """Text is cut between texts; what a cut's code is, the labels of the attribute decide."""
+
+    bottom, top = TEXT_BOTTOM, TEXT_TOP
+
+    def code(self, value: str) -> int:
+        raise AssertionError("the code of a text comes from the labels of its attribute")
+
+    def compare(self, comparator: str, constant: str) -> Intervals:
+        low, high = {
+            "=": (intervals.before(constant), intervals.after(constant)),
+            "<": (TEXT_BOTTOM, intervals.before(constant)),
+            "<=": (TEXT_BOTTOM, intervals.after(constant)),
+            ">": (intervals.after(constant), TEXT_TOP),
+            ">=": (intervals.before(constant), TEXT_TOP),
+            "starts with": (intervals.before(constant), intervals.after_prefix(constant)),
+        }[comparator]
+        return () if intervals.empty(low, high) else ((low, high),)
+
+
+def codec(domain: Domain) -> Codec:
+    """The codec of a domain."""
+    if isinstance(domain, Integer):
+        return IntegerCodec(domain)
+    if isinstance(domain, Enumerated | Hierarchy):
+        return NameCodec(domain)
+    kinds: dict[str, type[Codec]] = {
+        "decimal": DecimalCodec,
+        "text": TextCodec,
+        "boolean": BooleanCodec,
+        "timestamp": TimestampCodec,
+        "opaque": OpaqueCodec,
+    }
+    return kinds[domain.kind](domain)

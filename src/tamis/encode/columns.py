@@ -1,0 +1,220 @@
+"""The codes of one Arrow column, vectorised by domain and Arrow type.
+
+Every function takes an array without nulls and gives (codes, wrong, texts): `wrong` marks values
+outside the domain (None: none), `texts` the raw texts of a text attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
+
+from tamis.encode.codes import (
+    BooleanCodec,
+    Codec,
+    DecimalCodec,
+    IntegerCodec,
+    NameCodec,
+    OpaqueCodec,
+    TextCodec,
+    TimestampCodec,
+)
+from tamis.encode.encoder import Encoder
+from tamis.model.domain import INT_HIGH, RefusalError
+
+Int64s = NDArray[np.int64]
+Wrong = NDArray[np.bool_] | None
+RawTexts = tuple[list[str], Int64s] | None
+_INFINITY_BITS = 0x7FF0000000000000
+_NUMPY: dict[pa.DataType, Any] = {
+    pa.int8(): np.int8,
+    pa.int16(): np.int16,
+    pa.int32(): np.int32,
+    pa.int64(): np.int64,
+    pa.uint8(): np.uint8,
+    pa.uint16(): np.uint16,
+    pa.uint32(): np.uint32,
+    pa.uint64(): np.uint64,
+    pa.float16(): np.float16,
+    pa.float32(): np.float32,
+    pa.float64(): np.float64,
+}
+
+
+def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
+    """The codes of a column's values, by the codec of the attribute at position `at`."""
+    codec = encoder.codecs[at]
+    if isinstance(codec, OpaqueCodec):
+        return np.zeros(len(array), np.int64), None, None
+    if isinstance(codec, TextCodec):
+        return _text_codes(encoder, at, array)
+    if isinstance(codec, NameCodec) or _is_text(array.type):
+        return (*_looked_up(codec, array), None)
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    if isinstance(codec, IntegerCodec):
+        return (*integer_codes(codec, array), None)
+    if isinstance(codec, DecimalCodec):
+        return (*_decimals(array), None)
+    if isinstance(codec, TimestampCodec):
+        return (*_timestamps(array), None)
+    if isinstance(codec, BooleanCodec) and types.is_boolean(array.type):
+        return np.asarray(array).astype(np.int64), None, None
+    return (*_all_wrong(array), None)
+
+
+def _all_wrong(array: pa.Array) -> tuple[Int64s, Wrong]:
+    return np.zeros(len(array), np.int64), np.ones(len(array), np.bool_)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def numbers(array: pa.Array) -> NDArray[Any] | None:
+    """The buffer of a primitive array as NumPy sees it, not copied; None for other types."""
+    dtype = _NUMPY.get(array.type)
+    if dtype is None:
+        return None
+    return _buffer(array, dtype)
+
+
+def _buffer(array: pa.Array, dtype: Any) -> NDArray[Any]:
+    data = array.buffers()[1]
+    whole = np.frombuffer(memoryview(data) if data is not None else b"", dtype)
+    return whole[array.offset : array.offset + len(array)]
+
+
+def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
+    """Integers are their own codes; int64 is not even copied."""
+    values = numbers(array)
+    if values is None:
+        return _all_wrong(array)
+    if values.dtype.kind == "f":
+        return whole_numbers(codec, values.astype(np.float64))
+    if values.dtype == np.uint64:
+        codes = values.view(np.int64)
+        wrong = values > INT_HIGH
+    else:
+        codes, wrong = values.astype(np.int64, copy=False), np.zeros(0, np.bool_)
+    domain = codec.domain
+    bounded = getattr(domain, "low", None), getattr(domain, "high", None)
+    for bound, below in ((bounded[0], True), (bounded[1], False)):
+        if bound is not None:
+            outside = codes < bound if below else codes > bound
+            if outside.any():
+                wrong = wrong | outside if len(wrong) else outside
+    return codes, wrong if len(wrong) and wrong.any() else None
+
+
+def whole_numbers(codec: IntegerCodec, values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
+    """Doubles as integers: 5.0 is 5, 5.5 is wrong."""
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.floor(values) == values)
+        wrong |= (values < -(2.0**63)) | (values >= 2.0**63)
+        codes = np.where(wrong, 0, values).astype(np.int64)
+    wrong |= (codes < codec.bottom) | (codes > codec.top - 1)
+    return codes, wrong if wrong.any() else None
+
+
+def _decimals(array: pa.Array) -> tuple[Int64s, Wrong]:
+    if types.is_decimal(array.type):
+        array = array.cast(pa.float64())
+    values = numbers(array)
+    if values is None:
+        return _all_wrong(array)
+    if values.dtype.kind in "iu":
+        reals = values.astype(np.float64)
+        far = np.abs(reals) >= 2.0**53
+        codes, wrong = decimal_codes(reals)
+        if far.any():
+            inexact = np.zeros(len(values), np.bool_)
+            inexact[far] = [int(r) != int(v) for r, v in zip(reals[far], values[far], strict=True)]
+            too_big = values > INT_HIGH if values.dtype == np.uint64 else np.zeros(1, np.bool_)
+            wrong = inexact | too_big if wrong is None else wrong | inexact | too_big
+            wrong = wrong if wrong.any() else None
+        return codes, wrong
+    return decimal_codes(values.astype(np.float64, copy=False))
+
+
+def decimal_codes(values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
+    """The image of the bits; for values without a sign the bits themselves, not copied."""
+    bits = values.view(np.int64)
+    if len(bits) == 0 or (bits.min() >= 0 and bits.max() < _INFINITY_BITS):
+        return bits, None
+    magnitude = bits & INT_HIGH
+    wrong = magnitude >= _INFINITY_BITS
+    return np.where(bits < 0, -magnitude, bits), wrong if wrong.any() else None
+
+
+def _timestamps(array: pa.Array) -> tuple[Int64s, Wrong]:
+    kind = array.type
+    if types.is_date(kind):
+        array = array.cast(pa.timestamp("ms" if types.is_date64(kind) else "s"))
+        kind = array.type
+    if not types.is_timestamp(kind):
+        return _all_wrong(array)
+    values: Int64s = _buffer(array, np.int64)
+    if kind.unit == "ns":
+        codes = values // 1000
+        wrong = values % 1000 != 0
+    else:
+        factor = {"s": 1_000_000, "ms": 1000, "us": 1}[kind.unit]
+        low, high = -(-TimestampCodec.bottom // factor), (TimestampCodec.top - 1) // factor
+        wrong = (values < low) | (values > high)
+        codes = values if factor == 1 else np.where(wrong, 0, values) * factor
+    wrong = wrong | (codes < TimestampCodec.bottom) | (codes >= TimestampCodec.top)
+    return codes, wrong if wrong.any() else None
+
+
+def _dictionary(array: pa.Array) -> tuple[pa.Array, Int64s]:
+    """Distinct values and the index of each row's."""
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    return encoded.dictionary, np.asarray(encoded.indices).astype(np.int64)
+
+
+def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
+    if not _is_text(array.type):
+        return (*_all_wrong(array), None)
+    distinct, index = _dictionary(array)
+    try:
+        texts = distinct.to_pylist()
+    except UnicodeDecodeError:
+        return (*_all_wrong(array), None)
+    domain = encoder.codecs[at].domain
+    wrong_texts = np.zeros(len(texts), np.bool_)
+    for place, text in enumerate(texts):
+        if text is None or len(text) > 100_000:  # short texts from Arrow are always in the domain
+            try:
+                domain.value(text)
+            except RefusalError:
+                wrong_texts[place] = True
+                texts[place] = ""
+    codes = np.array(encoder.labels[at].codes(texts), np.int64)
+    wrong = wrong_texts[index] if wrong_texts.any() else None
+    return codes[index], wrong, (texts, index)
+
+
+def _looked_up(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
+    """Names, and timestamps written as text: each distinct value once, in Python."""
+    if not _is_text(array.type):
+        return _all_wrong(array)
+    distinct, index = _dictionary(array)
+    try:
+        texts = distinct.to_pylist()
+    except UnicodeDecodeError:
+        return _all_wrong(array)
+    codes = np.zeros(len(texts), np.int64)
+    wrong = np.zeros(len(texts), np.bool_)
+    for place, text in enumerate(texts):
+        try:
+            codes[place] = codec.code(codec.domain.value(text))
+        except RefusalError:
+            wrong[place] = True
+    return codes[index], wrong[index] if wrong.any() else None

@@ -1,0 +1,158 @@
+"""The encoder of a schema: its codecs, the labels of its text attributes, and their state.
+
+Subscriptions pass through `terms` (and `release` when they go), events through `events` and, from
+Arrow, through `encode.arrow`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.encode.batch import EventBatch, Pairs, Texts
+from tamis.encode.clause import MISSING, Constraint, fold
+from tamis.encode.codes import Codec, TextCodec, codec
+from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
+from tamis.encode.terms import Row, Terms, from_rows
+from tamis.model.condition import Clause
+from tamis.model.event import Event
+from tamis.model.schema import Schema
+
+
+class Encoded(NamedTuple):
+    """Terms, and the labels that moved to make room for their constants, by attribute."""
+
+    terms: Terms
+    moved: Mapping[int, Moved]
+
+
+class Encoder:
+    """Codes for one schema. Attributes are known by their position in the schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.labels: dict[int, Labels] = {}
+        self.codecs: list[Codec] = []
+        self.positions: dict[str, int] = {}
+        self.patterned: Counter[int] = Counter()  # text attributes whose raw texts are needed
+        self.extend(schema)
+
+    def extend(self, schema: Schema) -> None:
+        """Follow an extension of the schema: new attributes, new event types."""
+        self.schema = schema
+        for position, (name, domain) in enumerate(schema.attributes.items()):
+            if position < len(self.codecs):
+                if self.codecs[position].domain != domain:  # event_type grows at its end
+                    self.codecs[position] = codec(domain)
+                continue
+            self.positions[name] = position
+            self.codecs.append(codec(domain))
+            if isinstance(self.codecs[-1], TextCodec):
+                self.labels[position] = Labels()
+
+    @property
+    def stamp(self) -> int:
+        """Changes whenever an event's codes could: a batch of another stamp is out of date."""
+        return len(self.codecs) + sum(labels.version for labels in self.labels.values())
+
+    # -- subscriptions -----------------------------------------------------------------------------
+
+    def fold(self, clause: Clause) -> tuple[Constraint, ...]:
+        """The constraints of a clause; refuses one that can never hold. Changes nothing."""
+        return fold(clause, self.codecs, self.positions)
+
+    def terms(self, clauses: Sequence[Sequence[Constraint]]) -> Encoded:
+        """The terms of folded clauses, labelling the texts that they mention."""
+        texts: dict[int, Counter[str]] = {}
+        for clause in clauses:
+            for constraint in clause:
+                if constraint.attribute in self.labels:
+                    counted = texts.setdefault(constraint.attribute, Counter())
+                    counted.update(cut_texts(constraint))
+                    if constraint.patterns:
+                        self.patterned[constraint.attribute] += 1
+        moved = self.count_texts(texts)
+        return Encoded(from_rows([self._rows(clause) for clause in clauses]), moved)
+
+    def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
+        """Count uses of texts as constants; tells which labels moved."""
+        found = {at: self.labels[at].add_counted(dict(each)) for at, each in texts.items() if each}
+        return {at: moved for at, moved in found.items() if moved is not None}
+
+    def release(self, terms: Terms) -> None:
+        """Give back the text constants of terms that are no longer used.
+
+        Each end of an interval on a text attribute is the label of one constant or one beside it,
+        so the terms themselves tell which constants they used.
+        """
+        for at, labels in self.labels.items():
+            mine = terms.attribute == at
+            if not mine.any():
+                continue
+            mine &= terms.kind != MISSING
+            low, high = terms.low[mine], terms.high[mine]
+            labels.drop(labels.lower_texts(low[low != LOWEST]))
+            labels.drop(labels.upper_texts(high[high != HIGHEST]))
+
+    def _rows(self, clause: Sequence[Constraint]) -> list[Row]:
+        rows: list[Row] = []
+        for term, (attribute, kind, intervals, _) in enumerate(clause):
+            if kind == MISSING:
+                rows.append((attribute, term, kind, 0, -1))
+                continue
+            labels = self.labels.get(attribute)
+            if labels is None:
+                rows.extend((attribute, term, kind, low, high - 1) for low, high in intervals)
+            else:
+                rows.extend(
+                    (attribute, term, kind, labels.lower(low), labels.upper(high))
+                    for low, high in intervals
+                )
+        return rows
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def events(self, events: Sequence[Event]) -> EventBatch:
+        """A batch from checked events."""
+        ends: list[int] = [0]
+        attributes: list[int] = []
+        codes: list[int] = []
+        raw: dict[int, tuple[list[str], list[int]]] = {at: ([], []) for at in +self.patterned}
+        positions, codecs, labels = self.positions, self.codecs, self.labels
+        for row, event in enumerate(events):
+            for at, values in sorted(
+                (positions[name], values) for name, values in event.values.items()
+            ):
+                if at in labels:
+                    codes.extend(labels[at].codes(values))
+                    if at in raw:
+                        raw[at][0].extend(values)
+                        raw[at][1].extend([row] * len(values))
+                else:
+                    codes.extend(map(codecs[at].code, values))
+                attributes.extend([at] * len(values))
+            ends.append(len(codes))
+        return EventBatch(
+            len(events),
+            pairs=Pairs(
+                np.array(ends, np.int64), np.array(attributes, np.int32), np.array(codes, np.int64)
+            ),
+            texts={
+                at: Texts(texts, np.arange(len(texts)), np.array(rows, np.int64))
+                for at, (texts, rows) in raw.items()
+            },
+            stamp=self.stamp,
+        )
+
+
+def cut_texts(constraint: Constraint) -> list[str]:
+    """The texts that a constraint's intervals are cut at, one for each bounded end."""
+    found: list[str] = []
+    for low, high in constraint.intervals:
+        if low[:2] != (0, "") or low[2]:
+            found.append(low[1])
+        if high[0] == 0:
+            found.append(high[1])
+    return found

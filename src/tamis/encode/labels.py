@@ -1,0 +1,222 @@
+"""Ordered labels for text: an order-keeping integer for every constant that subscriptions mention.
+
+The constants of an attribute are kept sorted, each with an int64 label; labels are sparse, so that
+a new constant finds room between its neighbours. A text that is no constant takes the code just
+above the label of the constant below it: it lies strictly between its neighbours, like the text
+itself. Where the room between two neighbours is used up, the labels around it are spread out again
+over the smallest range that is not crowded (tag-range relabelling, Bender et al. 2002), and the
+caller is told which labels moved so that codes already handed out can follow.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
+
+_SPACE = 1 << 61  # labels lie within ±_SPACE: codes just beside them never leave the int64 range
+_ROOM = 4  # least distance of neighbours with room for a label and a code on either side of it
+_STEP = 1 << 32  # distance at the ends, where constants often arrive in order
+_CROWDED = 1.5  # how quickly the tolerated density falls as the range doubles
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+
+class Moved(NamedTuple):
+    """Labels before and after a relabelling, both ascending."""
+
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+
+    def follow_lower(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Lower ends of intervals at their new place: a lower end is a label or one above it."""
+        wanted = np.maximum(codes, LOWEST + 1) - 1
+        return self._follow(codes, np.searchsorted(self.old, wanted), 0, 1)
+
+    def follow_upper(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Upper ends at their new place: an upper end is a label or one below it."""
+        return self._follow(codes, np.searchsorted(self.old, codes), -1, 0)
+
+    def _follow(
+        self, codes: NDArray[np.int64], at: NDArray[np.int64], least: int, most: int
+    ) -> NDArray[np.int64]:
+        at = np.minimum(at, len(self.old) - 1)
+        outer = (codes == LOWEST) | (codes == HIGHEST)  # unbounded ends; also keeps off overflow
+        beside = np.where(outer, 0, codes) - self.old[at]
+        moved = ~outer & (beside >= least) & (beside <= most)
+        return np.where(moved, self.new[at] + beside, codes)
+
+
+class Labels:
+    """The constants of one text attribute and their labels."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._labels: list[int] = []
+        self._known: dict[str, int] = {}
+        self._uses: dict[str, int] = {}
+        self.version = 0  # grows whenever the code of some text changes
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(self, texts: Iterable[str]) -> Moved | None:
+        """Count one use of each text, labelling the new ones; tells which labels moved."""
+        counted: dict[str, int] = {}
+        for text in texts:
+            counted[text] = counted.get(text, 0) + 1
+        return self.add_counted(counted)
+
+    def add_counted(self, counted: dict[str, int]) -> Moved | None:
+        """Count several uses of each text at once."""
+        fresh = [text for text in counted if text not in self._known]
+        for text, uses in counted.items():
+            self._uses[text] = self._uses.get(text, 0) + uses
+        return self._insert(fresh)
+
+    def drop(self, texts: Iterable[str]) -> None:
+        """Give back one use of each text.
+
+        A constant that nobody uses stays until half of them are such: its label still lies where
+        the text belongs, so no code changes, and forgetting many at once is cheap.
+        """
+        for text in texts:
+            uses = self._uses[text] - 1
+            if uses:
+                self._uses[text] = uses
+            else:
+                del self._uses[text]
+        if len(self._uses) * 2 < len(self._texts):
+            self._texts = [text for text in self._texts if text in self._uses]
+            self._known = {text: self._known[text] for text in self._texts}
+            self._labels = list(self._known.values())
+
+    def lower(self, cut: TextCut) -> int:
+        """The code that an interval starting at a cut begins with."""
+        if cut == TEXT_BOTTOM:
+            return LOWEST
+        return self._known[cut[1]] + cut[2]
+
+    def upper(self, cut: TextCut) -> int:
+        """The code that an interval ending at a cut ends with, inclusive."""
+        if cut == TEXT_TOP:
+            return HIGHEST
+        return self._known[cut[1]] - 1 + cut[2]
+
+    def codes(self, texts: Iterable[str]) -> list[int]:
+        """The codes of an event's texts."""
+        known = self._known
+        return [known[text] if text in known else self._between(text) for text in texts]
+
+    def lower_texts(self, codes: NDArray[np.int64]) -> list[str]:
+        """The constants whose `lower` codes these are."""
+        return self._texts_at(codes, codes - 1)
+
+    def upper_texts(self, codes: NDArray[np.int64]) -> list[str]:
+        """The constants whose `upper` codes these are."""
+        return self._texts_at(codes, codes + 1)
+
+    def _texts_at(self, codes: NDArray[np.int64], beside: NDArray[np.int64]) -> list[str]:
+        found: list[str] = []
+        for code, other in zip(codes.tolist(), beside.tolist(), strict=True):
+            at = bisect_left(self._labels, min(code, other))
+            found.append(self._texts[at])
+        return found
+
+    def check(self) -> None:
+        """Raise if an invariant is broken."""
+        assert self._texts == sorted(set(self._texts)), "constants are sorted and distinct"
+        assert set(self._texts) == self._known.keys() >= self._uses.keys()
+        assert all(
+            self._known[text] == label
+            for text, label in zip(self._texts, self._labels, strict=True)
+        )
+        gaps = [b - a for a, b in pairwise(self._labels)]
+        assert all(gap >= _ROOM // 2 for gap in gaps), "neighbours leave room for a code between"
+        assert all(abs(label) <= _SPACE for label in self._labels)
+
+    def _between(self, text: str) -> int:
+        at = bisect_left(self._texts, text)
+        if at:
+            return self._labels[at - 1] + 1
+        return self._labels[0] - 1 if self._labels else 0
+
+    def _insert(self, fresh: list[str]) -> Moved | None:
+        if not fresh:
+            return None
+        self.version += 1
+        if len(fresh) > 64 and len(fresh) * 8 > len(self._texts):
+            return self._deal(fresh)
+        before: dict[str, int] = {}  # constants that moved, with the label they had
+        for text in fresh:
+            self._insert_one(text, before)
+        return self._moved(before, fresh)
+
+    def _insert_one(self, text: str, before: dict[str, int]) -> None:
+        labels = self._labels
+        at = bisect_left(self._texts, text)
+        while True:
+            low = labels[at - 1] if at else None
+            high = labels[at] if at < len(labels) else None
+            if low is None and high is None:
+                label = 0
+            elif high is None:
+                assert low is not None
+                label = low + min(_STEP, (_SPACE - low) // 2)
+            elif low is None:
+                label = high - min(_STEP, (high + _SPACE) // 2)
+            else:
+                label = (low + high) // 2
+            roomy = (low is None or label - low >= _ROOM // 2) and (
+                high is None or high - label >= _ROOM // 2
+            )
+            if roomy:
+                break
+            self._spread(low if low is not None else -_SPACE, before)
+        self._texts.insert(at, text)
+        labels.insert(at, label)
+        self._known[text] = label
+
+    def _spread(self, around: int, before: dict[str, int]) -> None:
+        """Space out the labels of the smallest aligned range about `around` with room to spare."""
+        labels = self._labels
+        bits = 4
+        while True:
+            size = 1 << bits
+            start = (around + _SPACE) // size * size - _SPACE
+            first, last = bisect_left(labels, start), bisect_right(labels, start + size - 1)
+            # A range of 2^b may hold (2/_CROWDED)^b labels: the larger, the emptier it must be.
+            whole = size >= 2 * _SPACE
+            if (last - first) * _ROOM * 2 <= size and (
+                last - first <= (2 / _CROWDED) ** bits or whole
+            ):
+                break
+            bits += 1
+        pitch = size // (last - first + 1)
+        for place, at in enumerate(range(first, last), 1):
+            before.setdefault(self._texts[at], labels[at])
+            labels[at] = start + place * pitch
+            self._known[self._texts[at]] = labels[at]
+
+    def _deal(self, fresh: list[str]) -> Moved | None:
+        """Deal all labels anew, evenly: cheaper than one by one when much is new."""
+        before = dict(self._known)
+        self._texts = sorted([*self._texts, *fresh])
+        pitch = 2 * _SPACE // (len(self._texts) + 1)
+        self._labels = [place * pitch - _SPACE for place in range(1, len(self._texts) + 1)]
+        self._known = dict(zip(self._texts, self._labels, strict=True))
+        return self._moved(before, fresh)
+
+    def _moved(self, before: dict[str, int], fresh: list[str]) -> Moved | None:
+        new = set(fresh)
+        pairs = sorted((old, self._known[text]) for text, old in before.items() if text not in new)
+        pairs = [pair for pair in pairs if pair[0] != pair[1]]
+        if not pairs:
+            return None
+        old, now = zip(*pairs, strict=True)
+        return Moved(np.array(old, np.int64), np.array(now, np.int64))

@@ -1,0 +1,90 @@
+"""Text patterns that are no interval: `ends with`, and `like` with a wildcard before its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Piece = tuple[str | None, ...]
+"""Code points of a pattern between two `%`; None stands for `_`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A `like` pattern cut at its `%` signs."""
+
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def like(cls, text: str) -> Pattern:
+        """From the text of a `like`: `%` any text, `_` one code point, backslash escapes."""
+        pieces: list[list[str | None]] = [[]]
+        escaped = False
+        for character in text:
+            if escaped:
+                pieces[-1].append(character)
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == "%":
+                pieces.append([])
+            else:
+                pieces[-1].append(None if character == "_" else character)
+        return cls(tuple(tuple(piece) for piece in pieces))
+
+    @classmethod
+    def ends_with(cls, text: str) -> Pattern:
+        """Any text, then `text`."""
+        return cls(((), tuple(text)))
+
+    @property
+    def literal(self) -> str | None:
+        """The one text that the pattern matches, where it has no wildcard."""
+        piece = self.pieces[0]
+        return _text(piece) if len(self.pieces) == 1 and None not in piece else None
+
+    @property
+    def prefix(self) -> str:
+        """What every matching text starts with."""
+        first = self.pieces[0]
+        return _text(first[: first.index(None)] if None in first else first)
+
+    @property
+    def only_prefix(self) -> bool:
+        """Whether starting with the prefix is all that the pattern asks."""
+        return len(self.pieces) > 1 and None not in self.pieces[0] and not any(self.pieces[1:])
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text fits. Linear: inner pieces are found leftmost first."""
+        first, last = self.pieces[0], self.pieces[-1]
+        if len(self.pieces) == 1:
+            return len(text) == len(first) and _fits(first, text, 0)
+        if len(text) < len(first) + len(last):
+            return False
+        if not (_fits(first, text, 0) and _fits(last, text, len(text) - len(last))):
+            return False
+        at, end = len(first), len(text) - len(last)
+        for piece in self.pieces[1:-1]:
+            at = _find(piece, text, at, end)
+            if at < 0:
+                return False
+            at += len(piece)
+        return True
+
+
+def _text(piece: Piece) -> str:
+    return "".join(character for character in piece if character is not None)
+
+
+def _fits(piece: Piece, text: str, at: int) -> bool:
+    if None not in piece:
+        return text.startswith(_text(piece), at)
+    return all(wanted is None or text[at + i] == wanted for i, wanted in enumerate(piece))
+
+
+def _find(piece: Piece, text: str, start: int, end: int) -> int:
+    if None not in piece:
+        return text.find(_text(piece), start, end)
+    for at in range(start, end - len(piece) + 1):
+        if _fits(piece, text, at):
+            return at
+    return -1

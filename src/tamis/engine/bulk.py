@@ -1,0 +1,186 @@
+"""The bulk door of the engine: a table of subscriptions, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from tamis.encode.clause import Constraint
+from tamis.encode.table import Bulk
+from tamis.engine.predicates import condition_of
+from tamis.engine.roster import Id, check_id
+from tamis.errors import ConditionError, SubscriptionError
+
+if TYPE_CHECKING:
+    from tamis.engine.engine import Engine
+
+Progress = Callable[[int, int], None] | None
+Folded = list[tuple[Constraint, ...]]
+_STEP = 1000  # rows between two calls of progress
+
+
+def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
+    """Add all subscriptions of a table. Nothing is changed before everything is checked."""
+    table = _table(given)
+    ids = _ids(engine, table)
+    if not ids:
+        return 0
+    if "condition" in table.column_names:
+        column = _one(table, "condition")
+        _subscribe_conditions(engine, ids, column, progress)
+    else:
+        column = _one(table, "predicates")
+        _subscribe_predicates(engine, ids, column, progress)
+    if progress:
+        progress(len(ids), len(ids))
+    return len(ids)
+
+
+def _subscribe_conditions(
+    engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
+) -> None:
+    folded = [
+        _compile(engine, column[row].as_py(), row, len(ids), progress) for row in range(len(ids))
+    ]
+    _enter(engine, ids, folded, column)
+
+
+def _subscribe_predicates(
+    engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
+) -> None:
+    assert isinstance(column, pa.ListArray | pa.LargeListArray)
+    bulk = Bulk(engine.encoder, column)
+    folded: Folded = []
+    for done, row in enumerate(bulk.slow.tolist()):
+        folded.extend(_compile_predicates(engine, column, row))
+        if progress and done % _STEP == 0:
+            progress(done, len(ids))
+    # Everything is known to be right: from here on state changes.
+    engine.follow(engine.encoder.count_texts(bulk.text_uses()))
+    slots = engine.roster.reserve(len(ids))
+    engine.matcher.add(slots[bulk.fast], bulk.terms())
+    engine.place(slots[bulk.slow], folded)
+    engine.roster.enter_table(ids, slots, np.ones(len(ids), np.int64), column)
+
+
+def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Folded:
+    try:
+        condition = condition_of(column[row].as_py(), engine.schema)
+        return [()] if condition is None else engine.compile(condition)
+    except ConditionError as error:
+        raise error.at_row(row) from None
+
+
+def _compile(
+    engine: Engine, condition: str | None, row: int, rows: int, progress: Progress
+) -> Folded:
+    if progress and row % _STEP == 0:
+        progress(row, rows)
+    if condition is None:
+        raise ConditionError("the condition is null").at_row(row)
+    try:
+        return engine.compile(condition)
+    except ConditionError as error:
+        raise error.at_row(row) from None
+
+
+def _enter(engine: Engine, ids: list[Id], folded: list[Folded], column: pa.Array) -> None:
+    counts = np.array([len(each) for each in folded], np.int64)
+    slots = engine.roster.reserve(int(counts.sum()))
+    engine.place(slots, [clause for each in folded for clause in each])
+    engine.roster.enter_table(ids, slots, counts, column)
+
+
+def _table(given: Any) -> pa.Table:
+    try:
+        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException) as why:
+        raise SubscriptionError(f"expected an Arrow table of subscriptions: {why}") from None
+    names = table.column_names
+    for name in ("id", "condition", "predicates"):
+        if names.count(name) > 1:
+            raise SubscriptionError(f"the table has two columns named {name!r}")
+    if "id" not in names:
+        raise SubscriptionError(f"the table has no column 'id', only {', '.join(names)}")
+    if ("condition" in names) == ("predicates" in names):
+        raise SubscriptionError("the table needs 'condition' or 'predicates', and not both")
+    if "condition" in names:
+        kind = table.schema.field("condition").type
+        if not (_is_text(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type))):
+            raise SubscriptionError(f"the column 'condition' is {kind}, expected string")
+    else:
+        _check_predicates(table.schema.field("predicates").type)
+    return table
+
+
+def _check_predicates(kind: pa.DataType) -> None:
+    expected = "list<struct<attribute: string, comparator: string, value: double, text: string>>"
+    wrong = SubscriptionError(f"the column 'predicates' is {kind}, expected {expected}")
+    if not isinstance(kind, pa.ListType | pa.LargeListType):
+        raise wrong
+    struct = kind.value_type
+    if not isinstance(struct, pa.StructType):
+        raise wrong
+    fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
+    if (
+        not {"attribute", "comparator"}
+        <= fields.keys()
+        <= {
+            "attribute",
+            "comparator",
+            "value",
+            "text",
+        }
+    ):
+        raise wrong
+    for name, kept in fields.items():
+        inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
+        fits = (
+            types.is_floating(inner) or types.is_integer(inner)
+            if name == "value"
+            else _is_text(inner)
+        )
+        if not (fits or types.is_null(inner)):
+            raise wrong
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _one(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _ids(engine: Engine, table: pa.Table) -> list[Id]:
+    column = table.column("id")
+    kind = column.type
+    if not (types.is_integer(kind) or _is_text(kind)):
+        raise SubscriptionError(f"the column 'id' is {kind}, expected int64 or string")
+    ids: list[Id] = column.to_pylist()
+    seen: dict[Id, int] = {}
+    whole = len(set(ids)) == len(ids) and None not in set(ids)
+    known = engine.roster
+    if whole and types.is_integer(kind) and not types.is_uint64(kind) and not len(known):
+        return ids  # nothing left to check: spares a million calls on a fresh engine
+    for row, id in enumerate(ids):
+        if id is None:
+            raise SubscriptionError(f"row {row}: the id is null")
+        if id in seen:
+            raise SubscriptionError(f"row {row}: the id {id!r} stands in row {seen[id]} already")
+        seen[id] = row
+        try:
+            check_id(id)
+        except SubscriptionError as why:
+            raise SubscriptionError(f"row {row}: {why}") from None
+        if id in known:
+            raise SubscriptionError(f"row {row}: the id {id!r} is taken")
+    return ids

@@ -1,0 +1,196 @@
+"""The engine: everything between a condition in text and the ids that an event matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis.encode.arrow import events_from_arrow
+from tamis.encode.batch import EventBatch
+from tamis.encode.clause import Constraint
+from tamis.encode.encoder import Encoder
+from tamis.encode.labels import Moved
+from tamis.engine import bulk
+from tamis.engine.patterns import PatternTests
+from tamis.engine.predicates import condition_of
+from tamis.engine.roster import Id, Roster, Slots, TableRow
+from tamis.errors import ConditionError, EventError
+from tamis.language import check, clauses, parse, to_text
+from tamis.match.base import Matcher, Matches
+from tamis.match.registry import create
+from tamis.model.condition import Condition
+from tamis.model.event import Event
+from tamis.model.explain import Branch, Explanation, explain
+from tamis.model.schema import Schema
+
+DEFAULT = "scan"
+
+
+class Engine:
+    """Live subscriptions over one schema, in memory.
+
+    `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
+
+    >>> engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
+    >>> engine.subscribe('price < 5 and title starts with "old"', id="bargains")
+    'bargains'
+    >>> engine.match({"price": 3, "title": "old chair"})
+    ['bargains']
+
+    Subscriptions may come and go between any two matches. One thread at a time may change an
+    engine, and none may match while another changes it.
+    """
+
+    def __init__(self, schema: Schema, matcher: str | Matcher = DEFAULT, **options: Any) -> None:
+        self.encoder = Encoder(schema)
+        self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
+        self.roster = Roster()
+        self.patterns = PatternTests()
+
+    @property
+    def schema(self) -> Schema:
+        """The schema, in its latest version."""
+        return self.encoder.schema
+
+    def extend(self, schema: Schema) -> None:
+        """Go over to an extension of the schema; refused where it is more than an extension."""
+        schema.check_extends(self.schema)
+        self.encoder.extend(schema)
+
+    def __len__(self) -> int:
+        return len(self.roster)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.roster
+
+    def ids(self) -> list[Id]:
+        """The ids of all live subscriptions."""
+        return self.roster.ids()
+
+    # -- subscriptions -----------------------------------------------------------------------------
+
+    def subscribe(self, condition: str | Condition, id: Id | None = None) -> Id:
+        """Add a subscription; without an id, it gets the next number. Gives its id."""
+        checked = self.roster.check_new(id)
+        folded = self.compile(condition)
+        slots = self.roster.reserve(len(folded))
+        self.place(slots, folded)
+        self.roster.enter(checked, slots, condition)
+        return checked
+
+    def subscribe_table(
+        self, table: Any, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Add all subscriptions of an Arrow table, or none and an error that names the row.
+
+        The table has `id` (int64 or string) and either `condition` (text) or `predicates`, a
+        list of structs of attribute, comparator, value (double) and text, of which one is null.
+        An empty list of predicates is satisfied by every event. `progress` is called with rows
+        done and rows in all. Gives the number of subscriptions.
+        """
+        return bulk.subscribe_table(self, table, progress)
+
+    def unsubscribe(self, id: Id) -> None:
+        """Remove a subscription."""
+        slots = self.roster.slots(id)
+        self.encoder.release(self.matcher.terms(slots))
+        for slot in slots.tolist():
+            for constraint in self.patterns.remove(slot):
+                self.encoder.patterned[constraint.attribute] -= 1
+        self.matcher.remove(slots)
+        self.roster.leave(id)
+
+    def condition(self, id: Id) -> str | None:
+        """The condition of a subscription as text; None where it asks nothing."""
+        found = self._condition(id)
+        return None if found is None else to_text(found)
+
+    def compile(self, condition: str | Condition) -> list[tuple[Constraint, ...]]:
+        """The folded clauses of a condition; every refusal of a condition happens here."""
+        text = condition if isinstance(condition, str) else None
+        parsed = parse(text) if text is not None else condition
+        if not isinstance(parsed, Condition):
+            raise ConditionError(f"a condition is text, got {type(condition).__name__}")
+        check(parsed, self.schema, text)
+        try:
+            return [self.encoder.fold(clause) for clause in clauses(parsed, text)]
+        except ConditionError as error:
+            raise (error if text is None else error.with_text(text)) from None
+
+    def place(self, slots: Slots, folded: Sequence[tuple[Constraint, ...]]) -> None:
+        """Put folded clauses into the matcher."""
+        terms, moved = self.encoder.terms(folded)
+        self.follow(moved)
+        self.matcher.add(slots, terms)
+        for slot, constraints in zip(slots.tolist(), folded, strict=True):
+            self.patterns.add(slot, constraints)
+
+    def follow(self, moved: Mapping[int, Moved]) -> None:
+        """Let the matcher follow labels that were dealt anew."""
+        for attribute, labels in moved.items():
+            self.matcher.follow(attribute, labels)
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def match(self, event: Mapping[str, Any]) -> list[Id]:
+        """The ids of all subscriptions that the event satisfies, in no particular order."""
+        found: list[Id] = self.match_batch([event])[0]
+        return found
+
+    def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
+        """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
+        batch = events if isinstance(events, EventBatch) else self.encode(events)
+        if batch.stamp != self.encoder.stamp:
+            raise EventError(
+                "the batch was encoded before subscriptions brought new text constants; "
+                "encode it again"
+            )
+        found = self.patterns.filter(batch, self.matcher.match(batch))
+        starts, leaders = self.roster.distinct(found.starts, found.slots)
+        return Matches(starts, leaders, self.roster)
+
+    def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
+        """Check events and encode them, for matching the same batch several times."""
+        if isinstance(events, Mapping) or not isinstance(events, (list, tuple)):
+            if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+                return events_from_arrow(self.encoder, events)
+            if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, Iterable):
+                raise EventError(
+                    "expected a list of events or an Arrow table, got "
+                    f"{type(events).__name__}; a single event goes to match()"
+                )
+        return self.encoder.events([self._checked(row, given) for row, given in enumerate(events)])
+
+    def _checked(self, row: int, given: Any) -> Event:
+        try:
+            return Event.of(self.schema, given)
+        except EventError as why:
+            raise why.at_row(row) from None
+
+    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
+        """Why a subscription matches an event, or why not, predicate by predicate."""
+        condition = self._condition(id)
+        checked = Event.of(self.schema, event)
+        if condition is None:
+            return Explanation(True, (Branch(True, (), ()),))
+        return explain(condition, checked, self.schema)
+
+    def _condition(self, id: Id) -> Condition | None:
+        source = self.roster.source(id)
+        if isinstance(source, str):
+            return parse(source)
+        if not isinstance(source, TableRow):
+            return source
+        given = source.column[source.row].as_py()
+        return parse(given) if isinstance(given, str) else condition_of(given, self.schema)
+
+    def check(self) -> None:
+        """Raise if an invariant is broken. Slow; for tests."""
+        self.matcher.check()
+        for labels in self.encoder.labels.values():
+            labels.check()
+        owned = [self.roster.slots(id) for id in self.roster.ids()]
+        slots = np.concatenate([np.zeros(0, np.int64), *owned])
+        assert len(np.unique(slots)) == len(slots) == len(self.matcher)

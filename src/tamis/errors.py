@@ -1,0 +1,170 @@
+"""One tree of exceptions. Each says what was wrong, where, and what would be right.
+
+Everything that tamis raises on purpose is a `TamisError`; a command line or a service catches that
+one class and shows its text. Anything else that escapes is a bug of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+Span = tuple[int, int]
+"""Half-open range of offsets into a condition's text."""
+
+_EXCERPT = 100  # columns of a long line shown around the place
+
+
+class TamisError(Exception):
+    """The root of all errors that tamis raises on purpose."""
+
+
+class SchemaError(TamisError):
+    """A schema document, an import or an extension that breaks a rule of schemas."""
+
+
+class EventError(TamisError):
+    """An event that is not consistent with the schema.
+
+    `rule` is R1, R2 or R3 of the consistency rules; `row` is the event's position in a batch.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rule: str | None = None,
+        attribute: str | None = None,
+        row: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message, self.rule, self.attribute, self.row = message, rule, attribute, row
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_event_error, (self.message, self.rule, self.attribute, self.row))
+
+    def __str__(self) -> str:
+        where = "" if self.row is None else f"event {self.row}: "
+        rule = "" if self.rule is None else f" (rule {self.rule})"
+        return f"{where}{self.message}{rule}"
+
+    def at_row(self, row: int) -> EventError:
+        """The same refusal, naming the event's position in its batch."""
+        return EventError(self.message, rule=self.rule, attribute=self.attribute, row=row)
+
+
+def _event_error(
+    message: str, rule: str | None, attribute: str | None, row: int | None
+) -> EventError:
+    return EventError(message, rule=rule, attribute=attribute, row=row)
+
+
+class ConditionError(TamisError):
+    """A condition that cannot be accepted, with the place in its text."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        text: str | None = None,
+        hint: str | None = None,
+        row: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message, self.span, self.text, self.hint, self.row = message, span, text, hint, row
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (
+            _condition_error,
+            (type(self), self.message, self.span, self.text, self.hint, self.row),
+        )
+
+    @property
+    def line(self) -> int | None:
+        """Line of the place, counted from 1; None where the condition has no text."""
+        if self.span is None or self.text is None:
+            return None
+        return self.text.count("\n", 0, self.span[0]) + 1
+
+    @property
+    def column(self) -> int | None:
+        """Column of the place, counted from 1; None where the condition has no text."""
+        if self.span is None or self.text is None:
+            return None
+        return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
+
+    def with_text(self, text: str) -> ConditionError:
+        """The same error, able to show the place in `text`."""
+        if self.text is None:
+            self.text = text
+        return self
+
+    def at_row(self, row: int) -> ConditionError:
+        """The same error, naming the row of the table that the condition came from."""
+        self.row = row
+        return self
+
+    def __str__(self) -> str:
+        head = self.message if self.row is None else f"row {self.row}: {self.message}"
+        parts = [head]
+        if self.span is not None and self.text is not None:
+            parts[0] += f" (line {self.line}, column {self.column})"
+            parts.extend(_caret(self.text, self.span))
+        if self.hint:
+            parts.append(self.hint)
+        return "\n".join(parts)
+
+
+def _condition_error(
+    kind: type[ConditionError],
+    message: str,
+    span: Span | None,
+    text: str | None,
+    hint: str | None,
+    row: int | None,
+) -> ConditionError:
+    return kind(message, span=span, text=text, hint=hint, row=row)
+
+
+class LimitError(ConditionError):
+    """A condition larger than the language allows, refused before it is expanded."""
+
+
+class NeverTrueError(ConditionError):
+    """A condition with a clause that no event can satisfy."""
+
+
+class SubscriptionError(TamisError):
+    """A subscription id that is taken, unknown or of the wrong type, or a malformed table."""
+
+
+class MatcherError(TamisError):
+    """An unknown matcher or option, or a batch that a matcher cannot take."""
+
+
+def _caret(text: str, span: Span) -> list[str]:
+    """The line of the place and a row of carets under it, cut to what fits a terminal."""
+    start, end = span
+    left = text.rfind("\n", 0, start) + 1
+    right = text.find("\n", start)
+    right = len(text) if right < 0 else right
+    shown_from = max(left, start - _EXCERPT // 2)
+    shown_to = min(right, shown_from + _EXCERPT)
+    before = "…" if shown_from > left else ""
+    after = "…" if shown_to < right else ""
+    line = text[shown_from:shown_to].replace("\t", " ")
+    width = max(1, min(end, shown_to) - start)
+    pad = " " * (len(before) + start - shown_from)
+    return [f"  {before}{line}{after}", f"  {pad}{'^' * width}"]
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """A hint naming what the user probably meant, or None when nothing is close."""
+    known = sorted(names)
+    close = difflib.get_close_matches(name, known[:5000], n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    if known and len(known) <= 12:
+        return "known here: " + ", ".join(known)
+    return None

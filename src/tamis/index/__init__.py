@@ -1,0 +1,1 @@
+"""Array structures that matchers share: NumPy and Numba only, each with `check()`."""

@@ -1,0 +1,245 @@
+"""The table of live clauses: what each slot asks, exactly.
+
+Every matcher keeps one. An index built beside it may let through too much; `holds` decides. A
+clause is a block of rows (see `encode.terms` for what a row means); blocks of removed clauses are
+reused by clauses of the same size, and the table is packed when most of it is holes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.kernel import kernel
+
+SOME, NONE, MISSING = 0, 1, 2
+_BULK = 64  # from this many clauses on, appending as one block beats looking for holes
+
+
+class Clauses(NamedTuple):
+    """The table as kernels see it. `size`, in rows, is -1 for a slot without a clause."""
+
+    start: NDArray[np.int64]
+    size: NDArray[np.int32]
+    attribute: NDArray[np.int32]
+    term: NDArray[np.int16]
+    kind: NDArray[np.int8]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+class ClauseTable:
+    """Clauses by slot, with add, remove and exact evaluation."""
+
+    def __init__(self) -> None:
+        self._start = np.zeros(0, np.int64)
+        self._count = np.zeros(0, np.int32)
+        self._rows = _no_rows()
+        self._top = 0  # rows in use, holes included
+        self._holes: dict[int, list[int]] = {}  # block size -> starts of free blocks
+        self.live = 0
+        self.live_rows = 0
+        self.slots = 0  # one more than the highest slot ever used since the table was empty
+        self.width = 0  # one more than the highest attribute
+
+    def __len__(self) -> int:
+        return self.live
+
+    @property
+    def view(self) -> Clauses:
+        """The arrays, for kernels."""
+        return Clauses(self._start[: self.slots], self._count[: self.slots], *self._rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self._start.nbytes + self._count.nbytes + sum(c.nbytes for c in self._rows)
+
+    def add(
+        self,
+        slots: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        rows: tuple[NDArray[Any], ...],
+    ) -> None:
+        """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
+        if len(slots) == 0:
+            return
+        self._reserve_slots(int(slots.max()) + 1)
+        if (self._count[slots] >= 0).any():
+            raise ValueError("a slot that holds a clause cannot take another")
+        counts = np.diff(starts)
+        if len(slots) >= _BULK:
+            where = self._append(int(starts[-1])) + starts[:-1]
+            for column, values in zip(self._rows, rows, strict=True):
+                column[where[0] : where[0] + len(values)] = values
+        else:
+            where = np.empty(len(slots), np.int64)
+            for i, count in enumerate(counts.tolist()):
+                holes = self._holes.get(count)
+                at = holes.pop() if holes else self._append(count)
+                where[i] = at
+                for column, values in zip(self._rows, rows, strict=True):
+                    column[at : at + count] = values[starts[i] : starts[i + 1]]
+        self._start[slots] = where
+        self._count[slots] = counts
+        self.live += len(slots)
+        self.live_rows += int(starts[-1])
+        if len(rows[0]):
+            self.width = max(self.width, int(rows[0].max()) + 1)
+
+    def remove(self, slots: NDArray[np.int64]) -> None:
+        """Empty the slots, which must hold clauses."""
+        if len(slots) == 0:
+            return
+        counts = self._count[slots]
+        if (counts < 0).any():
+            raise ValueError("a slot without a clause cannot be emptied")
+        for start, count in zip(self._start[slots].tolist(), counts.tolist(), strict=True):
+            self._holes.setdefault(count, []).append(start)
+        self._count[slots] = -1
+        self.live -= len(slots)
+        self.live_rows -= int(counts.sum())
+        if self.live == 0:
+            self.__init__()  # type: ignore[misc]
+        elif self._top > 1024 and self.live_rows * 4 < self._top:
+            self._pack()
+
+    def terms(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
+        """The starts and rows of some clauses, as `add` takes them."""
+        counts = self._count[slots].astype(np.int64)
+        starts = np.zeros(len(slots) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        rows = np.repeat(self._start[slots] - starts[:-1], counts) + np.arange(starts[-1])
+        return starts, tuple(column[rows] for column in self._rows)
+
+    def live_slots(self) -> NDArray[np.int64]:
+        """The slots that hold clauses, ascending."""
+        return np.flatnonzero(self._count[: self.slots] >= 0)
+
+    def check(self) -> None:
+        """Raise if blocks overlap, or counts do not add up."""
+        live = self.live_slots()
+        assert len(live) == self.live
+        counts = self._count[live]
+        assert int(counts.sum()) == self.live_rows
+        blocks = list(zip(self._start[live].tolist(), counts.tolist(), strict=True))
+        blocks += [(at, size) for size, holes in self._holes.items() for at in holes]
+        end = 0
+        for at, size in sorted(block for block in blocks if block[1]):
+            assert at >= end, "blocks overlap"
+            end = at + size
+        assert end <= self._top <= len(self._rows[0])
+        for slot in live.tolist():
+            block = slice(self._start[slot], self._start[slot] + self._count[slot])
+            attributes, terms = self._rows[0][block], self._rows[1][block]
+            assert (np.diff(attributes) >= 0).all(), "rows are sorted by attribute"
+            assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
+
+    def _reserve_slots(self, slots: int) -> None:
+        if slots > len(self._start):
+            size = max(slots, 2 * len(self._start), 16)
+            self._start = _grown(self._start, size, 0)
+            self._count = _grown(self._count, size, -1)
+        self.slots = max(self.slots, slots)
+
+    def _append(self, rows: int) -> int:
+        at = self._top
+        if at + rows > len(self._rows[0]):
+            size = max(at + rows, len(self._rows[0]) * 3 // 2, 64)
+            self._rows = tuple(_grown(column, size, 0) for column in self._rows)
+        self._top = at + rows
+        return at
+
+    def _pack(self) -> None:
+        live = self.live_slots()
+        starts, rows = self.terms(live)
+        self._rows = rows
+        self._start[live] = starts[:-1]
+        self._top = len(rows[0])
+        self._holes = {}
+
+
+def _no_rows() -> tuple[NDArray[Any], ...]:
+    return tuple(np.zeros(0, kind) for kind in (np.int32, np.int16, np.int8, np.int64, np.int64))
+
+
+def _grown(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
+    grown = np.full(size, fill, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+@kernel
+def holds(
+    clauses: Clauses,
+    slot: int,
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    code: NDArray[np.int64],
+) -> tuple[bool, int]:
+    """Whether the clause in `slot` holds, and how many terms were looked at to know.
+
+    The event's values of attribute a are `code[first[a]:last[a]]`. Stops at the first term that
+    fails.
+    """
+    row = clauses.start[slot]
+    end = row + clauses.size[slot]
+    looked = 0
+    while row < end:
+        looked += 1
+        a = clauses.attribute[row]
+        term = clauses.term[row]
+        kind = clauses.kind[row]
+        inside = False
+        while row < end and clauses.term[row] == term:
+            if not inside:
+                for at in range(first[a], last[a]):
+                    if clauses.low[row] <= code[at] <= clauses.high[row]:
+                        inside = True
+                        break
+            row += 1
+        bound = first[a] < last[a]
+        if kind == SOME:
+            ok = inside
+        elif kind == NONE:
+            ok = bound and not inside
+        else:
+            ok = not bound
+        if not ok:
+            return False, looked
+    return True, looked
+
+
+@kernel
+def bind(
+    attribute: NDArray[np.int32],
+    start: int,
+    end: int,
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+) -> None:
+    """Note where the values of each attribute of one event lie (its pairs are `start:end`)."""
+    for at in range(start, end):
+        a = attribute[at]
+        if a < len(first):  # no clause asks about attributes past the end
+            if first[a] == last[a]:
+                first[a] = at
+            last[a] = at + 1
+
+
+@kernel
+def unbind(
+    attribute: NDArray[np.int32],
+    start: int,
+    end: int,
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+) -> None:
+    """Forget one event again; costs what the event binds, not the width of the schema."""
+    for at in range(start, end):
+        a = attribute[at]
+        if a < len(first):
+            first[a] = 0
+            last[a] = 0

@@ -1,0 +1,96 @@
+"""Text to tokens, by one regular expression.
+
+Tokens are tuples (kind, text, start, end): the parser looks at the kind, which for keywords and
+punctuation is the word itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tamis.errors import ConditionError
+from tamis.model.printer import DATE, KEYWORDS, NAME
+
+Token = tuple[str, str, int, int]
+
+_TOKEN = re.compile(
+    rf"""\s*(?:
+      (?P<name>{NAME.pattern})
+    | (?P<date>{DATE.pattern})(?![\w.])
+    | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![\w.])
+    | (?P<mark><=|>=|!=|<>|==|[=<>(),-])
+    | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | `(?P<quoted>[^`]+)`
+    | (?P<end>\Z)
+    | (?P<bad>.)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_SAME = {"<>": "!=", "==": "="}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_PLAIN = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens, the last of kind `end`."""
+    found: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "bad"
+        word = match[kind]
+        start, end = match.span(kind)
+        if kind == "name":
+            if (lowered := word.lower()) in KEYWORDS:
+                kind = lowered
+        elif kind == "mark":
+            kind = _SAME.get(word, word)
+        elif kind == "text":
+            word = _unescape(text, start, end)
+        elif kind == "quoted":
+            kind, start, end = "name", start - 1, end + 1
+        elif kind == "bad":
+            raise _bad(text, start)
+        found.append((kind, word, start, end))
+        if kind == "end":
+            break
+    return found
+
+
+def _unescape(text: str, start: int, end: int) -> str:
+    inner = text[start + 1 : end - 1]
+    if "\\" not in inner:
+        return inner
+
+    def one(match: re.Match[str]) -> str:
+        code = match[1]
+        if len(code) > 1:
+            number = int(code[1:], 16)
+            if number <= 0x10FFFF:
+                return chr(number)
+        elif code in _PLAIN:
+            return _PLAIN[code]
+        place = start + 1 + match.start()
+        raise ConditionError(
+            f"unknown escape {match[0]!r}",
+            span=(place, place + len(match[0])),
+            text=text,
+            hint=r"known are \\ \" \' \n \r \t \uXXXX; a backslash itself is written \\",
+        )
+
+    return _ESCAPE.sub(one, inner)
+
+
+def _bad(text: str, start: int) -> ConditionError:
+    character = text[start]
+    if character in "\"'`":
+        what, hint = f"the quote {character} is never closed", None
+    elif character.isdigit() or character == ".":
+        end = start + 1
+        while end < len(text) and (text[end].isalnum() or text[end] in "._"):
+            end += 1
+        what, hint = f"{text[start:end][:40]!r} is no number", "text is written in quotes"
+        return ConditionError(what, span=(start, end), text=text, hint=hint)
+    elif character == "?":
+        what, hint = "variables stand only beside operators, and no operator is registered", None
+    else:
+        what, hint = f"{character!r} has no meaning here", "text is written in quotes"
+    return ConditionError(what, span=(start, start + 1), text=text, hint=hint)

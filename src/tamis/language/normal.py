@@ -1,0 +1,89 @@
+"""Normal form: a condition as a list of clauses, any of which makes it match.
+
+The size of the result is computed before it is built, so that a small text cannot ask for a large
+expansion.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import LimitError
+from tamis.model.condition import And, Clause, Condition, Literal, Not, Predicate
+
+CLAUSE_LIMIT = 256
+PREDICATE_LIMIT = 64  # in one clause
+DEPTH_LIMIT = 100
+_MANY = 10**9
+
+
+def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
+    """The clauses of a condition, `not` pushed down to the predicates.
+
+    >>> from tamis.language.parser import parse
+    >>> [len(clause) for clause in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
+    [2, 2]
+    """
+    _check_depth(condition, text)
+    number, longest = _size(condition, True)
+    if number > CLAUSE_LIMIT:
+        raise LimitError(
+            f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
+            text=text,
+            hint="a long 'or' over one attribute is better written with 'in (…)'",
+        )
+    if longest > PREDICATE_LIMIT:
+        raise LimitError(
+            f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}", text=text
+        )
+    return _expand(condition, True)
+
+
+def _check_depth(condition: Condition, text: str | None) -> None:
+    """Without recursion: a condition built in a program may be nested without end."""
+    level: list[Condition] = [condition]
+    for _ in range(DEPTH_LIMIT + 1):
+        below: list[Condition] = []
+        for node in level:
+            if isinstance(node, Not):
+                below.append(node.part)
+            elif not isinstance(node, Predicate):
+                below.extend(node.parts)
+        if not below:
+            return
+        level = below
+    raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", text=text)
+
+
+def _size(condition: Condition, positive: bool) -> tuple[int, int]:
+    """How many clauses there will be, and the most predicates in one."""
+    if isinstance(condition, Predicate):
+        return 1, 1
+    if isinstance(condition, Not):
+        return _size(condition.part, not positive)
+    sizes = [_size(part, positive) for part in condition.parts]
+    if isinstance(condition, And) == positive:
+        number = 1
+        for count, _ in sizes:
+            number = min(number * count, _MANY)
+        return number, sum(longest for _, longest in sizes)
+    return sum(count for count, _ in sizes), max(longest for _, longest in sizes)
+
+
+def _expand(condition: Condition, positive: bool) -> list[Clause]:
+    if isinstance(condition, Predicate):
+        return [(Literal(condition, positive),)]
+    if isinstance(condition, Not):
+        return _expand(condition.part, not positive)
+    if isinstance(condition, And) != positive:
+        return [clause for part in condition.parts for clause in _expand(part, positive)]
+    found: list[Clause] = [()]
+    for part in condition.parts:
+        if isinstance(part, Predicate):
+            found = [(*left, Literal(part, positive)) for left in found]
+        else:
+            more = _expand(part, positive)
+            found = [left + right for left in found for right in more]
+    return found
+
+
+def _about(number: int) -> str:
+    return f"more than {_MANY:,}" if number >= _MANY else f"{number:,}"

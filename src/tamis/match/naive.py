@@ -1,0 +1,57 @@
+"""The naive matcher: every subscription, one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.index.clauses import Clauses, bind, holds, unbind
+from tamis.index.kernel import kernel
+from tamis.match.base import Matcher, Matches
+
+
+class Naive(Matcher):
+    """Test all subscriptions, each predicate by predicate, and leave at the first that is false.
+
+    add O(terms), remove O(1), match O(total terms).
+    Le Subscribe, figure 1. No index: it is the table of clauses, walked from end to end.
+    """
+
+    def match(self, batch: EventBatch) -> Matches:
+        starts, slots, looked = _match(batch.pairs, self.clauses.view, self.clauses.width)
+        self.tally.events += len(batch)
+        self.tally.predicates += looked
+        self.tally.subscriptions += len(batch) * len(self.clauses)
+        return Matches(starts, slots)
+
+
+@kernel
+def _match(
+    events: Pairs, clauses: Clauses, width: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    slots = np.empty(1024, np.int64)
+    found = 0
+    looked = 0
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        bind(events.attribute, begin, end, first, last)
+        for slot in range(len(clauses.size)):
+            if clauses.size[slot] < 0:
+                continue
+            ok, terms = holds(clauses, slot, first, last, events.code)
+            looked += terms
+            if ok:
+                if found == len(slots):
+                    more = np.empty(2 * found, np.int64)
+                    more[:found] = slots
+                    slots = more
+                slots[found] = slot
+                found += 1
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, slots[:found], looked

@@ -1,0 +1,1 @@
+"""What things mean: schemas, events, conditions, and the definition of truth."""

@@ -1,0 +1,412 @@
+"""Domains: which values an attribute may take, and which comparators it has.
+
+A domain turns what people write (JSON values, Python objects) into one normal value, or says in
+words why it refuses. It knows nothing of codes.
+"""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal as PythonDecimal
+from typing import Any, ClassVar, NoReturn
+
+from tamis.errors import SchemaError, nearest
+from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
+from tamis.model.timestamp import parse_timestamp
+
+INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
+TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; past that it belongs in `opaque`
+DEPTH_LIMIT = 64  # nesting of an opaque JSON value
+
+
+class RefusalError(Exception):
+    """Why a value is not in a domain, in words. Callers add where."""
+
+
+_shown = reprlib.Repr()  # cuts long and deep values short; a plain repr of a stranger's may not end
+_shown.maxstring = _shown.maxother = _shown.maxlong = 60
+_shown.maxlevel = 2
+
+
+def show(value: object) -> str:
+    """A value as an error shows it: short, whatever it is."""
+    return _shown.repr(value)
+
+
+def noun(value: object) -> str:
+    """What a value is, in the words of JSON where it has one."""
+    kinds: tuple[tuple[type, str], ...] = (
+        (bool, "a boolean"),
+        (int, "a number"),
+        (float, "a number"),
+        (str, "text"),
+        (Mapping, "an object"),
+        (list, "a list"),
+        (tuple, "a list"),
+        (bytes, "bytes"),
+    )
+    return next((word for kind, word in kinds if isinstance(value, kind)), type(value).__name__)
+
+
+def refuse(value: object, why: str) -> NoReturn:
+    """Raise a `RefusalError` that shows the value, cut short."""
+    raise RefusalError(f"{show(value)} {why}")
+
+
+class Domain(ABC):
+    """One set of values. `comparators` says what may be asked of them."""
+
+    kind: ClassVar[str]
+    comparators: tuple[str, ...] = MEMBERSHIP
+
+    @abstractmethod
+    def value(self, given: object) -> Any:
+        """The normal form of a value of this domain, or a `RefusalError`."""
+
+    def constant(self, given: object) -> Any:
+        """The normal form of a constant in a condition; wider than `value` for numbers."""
+        return self.value(given)
+
+    def to_dict(self) -> str | dict[str, Any]:
+        """The document form: the kind's name where nothing else is to be said."""
+        return self.kind
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_dict()!r})"
+
+    def describe(self) -> str:
+        """One line for a summary."""
+        return self.kind
+
+
+def _number(given: object, wanted: str) -> int | float:
+    """An int or a finite float, with Python's look-alikes (bool, NumPy scalars) sorted out."""
+    if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
+        refuse(given, f"is a boolean, expected {wanted}")
+    if isinstance(given, str):
+        refuse(given, f"is text, expected {wanted}")
+    if isinstance(given, PythonDecimal):
+        given = float(given)
+    if isinstance(given, float):
+        if given != given or given in (float("inf"), float("-inf")):
+            refuse(given, "is not a finite number")
+        return float(given)
+    try:
+        whole = operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        # NumPy's narrower floats are no Python floats, but convert exactly.
+        if type(given).__module__ == "numpy" and type(given).__name__.startswith("float"):
+            return _number(float(given), wanted)  # type: ignore[arg-type]
+        refuse(given, f"is {noun(given)}, expected {wanted}")
+    if not INT_LOW <= whole <= INT_HIGH:
+        refuse(whole, "is outside the 64-bit integers (-2^63 to 2^63 - 1)")
+    return whole
+
+
+class Integer(Domain):
+    """Whole numbers of 64 bits, optionally within `low..high`."""
+
+    kind = "integer"
+    comparators = (*MEMBERSHIP, *ORDER)
+
+    def __init__(self, low: int | None = None, high: int | None = None) -> None:
+        for name, bound in (("low", low), ("high", high)):
+            whole = isinstance(bound, int) and not isinstance(bound, bool)
+            if bound is not None and not (whole and INT_LOW <= bound <= INT_HIGH):
+                raise SchemaError(f"integer domain: {name} must be a 64-bit integer, got {bound!r}")
+        if low is not None and high is not None and low > high:
+            raise SchemaError(f"integer domain: low {low} is above high {high}")
+        self.low, self.high = low, high
+
+    def value(self, given: object) -> int:
+        number = _number(given, "an integer")
+        if isinstance(number, float):
+            if not number.is_integer():
+                refuse(given, "is not a whole number")
+            number = int(number)
+            if not INT_LOW <= number <= INT_HIGH:
+                refuse(given, "is outside the 64-bit integers (-2^63 to 2^63 - 1)")
+        if self.low is not None and number < self.low:
+            refuse(given, f"is below the domain's low, {self.low}")
+        if self.high is not None and number > self.high:
+            refuse(given, f"is above the domain's high, {self.high}")
+        return number
+
+    def constant(self, given: object) -> int | float:
+        """Any number: `quantity < 1.5` is meaningful over integers."""
+        return _number(given, "a number")
+
+    def to_dict(self) -> str | dict[str, Any]:
+        bounds = {"low": self.low, "high": self.high}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        return {"kind": self.kind, **given} if given else self.kind
+
+    def describe(self) -> str:
+        if self.low is None and self.high is None:
+            return "integer"
+        low = "" if self.low is None else str(self.low)
+        high = "" if self.high is None else str(self.high)
+        return f"integer {low}..{high}"
+
+
+class Decimal(Domain):
+    """IEEE doubles, finite; -0.0 is 0.0.
+
+    A whole number that no double equals (2^53 + 1) is refused rather than silently rounded.
+    """
+
+    kind = "decimal"
+    comparators = (*MEMBERSHIP, *ORDER)
+
+    def value(self, given: object) -> float:
+        number = _number(given, "a number")
+        real = float(number)
+        if isinstance(number, int) and int(real) != number:
+            refuse(given, f"has no exact double; the nearest is {real!r}")
+        return real + 0.0  # -0.0 + 0.0 is 0.0
+
+
+class Text(Domain):
+    """Strings of code points, compared code point by code point."""
+
+    kind = "text"
+    comparators = (*MEMBERSHIP, *ORDER, *TEXT)
+
+    def value(self, given: object) -> str:
+        if not isinstance(given, str):
+            refuse(given, f"is {noun(given)}, expected text")
+        try:
+            size = len(given) if given.isascii() else len(given.encode())
+        except UnicodeEncodeError:
+            refuse(given, "holds a lone surrogate, which is no text")
+        if size > TEXT_LIMIT:
+            refuse(given, f"is longer than {TEXT_LIMIT} bytes; declare large content as opaque")
+        return str(given)
+
+
+class Boolean(Domain):
+    """true and false."""
+
+    kind = "boolean"
+
+    def value(self, given: object) -> bool:
+        if isinstance(given, bool):
+            return given
+        if type(given).__module__ == "numpy" and type(given).__name__ in ("bool_", "bool"):
+            return bool(given)
+        refuse(given, "is not true or false")
+
+
+class Timestamp(Domain):
+    """Points in time, UTC, to the microsecond. Without an offset, UTC is meant."""
+
+    kind = "timestamp"
+    comparators = (*MEMBERSHIP, *ORDER)
+
+    def value(self, given: object) -> datetime:
+        if isinstance(given, datetime):
+            moment = given if given.tzinfo else given.replace(tzinfo=UTC)
+            try:
+                return moment.astimezone(UTC)
+            except OverflowError:
+                refuse(given, "falls outside the years 1 to 9999 in UTC")
+        if isinstance(given, str):
+            moment_or_why = parse_timestamp(given)
+            if isinstance(moment_or_why, str):
+                refuse(given, moment_or_why)
+            return moment_or_why
+        refuse(given, 'is no timestamp, expected ISO 8601 such as "2026-01-31T12:00:00Z"')
+
+
+class Enumerated(Domain):
+    """A fixed set of names, with an optional partial order given as pairs (lower, higher)."""
+
+    kind = "enumerated"
+
+    def __init__(
+        self, values: Iterable[str], order: Iterable[tuple[str, str]] | None = None
+    ) -> None:
+        self.values = _names("enumerated domain", values)
+        self.order = None if order is None else tuple((low, high) for low, high in order)
+        self._known = frozenset(self.values)
+        if self.order is not None:
+            self.comparators = (*MEMBERSHIP, *ORDER)
+            for pair in self.order:
+                for name in pair:
+                    if name not in self._known:
+                        raise SchemaError(f"enumerated domain: order names {name!r}, not a value")
+            higher: dict[str, list[str]] = {}
+            for low, high in self.order:
+                higher.setdefault(low, []).append(high)
+            _no_cycle("enumerated domain: the order", higher)
+
+    def value(self, given: object) -> str:
+        return _known_name(given, self._known)
+
+    def to_dict(self) -> str | dict[str, Any]:
+        document: dict[str, Any] = {"kind": self.kind, "values": list(self.values)}
+        if self.order is not None:
+            document["order"] = [list(pair) for pair in self.order]
+        return document
+
+    def describe(self) -> str:
+        ordered = "" if self.order is None else ", ordered"
+        return f"enumerated, {_some(self.values)}{ordered}"
+
+
+class Hierarchy(Domain):
+    """Names organised by "is a kind of": a tree, a forest or a DAG, as name → its parents."""
+
+    kind = "hierarchy"
+    comparators = (*MEMBERSHIP, *ORDER)
+
+    def __init__(self, parents: Mapping[str, Iterable[str]]) -> None:
+        every: dict[str, tuple[str, ...]] = {}
+        for name, above in parents.items():
+            every[name] = (above,) if isinstance(above, str) else tuple(dict.fromkeys(above))
+        for name in [parent for above in every.values() for parent in above]:
+            every.setdefault(name, ())
+        self.values = _names("hierarchy", every)
+        self.parents = every
+        _no_cycle("hierarchy", {name: list(above) for name, above in every.items()})
+
+    @classmethod
+    def from_tree(
+        cls, tree: Mapping[str, Any], parents: Mapping[str, Iterable[str]] | None = None
+    ) -> Hierarchy:
+        """From nested mappings, plus further parents where the tree is really a DAG."""
+        above: dict[str, list[str]] = {}
+        stack: list[tuple[str, Any, str | None, int]] = [
+            (name, sub, None, 1) for name, sub in reversed(_children(tree, "tree"))
+        ]
+        while stack:
+            name, below, parent, depth = stack.pop()
+            if name in above:
+                raise SchemaError(
+                    f"hierarchy: {name!r} stands twice in the tree; "
+                    "give its second parent under 'parents'"
+                )
+            above[name] = [] if parent is None else [parent]
+            stack.extend(
+                (child, sub, name, depth + 1) for child, sub in reversed(_children(below, name))
+            )
+        for name, extra in (parents or {}).items():
+            more = [extra] if isinstance(extra, str) else list(extra)
+            above.setdefault(name, []).extend(more)
+        return cls(above)
+
+    def value(self, given: object) -> str:
+        return _known_name(given, self.parents)
+
+    def to_dict(self) -> str | dict[str, Any]:
+        return {"kind": self.kind, "parents": {n: list(above) for n, above in self.parents.items()}}
+
+    def describe(self) -> str:
+        return f"hierarchy, {_some(self.values)}"
+
+
+class Opaque(Domain):
+    """Bytes or any JSON value, which only operators look at."""
+
+    kind = "opaque"
+    comparators = ("exists", "missing")
+
+    def value(self, given: object) -> object:
+        if isinstance(given, (bytes, bytearray, memoryview)):
+            return bytes(given)
+        _check_json(given)
+        return given
+
+
+def _check_json(given: object) -> None:
+    """Refuse what JSON cannot say. Without recursion: the value may come from a stranger."""
+    stack: list[tuple[object, int]] = [(given, 0)]
+    while stack:
+        item, depth = stack.pop()
+        if depth > DEPTH_LIMIT:
+            raise RefusalError(f"a value nested more than {DEPTH_LIMIT} levels deep")
+        if isinstance(item, Mapping):
+            for key in item:
+                if not isinstance(key, str):
+                    refuse(key, "is a key of a JSON object, expected text")
+            stack.extend((below, depth + 1) for below in item.values())
+        elif isinstance(item, (list, tuple)):
+            stack.extend((below, depth + 1) for below in item)
+        elif isinstance(item, float):
+            _number(item, "a number")
+        elif item is not None and not isinstance(item, (bool, int, str)):
+            refuse(item, f"is {noun(item)}, expected bytes or JSON")
+
+
+def _known_name(given: object, known: Collection[str]) -> str:
+    if isinstance(given, str) and given in known:
+        return str(given)
+    if not isinstance(given, str):
+        refuse(given, f"is {noun(given)}, expected one of the domain's names")
+    hint = nearest(given, known)
+    refuse(given, "is not a value of the domain" + (f"; {hint}" if hint else ""))
+
+
+def _names(where: str, names: Iterable[Any]) -> tuple[str, ...]:
+    listed = tuple(names)
+    if not listed:
+        raise SchemaError(f"{where}: at least one value is needed")
+    seen: set[str] = set()
+    for name in listed:
+        if not isinstance(name, str) or not name:
+            raise SchemaError(f"{where}: {name!r} is not a name; put it in quotes")
+        if name in seen:
+            raise SchemaError(f"{where}: {name!r} is listed twice")
+        try:
+            Text().value(name)
+        except RefusalError as why:
+            raise SchemaError(f"{where}: {why}") from None
+        seen.add(name)
+    return listed
+
+
+def _children(below: Any, name: str) -> list[tuple[str, Any]]:
+    if below is None:
+        return []
+    if not isinstance(below, Mapping):
+        raise SchemaError(f"hierarchy: below {name!r} expected a mapping, got {below!r}")
+    return list(below.items())
+
+
+def _no_cycle(where: str, edges: Mapping[str, list[str]]) -> None:
+    """Refuse a cycle, naming it. Iterative depth-first search: hierarchies may be deep."""
+    done: set[str] = set()
+    for root in edges:
+        path: dict[str, None] = {}
+        stack: list[tuple[str, int]] = [(root, 0)]
+        while stack:
+            name, step = stack.pop()
+            if step == 0:
+                if name in done:
+                    continue
+                path[name] = None
+            onward = edges.get(name, [])
+            if step < len(onward):
+                stack.append((name, step + 1))
+                after = onward[step]
+                if after in path:
+                    raise SchemaError(f"{where} runs in a circle through {after!r} and {name!r}")
+                stack.append((after, 0))
+            else:
+                done.add(name)
+                path.pop(name, None)
+
+
+def _some(values: tuple[str, ...]) -> str:
+    shown = ", ".join(values[:5])
+    return shown if len(values) <= 5 else f"{shown}, … ({len(values)} values)"

@@ -1,0 +1,163 @@
+"""Events: what a publisher sends, checked against the schema (rules R1, R2 and R3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tamis.errors import EventError, nearest
+from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
+from tamis.model.schema import EVENT_TYPE, Schema
+
+ATTRIBUTE_LIMIT = 10_000  # attributes bound by one event
+
+
+class Event:
+    """A consistent event: for each bound attribute the set of its values, as a tuple.
+
+    `values` always binds `event_type`. Values are in the normal form of their domain.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: dict[str, tuple[Any, ...]]) -> None:
+        self.values = values
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The event types that the event names."""
+        return self.values[EVENT_TYPE]
+
+    @classmethod
+    def of(cls, schema: Schema, given: Mapping[str, Any]) -> Event:
+        """Check `given` against `schema`; an `EventError` names event type, attribute and rule.
+
+        An attribute with several values is a list; null is the same as absent. Nested objects
+        bind dotted attributes: `{"seller": {"rating": 4}}` binds `seller.rating`.
+        """
+        if isinstance(given, Event):
+            return given
+        if not isinstance(given, Mapping):
+            raise EventError(
+                f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
+            )
+        attributes = schema.attributes
+        if not attributes.keys() >= given.keys():
+            given = _flatten(schema, given)
+        types = _types(schema, given.get(EVENT_TYPE))
+        view = schema.view(types)
+        values: dict[str, tuple[Any, ...]] = {EVENT_TYPE: types}
+        for name, raw in given.items():
+            if raw is None or name == EVENT_TYPE:
+                continue
+            use = view.get(name)
+            if use is None:
+                raise _outside(name, types)
+            domain = attributes[name]
+            several = isinstance(raw, (list, tuple, set, frozenset))
+            if several and (use.multiple or not isinstance(domain, Opaque)):
+                bound = _distinct(domain, raw, name, types)
+                if len(bound) > 1 and not use.multiple:
+                    raise EventError(
+                        f"event type {_join(types)}: {name!r} is unique but has "
+                        f"{len(bound)} values",
+                        rule="R2",
+                        attribute=name,
+                    )
+                if bound:
+                    values[name] = bound
+            else:
+                try:
+                    values[name] = (domain.value(raw),)
+                except RefusalError as why:
+                    raise _refused(name, types, why) from None
+        for name, use in view.items():
+            if use.mandatory and name not in values:
+                raise EventError(
+                    f"event type {_join(types)}: {name!r} is mandatory but the event does not "
+                    "bind it",
+                    rule="R2",
+                    attribute=name,
+                )
+        return cls(values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values))
+
+    def __repr__(self) -> str:
+        return f"Event({self.values!r})"
+
+
+def _types(schema: Schema, given: object) -> tuple[str, ...]:
+    if given is None or given == []:
+        if len(schema.event_types) == 1:
+            return tuple(schema.event_types)
+        raise EventError(
+            f"the event names no event type; bind {EVENT_TYPE!r} to one or more of: "
+            + ", ".join(list(schema.event_types)[:12]),
+            rule="R1",
+            attribute=EVENT_TYPE,
+        )
+    named = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
+    for name in named:
+        if not isinstance(name, str):
+            raise EventError(
+                f"{show(name)} is no event type, expected text", rule="R1", attribute=EVENT_TYPE
+            )
+    return tuple(dict.fromkeys(named))
+
+
+def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tuple[Any, ...]:
+    """The set of values, in the order given. Null within a list is no value."""
+    try:
+        bound = [domain.value(item) for item in raw if item is not None]
+    except RefusalError as why:
+        raise _refused(name, types, why) from None
+    if isinstance(domain, Opaque):  # a JSON value need not be hashable
+        return tuple(bound)
+    return tuple(dict.fromkeys(bound))
+
+
+def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind dotted attributes from nested objects; refuse names that the schema does not have."""
+    flat: dict[str, Any] = {}
+    stack: list[tuple[str, Any, int]] = [(name, raw, 1) for name, raw in given.items()]
+    while stack:
+        name, raw, depth = stack.pop()
+        if name in schema.attributes:
+            if name in flat:
+                raise EventError(f"{name!r} is bound twice", rule="R2", attribute=name)
+            flat[name] = raw
+        elif raw is None:
+            continue
+        elif isinstance(raw, Mapping) and isinstance(name, str):
+            if depth > DEPTH_LIMIT:
+                raise EventError(f"an event nested more than {DEPTH_LIMIT} levels deep", rule="R3")
+            stack.extend((f"{name}.{inner}", below, depth + 1) for inner, below in raw.items())
+        else:
+            hint = nearest(name, schema.attributes) if isinstance(name, str) else None
+            raise EventError(
+                f"unknown attribute {show(name)}" + (f"; {hint}" if hint else ""),
+                rule="R3",
+                attribute=name if isinstance(name, str) else None,
+            )
+        if len(flat) > ATTRIBUTE_LIMIT:
+            raise EventError(f"an event binds at most {ATTRIBUTE_LIMIT} attributes", rule="R3")
+    return flat
+
+
+def _refused(name: str, types: tuple[str, ...], why: RefusalError) -> EventError:
+    return EventError(f"event type {_join(types)}: {name!r}: {why}", rule="R2", attribute=name)
+
+
+def _outside(name: str, types: tuple[str, ...]) -> EventError:
+    return EventError(
+        f"event type {_join(types)}: has no attribute {name!r}", rule="R3", attribute=name
+    )
+
+
+def _join(types: tuple[str, ...]) -> str:
+    return " + ".join(types)

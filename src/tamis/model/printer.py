@@ -1,0 +1,72 @@
+"""Conditions as text. Parsing the text gives the same condition back.
+
+It lives beside the conditions rather than in `language`, since explanations and errors of the
+lower rooms show predicates too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tamis.model.condition import And, Condition, Constant, Not, Or, Predicate, Word
+
+KEYWORDS = frozenset(
+    {"and", "or", "not", "in", "between", "exists", "missing", "contains", "excludes"}
+    | {"starts", "ends", "with", "like", "true", "false"}
+)
+NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+DATE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def to_text(condition: Condition) -> str:
+    """The condition in the subscription language."""
+    if isinstance(condition, Predicate):
+        return _predicate(condition)
+    if isinstance(condition, Not):
+        inner = to_text(condition.part)
+        return f"not {inner}" if not isinstance(condition.part, And | Or) else f"not ({inner})"
+    if isinstance(condition, And):
+        return " and ".join(
+            f"({to_text(part)})" if isinstance(part, And | Or) else to_text(part)
+            for part in condition.parts
+        )
+    return " or ".join(
+        f"({to_text(part)})" if isinstance(part, Or) else to_text(part) for part in condition.parts
+    )
+
+
+def _predicate(predicate: Predicate) -> str:
+    name, comparator, value = name_text(predicate.attribute), predicate.comparator, predicate.value
+    if value is None:
+        return f"{name} {comparator}"
+    if not isinstance(value, tuple):
+        return f"{name} {comparator} {constant_text(value)}"
+    shown = [constant_text(item) for item in value]
+    if comparator == "between":
+        return f"{name} between {shown[0]} and {shown[1]}"
+    return f"{name} {comparator} ({', '.join(shown)})"
+
+
+def name_text(name: str) -> str:
+    """A name, in backquotes where it would not be read as one."""
+    plain = NAME.fullmatch(name) is not None and name.lower() not in KEYWORDS
+    return name if plain else f"`{name}`"
+
+
+def constant_text(value: Constant) -> str:
+    """A constant as the language writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        return repr(value)
+    if isinstance(value, Word):
+        bare = NAME.fullmatch(value) is not None and value.lower() not in KEYWORDS
+        if bare or DATE.fullmatch(value):
+            return str(value)
+    shown = "".join(
+        _ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value
+    )
+    return f'"{shown}"'

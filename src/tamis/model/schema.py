@@ -1,0 +1,316 @@
+"""The integrated event schema: domains, attributes, event types, and the four ways to extend it.
+
+A `Schema` never changes. An extension gives a new schema with the next version; nothing else does,
+so no extension can break a subscription or a publisher (Le Subscribe, sections 2.1 and 2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import EventError, SchemaError, nearest
+from tamis.model.domain import Boolean, Decimal, Domain, Enumerated, Integer, Opaque, Text
+from tamis.model.domain import Timestamp as TimestampDomain
+
+if TYPE_CHECKING:
+    from tamis.model.event import Event
+
+EVENT_TYPE = "event_type"
+BUILT_IN: Mapping[str, Domain] = MappingProxyType(
+    {
+        domain.kind: domain
+        for domain in (Integer(), Decimal(), Text(), Boolean(), TimestampDomain(), Opaque())
+    }
+)
+
+
+class Use(NamedTuple):
+    """How an event type uses an attribute."""
+
+    mandatory: bool
+    multiple: bool
+
+    def __str__(self) -> str:
+        words = "mandatory" if self.mandatory else "optional"
+        return f"{words} multiple" if self.multiple else words
+
+    @classmethod
+    def parse(cls, text: object, where: str) -> Use:
+        """From "mandatory", "optional", "optional multiple", "mandatory unique" …"""
+        words = text.split() if isinstance(text, str) else []
+        presence = [word for word in words if word in ("mandatory", "optional")]
+        number = [word for word in words if word in ("unique", "multiple")]
+        if len(presence) != 1 or len(number) > 1 or len(presence) + len(number) != len(words):
+            raise SchemaError(
+                f"{where}: expected mandatory or optional, then perhaps unique or multiple; "
+                f"got {text!r}"
+            )
+        return cls(presence == ["mandatory"], number == ["multiple"])
+
+
+View = Mapping[str, Use]
+"""The union of some event types: mandatory wins over optional, multiple over unique."""
+
+
+class Schema:
+    """What events may hold. Build one with `from_dict`, `load` or one of the importers.
+
+    >>> schema = Schema.from_dict({"attributes": {"price": "decimal", "tags": "text"},
+    ...                            "event_types": {"offer": {"price": "mandatory",
+    ...                                                      "tags": "optional multiple"}}})
+    >>> print(schema.event({"price": 5, "tags": ["oak", "old"]}).values["price"])
+    (5.0,)
+    """
+
+    def __init__(
+        self,
+        domains: Mapping[str, Domain] | None = None,
+        attributes: Mapping[str, Domain] | None = None,
+        event_types: Mapping[str, Mapping[str, Use]] | None = None,
+        *,
+        version: int = 1,
+    ) -> None:
+        types = {name: dict(uses) for name, uses in (event_types or {}).items()}
+        for name in types:
+            check_name(f"event type {name!r}", name)
+        for kind, names in (("domain", domains or {}), ("attribute", attributes or {})):
+            for name in names:
+                check_name(f"{kind} {name!r}", name)
+        if EVENT_TYPE in (attributes or {}):
+            raise SchemaError(f"{EVENT_TYPE!r} is there already, in every schema; leave it out")
+        for name in domains or {}:
+            if name in BUILT_IN:
+                raise SchemaError(f"domain {name!r}: the name is taken by a built-in kind")
+        self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains or {}))
+        # event_type comes first so that its position never moves when attributes are created.
+        self.attributes: Mapping[str, Domain] = MappingProxyType(
+            {EVENT_TYPE: Enumerated(types), **(attributes or {})}
+        )
+        for name, uses in types.items():
+            for attribute in uses:
+                self.domain(attribute, f"event type {name!r}")
+                if attribute == EVENT_TYPE:
+                    raise SchemaError(f"event type {name!r}: leave {EVENT_TYPE!r} out, it is given")
+        self.event_types: Mapping[str, View] = MappingProxyType(
+            {name: MappingProxyType(uses) for name, uses in types.items()}
+        )
+        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+            raise SchemaError(f"version: expected a whole number from 1, got {version!r}")
+        self.version = version
+        self._views: dict[frozenset[str], View] = {}
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def domain(self, attribute: str, where: str = "schema") -> Domain:
+        """The domain of an attribute; a `SchemaError` that suggests a name where there is none."""
+        try:
+            return self.attributes[attribute]
+        except KeyError:
+            hint = nearest(attribute, self.attributes)
+            raise SchemaError(
+                f"{where}: unknown attribute {attribute!r}" + (f"; {hint}" if hint else "")
+            ) from None
+
+    def view(self, types: Iterable[str]) -> View:
+        """The view over some event types."""
+        chosen = frozenset(types)
+        view = self._views.get(chosen)
+        if view is None:
+            uses: dict[str, Use] = {}
+            for name in chosen:
+                if name not in self.event_types:
+                    hint = nearest(name, self.event_types)
+                    raise EventError(
+                        f"unknown event type {name!r}" + (f"; {hint}" if hint else ""),
+                        rule="R1",
+                        attribute=EVENT_TYPE,
+                    )
+                for attribute, use in self.event_types[name].items():
+                    other = uses.get(attribute, Use(False, False))
+                    uses[attribute] = Use(
+                        use.mandatory or other.mandatory, use.multiple or other.multiple
+                    )
+            view = self._views[chosen] = MappingProxyType(uses)
+        return view
+
+    def event(self, given: Mapping[str, Any]) -> Event:
+        """The consistent event, or an `EventError` that names event type, attribute and rule."""
+        from tamis.model.event import Event
+
+        return Event.of(self, given)
+
+    # -- the four extensions ---------------------------------------------------------------------
+
+    def create_domain(self, name: str, domain: Domain | Mapping[str, Any]) -> Schema:
+        """A new domain (first extension rule)."""
+        from tamis.model.document import read_domain
+
+        if name in self.domains or name in BUILT_IN:
+            raise SchemaError(f"create domain {name!r}: there is one of that name already")
+        made = domain if isinstance(domain, Domain) else read_domain(domain, {}, f"domain {name!r}")
+        return self._next(domains={**self.domains, name: made})
+
+    def create_attribute(self, name: str, domain: Domain | str | Mapping[str, Any]) -> Schema:
+        """A new attribute over a domain (second extension rule)."""
+        from tamis.model.document import read_domain
+
+        if name in self.attributes:
+            raise SchemaError(f"create attribute {name!r}: there is one of that name already")
+        where = f"attribute {name!r}"
+        made = domain if isinstance(domain, Domain) else read_domain(domain, self.domains, where)
+        return self._next(attributes={**self._own_attributes(), name: made})
+
+    def extend_event_type(self, name: str, attribute: str, use: str | Use = "optional") -> Schema:
+        """One more *optional* attribute for an event type that lacks it (third rule)."""
+        where = f"extend event type {name!r}"
+        made = use if isinstance(use, Use) else Use.parse(use, where)
+        if name not in self.event_types:
+            hint = nearest(name, self.event_types)
+            raise SchemaError(f"{where}: there is none" + (f"; {hint}" if hint else ""))
+        self.domain(attribute, where)
+        if attribute in self.event_types[name]:
+            raise SchemaError(f"{where}: it has {attribute!r} already, and a use never changes")
+        if made.mandatory:
+            raise SchemaError(
+                f"{where}: {attribute!r} must be optional, since a mandatory attribute would "
+                "refuse the events of publishers who do not know it"
+            )
+        uses = {**self.event_types[name], attribute: made}
+        return self._next(event_types={**self.event_types, name: uses})
+
+    def create_event_type(self, name: str, uses: Mapping[str, str | Use]) -> Schema:
+        """A new event type (fourth extension rule)."""
+        if name in self.event_types:
+            raise SchemaError(f"create event type {name!r}: there is one of that name already")
+        made = {
+            attribute: use if isinstance(use, Use) else Use.parse(use, f"event type {name!r}")
+            for attribute, use in uses.items()
+        }
+        return self._next(event_types={**self.event_types, name: made})
+
+    def check_extends(self, older: Schema) -> None:
+        """Raise unless this schema comes from `older` by the four extension rules alone."""
+        for name, domain in older.domains.items():
+            if self.domains.get(name) != domain:
+                raise SchemaError(f"domain {name!r} was changed or dropped; domains only come new")
+        for name, domain in older._own_attributes().items():
+            if self.attributes.get(name) != domain:
+                raise SchemaError(f"attribute {name!r} was changed or dropped; they only come new")
+        if list(self.attributes)[: len(older.attributes)] != list(older.attributes):
+            raise SchemaError("attributes were put in another order; new ones come last")
+        if list(self.event_types)[: len(older.event_types)] != list(older.event_types):
+            raise SchemaError("event types were dropped or reordered; new ones come last")
+        for name, uses in older.event_types.items():
+            now = self.event_types[name]
+            for attribute, use in uses.items():
+                if now.get(attribute) != use:
+                    raise SchemaError(f"event type {name!r}: its use of {attribute!r} was changed")
+            for attribute in now.keys() - uses.keys():
+                if now[attribute].mandatory:
+                    raise SchemaError(
+                        f"event type {name!r}: the new attribute {attribute!r} must be optional"
+                    )
+
+    def _own_attributes(self) -> dict[str, Domain]:
+        return {name: d for name, d in self.attributes.items() if name != EVENT_TYPE}
+
+    def _next(self, **changed: Any) -> Schema:
+        parts = {
+            "domains": self.domains,
+            "attributes": self._own_attributes(),
+            "event_types": self.event_types,
+        }
+        return Schema(**{**parts, **changed}, version=self.version + 1)
+
+    # -- documents -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Schema:
+        """From the document form (domains, attributes, event_types, perhaps version)."""
+        from tamis.model.document import read_schema
+
+        return read_schema(document)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """From a YAML or JSON file."""
+        from tamis.model.document import load_schema
+
+        return load_schema(Path(path))
+
+    @classmethod
+    def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
+        """From a JSON Schema of type object; `name` is the event type's."""
+        from tamis.model.importing import from_json_schema
+
+        return from_json_schema(document, name)
+
+    @classmethod
+    def from_arrow(cls, schema: Any, name: str = "event") -> Schema:
+        """From a pyarrow schema; `name` is the event type's."""
+        from tamis.model.importing import from_arrow
+
+        return from_arrow(schema, name)
+
+    @classmethod
+    def from_spark(cls, struct: Any, name: str = "event") -> Schema:
+        """From a Spark StructType, or its JSON as text or mapping; pyspark is not imported."""
+        from tamis.model.importing import from_spark
+
+        return from_spark(struct, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document form; `Schema.from_dict` gives an equal schema back."""
+        from tamis.model.document import write_schema
+
+        return write_schema(self)
+
+    def to_yaml(self) -> str:
+        """The document form as YAML text."""
+        from tamis.model.document import to_yaml
+
+        return to_yaml(self)
+
+    def summary(self) -> str:
+        """The schema as a person would want to read it."""
+        lines = [f"schema version {self.version}"]
+        for name, uses in self.event_types.items():
+            lines.append(f"{name}")
+            width = max((len(attribute) for attribute in uses), default=0)
+            for attribute, use in uses.items():
+                described = self.attributes[attribute].describe()
+                lines.append(f"  {attribute:<{width}}  {use!s:<18}  {described}")
+        used = {attribute for uses in self.event_types.values() for attribute in uses}
+        unused = [name for name in self._own_attributes() if name not in used]
+        if unused:
+            lines.append("in no event type: " + ", ".join(unused))
+        return "\n".join(lines)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.version, *self.attributes, *self.event_types))
+
+    def __repr__(self) -> str:
+        return (
+            f"Schema(version={self.version}, attributes={len(self.attributes) - 1}, "
+            f"event_types={list(self.event_types)})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __setstate__(self, document: dict[str, Any]) -> None:
+        self.__dict__.update(Schema.from_dict(document).__dict__)
+
+
+def check_name(where: str, name: object) -> None:
+    """Names are text without control characters and backquotes, so that every one can be quoted."""
+    if not isinstance(name, str) or not name or len(name) > 256:
+        raise SchemaError(f"{where}: a name is text of 1 to 256 characters; put it in quotes")
+    if "`" in name or not name.isprintable():
+        raise SchemaError(f"{where}: a name holds no backquote and no control character")

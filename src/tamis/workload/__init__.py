@@ -1,0 +1,52 @@
+"""Generators of the papers' workloads, and of two of our own.
+
+    >>> from tamis import workload
+    >>> dexin = workload.make("dexin", 1000, seed=7, attributes=4)
+    >>> dexin.subscriptions.num_rows, dexin.events(10).column_names
+    (1000, ['a1', 'a2', 'a3', 'a4'])
+
+One file a workload; its docstring says which paper and section it follows, what is not specified
+there and what was chosen. The workload of expensive operators has predicates without attributes and
+so a form of its own: `tamis.workload.liu.make`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.errors import TamisError
+from tamis.workload import auctions, dexin, gryphon, lesubscribe, sparse, topss
+from tamis.workload.base import Recipe, Workload, look_up
+from tamis.workload.liu import OperatorWorkload
+from tamis.workload.tables import as_dicts
+
+__all__ = [
+    "WORKLOADS",
+    "OperatorWorkload",
+    "Recipe",
+    "Workload",
+    "as_dicts",
+    "make",
+    "names",
+]
+
+WORKLOADS: dict[str, Recipe] = {
+    "auctions": Recipe(auctions.make, "a lively demonstration, conditions as text"),
+    "dexin": Recipe(dexin.make, "DEXIN, 2016, section 4"),
+    "gryphon": Recipe(gryphon.make, "Gryphon's matching tree, PODC 1999"),
+    "lesubscribe": Recipe(lesubscribe.make, "Le Subscribe, 2000, section 4"),
+    "sparse": Recipe(sparse.make, "thousands of attributes, few bound"),
+    "topss": Recipe(topss.make, "TOPSS, 2002, section 5.1"),
+}
+
+
+def names() -> list[str]:
+    """The names that `make` takes."""
+    return list(WORKLOADS)
+
+
+def make(name: str, n: int, *, seed: int = 0, **parameters: Any) -> Workload:
+    """A workload of `n` subscriptions; `parameters` are those of its file's `make`."""
+    if name == "liu":
+        raise TamisError("liu's predicates have no attributes: call tamis.workload.liu.make")
+    return look_up(WORKLOADS, name, parameters).make(n, seed=seed, **parameters)

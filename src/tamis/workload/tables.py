@@ -1,0 +1,109 @@
+"""Columns of NumPy become the Arrow tables that tamis loads in bulk.
+
+Subscriptions: `id` and `predicates`, a list of (attribute, comparator, value, text) of which
+exactly one of value and text is set. A range is two predicates. Events: a column per attribute,
+null where an event does not bind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.workload.draw import Bools, Floats, Ints
+
+COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
+EQ, NE, LT, LE, GT, GE = range(len(COMPARATORS))
+
+PREDICATE = pa.struct(
+    [
+        ("attribute", pa.string()),
+        ("comparator", pa.string()),
+        ("value", pa.float64()),
+        ("text", pa.string()),
+    ]
+)
+SUBSCRIPTIONS_SCHEMA = pa.schema([("id", pa.int64()), ("predicates", pa.list_(PREDICATE))])
+
+
+def words(codes: Ints, vocabulary: Sequence[str], absent: Bools | None = None) -> pa.Array:
+    """The strings that `codes` number, null where `absent`."""
+    # Narrow codes: with tens of millions of predicates the indexes are most of the memory.
+    narrow = np.int8 if len(vocabulary) <= np.iinfo(np.int8).max else np.int32
+    indices = pa.array(codes.astype(narrow), mask=absent)
+    encoded = pa.DictionaryArray.from_arrays(indices, pa.array(vocabulary, pa.string()))
+    return encoded.dictionary_decode()
+
+
+def subscriptions_table(
+    lengths: Ints,
+    names: Sequence[str],
+    attribute: Ints,
+    comparator: Ints,
+    value: Floats,
+    text: tuple[Ints, Sequence[str]] | None = None,
+) -> pa.Table:
+    """The bulk table of subscriptions with `lengths[i]` predicates each, ids 0, 1, 2, …
+
+    The other columns hold all predicates one after the other: `attribute` indexes `names`,
+    `comparator` indexes `COMPARATORS`. `text` is codes and their vocabulary, with -1 where a
+    predicate compares a number; where it is 0 or more, `value` is not looked at.
+    """
+    count = len(value)
+    if text is None:
+        values, texts = pa.array(value), pa.nulls(count, pa.string())
+    else:
+        codes, vocabulary = text
+        is_text = codes >= 0
+        values = pa.array(value, mask=is_text)
+        texts = words(np.where(is_text, codes, 0), vocabulary, absent=~is_text)
+    predicates = pa.StructArray.from_arrays(
+        [words(attribute, names), words(comparator, COMPARATORS), values, texts],
+        fields=list(PREDICATE),
+    )
+    lists = pa.ListArray.from_arrays(_offsets(lengths), predicates)
+    return pa.Table.from_arrays(
+        [pa.array(np.arange(len(lengths), dtype=np.int64)), lists], schema=SUBSCRIPTIONS_SCHEMA
+    )
+
+
+def _offsets(lengths: Ints) -> pa.Array:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.array(offsets)
+
+
+def ragged(lengths: Ints, values: pa.Array, absent: Bools | None = None) -> pa.Array:
+    """Lists of `lengths[i]` of the values each, null where `absent` (and of length 0 there)."""
+    mask = None if absent is None else pa.array(absent)
+    return pa.ListArray.from_arrays(_offsets(lengths), values, mask=mask)
+
+
+def events_table(columns: Mapping[str, Any]) -> pa.Table:
+    """A table of events from NumPy or Arrow columns; integers become int64."""
+    arrays = [
+        pa.array(column.astype(np.int64))
+        if isinstance(column, np.ndarray) and np.issubdtype(column.dtype, np.integer)
+        else pa.array(column)
+        for column in columns.values()
+    ]
+    return pa.table(arrays, names=list(columns))
+
+
+def as_dicts(events: pa.Table) -> list[dict[str, Any]]:
+    """Events as the dictionaries a publisher would send as JSON.
+
+    Attributes that an event does not bind are left out; timestamps are ISO 8601 text.
+    """
+    return [
+        {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in row.items()
+            if value is not None
+        }
+        for row in events.to_pylist()
+    ]

@@ -1,0 +1,134 @@
+"""The workloads of TOPSS (Ashayer, Leung, Jacobsen, Toronto 2002), section 5.1: W0 to W4.
+
+A subscription has 1 to `predicates` predicates (uniform) over different attributes; an event binds
+`pairs` attributes; values are uniform over the attribute's domain.
+
+What the paper leaves open, and what is done here:
+
+- *Comparators.* `=`, `!=`, `<` and `>`, uniform. The memory stated for the bit matrix under W4
+  fits 10 attributes × 4 comparators × 10 values = 400 predicates, so it is these four.
+- *Different attributes* within a subscription: the paper does not say whether one attribute may
+  occur twice. A repeated one would often contradict itself, so it may not.
+- *W3, "a unified mixture of W0, W1 and W2"*: an attribute must keep one domain (the table-based
+  scheme allots its table by it), so the domains are dealt to the attributes in turn, 40 each.
+- *The ends of a domain.* `a1 < 1` never holds over [1, 10]. Such predicates are among the paper's
+  400 and are kept; the schema's domain is one value wider at each end, so that loading them is
+  not refused as never true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import TamisError, nearest
+from tamis.workload.base import Workload, plain_schema
+from tamis.workload.draw import SUBSCRIPTIONS, Ints, distinct, first, require, stream
+from tamis.workload.tables import EQ, GT, LT, NE, events_table, subscriptions_table
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the paper's settings.
+
+    `domains` are dealt to the attributes in turn. The batch sizes are how many subscriptions and
+    events the paper submits at once; they do not change what is drawn.
+    """
+
+    attributes: int
+    predicates: int
+    pairs: int
+    domains: tuple[tuple[int, int], ...]
+    subscription_batch: int
+    event_batch: int
+
+    def bounds(self) -> Ints:
+        """Lowest and highest value of each attribute, as two rows."""
+        turn = np.arange(self.attributes) % len(self.domains)
+        return np.array(self.domains, dtype=np.int64)[turn].T
+
+    def names(self) -> list[str]:
+        return [f"a{number}" for number in range(1, self.attributes + 1)]
+
+
+_SMALL, _MEDIUM, _BIG = (1, 250), (250, 10_000), (10_000, 100_000)
+SETTINGS = {
+    "W0": Setting(120, 20, 120, (_SMALL,), 120, 100),
+    "W1": Setting(120, 20, 120, (_MEDIUM,), 120, 100),
+    "W2": Setting(120, 20, 120, (_BIG,), 120, 100),
+    "W3": Setting(120, 20, 120, (_SMALL, _MEDIUM, _BIG), 120, 100),
+    "W4": Setting(10, 5, 10, ((1, 10),), 10, 10),
+}
+
+
+def make(n: int, *, seed: int = 0, setting: str | Setting = "W4") -> Workload:
+    """`n` subscriptions of one of TOPSS's workloads.
+
+    Args:
+        n: number of subscriptions.
+        seed: the same seed gives the same workload.
+        setting: W0 to W3 (predicate evaluation, figure 2), W4 (counting, figures 3 and 4 and both
+            tables), or a `Setting` of your own.
+    """
+    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    chosen = _setting(setting)
+    rng = stream(seed, SUBSCRIPTIONS)
+    k = chosen.predicates
+    lengths = rng.integers(1, k, size=n, endpoint=True)
+    kept = first(lengths, k)
+    attribute = distinct(rng, n, k, partial(_any, chosen.attributes))[kept]
+    low, high = chosen.bounds()
+    value = rng.integers(low[attribute], high[attribute], endpoint=True)
+    comparator = rng.choice(np.array([EQ, NE, LT, GT], dtype=np.int8), size=len(value))
+    table = subscriptions_table(
+        lengths, chosen.names(), attribute, comparator, value.astype(np.float64)
+    )
+    return Workload(
+        "topss",
+        _schema(chosen),
+        table,
+        seed,
+        {"n": n, "setting": setting if isinstance(setting, str) else asdict(setting)},
+        partial(_events, setting=chosen),
+    )
+
+
+def _setting(setting: str | Setting) -> Setting:
+    if isinstance(setting, str):
+        if setting not in SETTINGS:
+            hint = nearest(setting, SETTINGS)
+            raise TamisError(f"TOPSS has no setting {setting!r}; {hint}")
+        return SETTINGS[setting]
+    within = 1 <= setting.predicates <= setting.attributes and setting.pairs <= setting.attributes
+    require(within, "a TOPSS setting has at most as many predicates and pairs as attributes")
+    return setting
+
+
+def _any(attributes: int, rng: np.random.Generator, size: int) -> Ints:
+    return rng.integers(attributes, size=size, dtype=np.int32)
+
+
+def _events(rng: np.random.Generator, n: int, *, setting: Setting) -> pa.Table:
+    absent = np.zeros((n, setting.attributes), dtype=np.bool_)
+    if setting.pairs < setting.attributes:
+        absent[:] = True
+        bound = distinct(rng, n, setting.pairs, partial(_any, setting.attributes))
+        np.put_along_axis(absent, bound, False, axis=1)
+    columns: dict[str, Any] = {}
+    for place, (name, low, high) in enumerate(zip(setting.names(), *setting.bounds(), strict=True)):
+        drawn = rng.integers(low, high, size=n, endpoint=True)
+        columns[name] = pa.array(drawn, mask=absent[:, place])
+    return events_table(columns)
+
+
+def _schema(setting: Setting) -> dict[str, Any]:
+    kinds = {
+        name: {"kind": "integer", "low": int(low) - 1, "high": int(high) + 1}
+        for name, low, high in zip(setting.names(), *setting.bounds(), strict=True)
+    }
+    # The paper does not require a publication to bind all attributes of its type.
+    return plain_schema(kinds, "optional")

@@ -1,0 +1,8 @@
+NUMBA_NUM_THREADS: int
+NUMBA_DEFAULT_NUM_THREADS: int
+THREADING_LAYER: str
+CACHE_DIR: str
+DISABLE_JIT: int
+BOUNDSCHECK: int | None
+
+def reload_config() -> None: ...
