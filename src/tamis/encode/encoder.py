@@ -104,7 +104,11 @@ class Encoder:
                 continue
             labels = self.labels.get(attribute)
             if labels is None:
-                rows.extend((attribute, term, kind, low, high - 1) for low, high in intervals)
+                codec = self.codecs[attribute]
+                rows.extend(
+                    (attribute, term, kind, *closed(low, high - 1, codec.bottom, codec.top - 1))
+                    for low, high in intervals
+                )
             else:
                 rows.extend(
                     (attribute, term, kind, labels.lower(low), labels.upper(high))
@@ -145,6 +149,17 @@ class Encoder:
             },
             stamp=self.stamp,
         )
+
+
+def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:
+    """An interval as matchers see it: an end at the domain's own end is written as unbounded.
+
+    Events bind no values beyond the domain, so nothing changes but that a matcher can tell
+    `price < 5` from a range. A single value stays one: it is an equality, wherever it lies.
+    """
+    if low == high:
+        return low, high
+    return LOWEST if low == bottom else low, HIGHEST if high == top else high
 
 
 def cut_texts(constraint: Constraint) -> list[str]:

@@ -25,6 +25,7 @@ from tamis.encode.codes import (
 )
 from tamis.encode.columns import decimal_codes
 from tamis.encode.encoder import Encoder
+from tamis.encode.labels import HIGHEST, LOWEST
 from tamis.encode.terms import Terms
 from tamis.model.domain import RefusalError
 
@@ -107,6 +108,10 @@ class Bulk:
         out_low = np.where(lower, bottom[attribute[source]], out_low)
         out_high = np.where(lower, low[source] - 1, high[source])
         out_high = np.where(upper, top[attribute[source]], out_high)
+        # As `closed` does for single clauses: an end at the domain's own end is unbounded.
+        point = out_low == out_high
+        out_low = np.where(~point & (out_low == bottom[attribute[source]]), LOWEST, out_low)
+        out_high = np.where(~point & (out_high == top[attribute[source]]), HIGHEST, out_high)
         first = np.searchsorted(row, row)  # of the row's terms
         term = (np.arange(len(row)) - first)[source]
         starts = np.searchsorted(row[source], self.fast)
@@ -123,7 +128,7 @@ class Bulk:
 def _bounds(encoder: Encoder) -> tuple[Int64s, Int64s]:
     """The least and the greatest code of every attribute."""
     spans = [
-        (-(2**63), 2**63 - 1) if isinstance(c, TextCodec) else (c.bottom, c.top - 1)
+        (LOWEST, HIGHEST) if isinstance(c, TextCodec) else (c.bottom, c.top - 1)
         for c in encoder.codecs
     ]
     both = np.array(spans, np.int64).reshape(-1, 2)

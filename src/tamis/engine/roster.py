@@ -35,6 +35,10 @@ class Roster:
     """Ids to slots and back. Implements `match.base.Ids`."""
 
     def __init__(self) -> None:
+        self._next = 0
+        self._clear()
+
+    def _clear(self) -> None:
         self._leader_of: dict[Id, int] = {}
         self._followers: dict[int, list[int]] = {}  # leaders of subscriptions of several clauses
         self._leader = np.zeros(0, np.int64)  # of each slot
@@ -42,7 +46,6 @@ class Roster:
         self._text: NDArray[np.object_] | None = None  # and where it is text
         self._free: list[int] = []
         self._top = 0
-        self._next = 0
         self._texts = 0
         self._single: dict[int, str | Condition] = {}  # sources of subscriptions that came alone
         self._column: dict[int, tuple[pa.Array, int]] = {}  # number -> (column, rows still live)
@@ -139,9 +142,7 @@ class Roster:
             self._text[leader] = None
             self._texts -= 1
         if not self._leader_of:
-            following = self._next
-            self.__init__()  # type: ignore[misc]
-            self._next = following
+            self._clear()  # but numbers go on: an id given out is not given out again
 
     def source(self, id: Id) -> Source:
         """What a subscription's condition was given as."""

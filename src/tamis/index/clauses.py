@@ -34,6 +34,10 @@ class ClauseTable:
     """Clauses by slot, with add, remove and exact evaluation."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, and give the memory back."""
         self._start = np.zeros(0, np.int64)
         self._count = np.zeros(0, np.int32)
         self._rows = _no_rows()
@@ -102,7 +106,7 @@ class ClauseTable:
         self.live -= len(slots)
         self.live_rows -= int(counts.sum())
         if self.live == 0:
-            self.__init__()  # type: ignore[misc]
+            self.clear()
         elif self._top > 1024 and self.live_rows * 4 < self._top:
             self._pack()
 

@@ -1,11 +1,42 @@
-"""How our compiled loops are compiled: one place, so that all are compiled alike."""
+"""How our compiled loops are compiled: one place, so that all are compiled alike.
+
+Compiled code is cached on disk between processes. Numba renews a cached function when its own file
+changes, but not when a function that it calls changes in another file; kernels here call each
+other across files. So the cache of each state of the sources has a folder of its own.
+"""
 
 from __future__ import annotations
 
-from numba import njit
+import hashlib
+import os
+from pathlib import Path
+
+from numba import config, njit
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if path.parent.name in ("index", "match", "schedule"):  # the rooms that hold kernels
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path:
+    """Where the user says (NUMBA_CACHE_DIR), else beside the package, else in the user's cache."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return Path(given)
+    if os.access(_PACKAGE, os.W_OK):
+        return _PACKAGE / "__pycache__" / "kernels"
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "tamis" / "kernels"
+
+
+config.CACHE_DIR = str(_cache_folder() / _sources_digest())
 
 kernel = njit(cache=True, nogil=True)
 """A compiled loop: cached on disk between processes, run without holding the GIL."""
-
-inlined = njit(cache=True, nogil=True, inline="always")
-"""A small step of a kernel, compiled into the loop that calls it."""

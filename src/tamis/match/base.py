@@ -100,6 +100,7 @@ class Matcher(ABC):
     def __init__(self) -> None:
         self.clauses = ClauseTable()
         self.tally = Tally()
+        self._reset()
 
     def __len__(self) -> int:
         return len(self.clauses)
@@ -113,6 +114,8 @@ class Matcher(ABC):
         """Empty the slots."""
         self._removing(slots)
         self.clauses.remove(slots)
+        if not len(self.clauses):
+            self._reset()
 
     @abstractmethod
     def match(self, batch: EventBatch) -> Matches:
@@ -146,6 +149,9 @@ class Matcher(ABC):
         if len(touched):
             self.remove(slots[touched])
             self.add(slots[touched], terms._replace(low=low, high=high).take(touched))
+
+    def _reset(self) -> None:  # noqa: B027
+        """Make the index empty: at first, and when the last clause is gone."""
 
     def _added(self, slots: Slots, terms: Terms) -> None:  # noqa: B027
         """Index new clauses, which are in the table already."""

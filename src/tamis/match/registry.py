@@ -6,6 +6,7 @@ find it by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ class Entry(NamedTuple):
     idea: str
     exact: bool = True
     options: tuple[str, ...] = ()
+    trials: tuple[Mapping[str, Any], ...] = ({},)  # options under which it is tested
 
 
 _TABLE: dict[str, Entry] = {

@@ -48,8 +48,7 @@ class Scan(Matcher):
     add O(columns), remove O(1), match O(subscriptions) with a small constant.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def _reset(self) -> None:
         self._uses = np.zeros(0, np.int64)  # clauses by attribute
         self._state = np.zeros(0, np.uint8)
         self._columns = _columns(np.zeros(0, np.int32), 0)
@@ -104,10 +103,6 @@ class Scan(Matcher):
         self._columns.low[:, slots] = _LOWEST
         self._columns.high[:, slots] = _HIGHEST
         self._columns.needed[:, slots] = 0
-        if len(slots) == len(self.clauses):
-            tally = self.tally
-            self.__init__()  # type: ignore[misc]
-            self.tally = tally
 
     def _count(self, terms: Terms, sign: int) -> None:
         uses = np.bincount(terms.attribute, minlength=len(self._uses))

@@ -1,0 +1,208 @@
+"""Random conditions and events over every domain, full of edges.
+
+One generator serves two masters: a seeded random source for volume, and hypothesis, which can
+shrink. Both are a `Chooser`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from tamis.model.condition import And, Condition, Not, Or, Predicate
+from tamis.model.domain import Domain, RefusalError
+from tamis.model.schema import EVENT_TYPE, Schema
+
+T = TypeVar("T")
+_LEAST = math.ulp(0.0)
+_MOST = 1.7976931348623157e308
+
+_BOTH = ["price", "number", "small", "title", "at", "rank", "colour", "category", "craft"]
+_SINGLE = [*_BOTH, "open", "period", "picture"]
+_SEVERAL = [*_BOTH, "tags"]
+
+SCHEMA = Schema.from_dict(
+    {
+        "domains": {
+            "century": {
+                "kind": "enumerated",
+                "values": ["XVI", "XVII", "XVIII", "XIX"],
+                "order": [["XVI", "XVII"], ["XVII", "XVIII"], ["XVIII", "XIX"]],
+            },
+            "rank": {  # a diamond: left and right are incomparable
+                "kind": "enumerated",
+                "values": ["top", "left", "right", "bottom", "apart"],
+                "order": [
+                    ["bottom", "left"],
+                    ["bottom", "right"],
+                    ["left", "top"],
+                    ["right", "top"],
+                ],
+            },
+            "colour": {"kind": "enumerated", "values": ["red", "green", "dark blue"]},
+            "furniture": {
+                "kind": "hierarchy",
+                "tree": {
+                    "furniture": {
+                        "table": {"dining_table": {"oval": {}}, "desk": {}},
+                        "chair": {"stool": {}},
+                    },
+                    "toy": {"car": {}},
+                },
+            },
+            "craft": {  # a DAG: a bureau is a desk and a cabinet
+                "kind": "hierarchy",
+                "parents": {
+                    "desk": ["wood"],
+                    "cabinet": ["wood", "storage"],
+                    "bureau": ["desk", "cabinet"],
+                    "chest": ["storage"],
+                },
+            },
+        },
+        "attributes": {
+            "price": "decimal",
+            "number": "integer",
+            "small": {"kind": "integer", "low": 0, "high": 4},
+            "title": "text",
+            "tags": "text",
+            "open": "boolean",
+            "at": "timestamp",
+            "period": "century",
+            "rank": "rank",
+            "colour": "colour",
+            "category": "furniture",
+            "craft": "craft",
+            "picture": "opaque",
+        },
+        "event_types": {
+            "single": dict.fromkeys(_SINGLE, "optional"),
+            "several": dict.fromkeys(_SEVERAL, "optional multiple"),
+            "strict": {"price": "mandatory", "number": "mandatory"},
+        },
+    }
+)
+"""All domains; unique, multiple and mandatory uses."""
+
+VALUES: dict[str, tuple[Any, ...]] = {
+    "decimal": (
+        -_MOST,
+        -2.5,
+        -1,
+        -_LEAST,
+        -0.0,
+        0,
+        _LEAST,
+        1,
+        1.5,
+        math.nextafter(1.5, 2),
+        7,
+        _MOST,
+    ),
+    "integer": (-(2**63), 1 - 2**63, -3, -1, 0, 1, 2, 3, 2.0, 2**53 + 1, 2**63 - 2, 2**63 - 1),
+    "text": ("", "a", "a\0", "ab", "abc", "abd", "b", "ba", "é", "\ud7ff", "\ue000", "\U0010ffff"),
+    "boolean": (True, False),
+    "timestamp": (
+        "0001-01-01",
+        "1969-12-31T23:59:59.999999Z",
+        "1970-01-01T00:00:00Z",
+        "2026-03-01T12:00:00+02:00",
+        "2026-03-01T10:00:00.000001Z",
+        "9999-12-31T23:59:59.999999Z",
+    ),
+    "opaque": (b"\x00", {"deep": [1, None]}, "text", 0),
+}
+"""Values of each kind that an event may bind: ends, neighbours, and enough repetition to match."""
+
+CONSTANTS: dict[str, tuple[Any, ...]] = {
+    **VALUES,
+    "integer": (*VALUES["integer"], 1.5, -0.5, 1e30, -1e30),
+    "text": (*VALUES["text"], "\U0010ffff\U0010ffff", "aa", "a%"),
+}
+PATTERNS = ("a%", "%b", "_", "%", "", "a_c", "%a%", "a%b%", "\\%", "%\\_", "ab", "_%_")
+
+
+class Chooser(Protocol):
+    """A source of choices."""
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of the options."""
+
+    def number(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+
+
+class RandomChooser:
+    """Choices from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def pick(self, options: Sequence[T]) -> T:
+        return self._random.choice(options)
+
+    def number(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
+
+
+def _pool(domain: Domain, pools: dict[str, tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(getattr(domain, "values", ())) or pools[domain.kind]
+
+
+def _in_domain(domain: Domain, value: Any) -> bool:
+    try:
+        domain.value(value)
+    except RefusalError:
+        return False
+    return True
+
+
+def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
+    """A predicate that type-checks; whether it can ever hold is not promised."""
+    name = chooser.pick(list(schema.attributes))
+    domain = schema.attributes[name]
+    comparator = chooser.pick(domain.comparators)
+    pool = _pool(domain, CONSTANTS)
+    if comparator in ("exists", "missing"):
+        return Predicate(name, comparator)
+    if comparator == "in":
+        return Predicate(
+            name, comparator, tuple(chooser.pick(pool) for _ in range(chooser.number(1, 3)))
+        )
+    if comparator == "between":
+        return Predicate(name, comparator, (chooser.pick(pool), chooser.pick(pool)))
+    if comparator == "like":
+        return Predicate(name, comparator, chooser.pick(PATTERNS))
+    return Predicate(name, comparator, chooser.pick(pool))
+
+
+def condition(chooser: Chooser, depth: int = 3, schema: Schema = SCHEMA) -> Condition:
+    """A condition of a few predicates in any boolean structure."""
+    shape = chooser.pick(("predicate", "predicate", "and", "and", "or", "not")) if depth else ""
+    if shape == "not":
+        return Not(condition(chooser, depth - 1, schema))
+    if shape in ("and", "or"):
+        parts = tuple(condition(chooser, depth - 1, schema) for _ in range(chooser.number(2, 3)))
+        return And(parts) if shape == "and" else Or(parts)
+    return predicate(chooser, schema)
+
+
+def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
+    """A consistent event: some types, some of their attributes, one or several values."""
+    kinds = list(schema.event_types)
+    types = [name for name in kinds if chooser.number(0, 1)] or [chooser.pick(kinds)]
+    bound: dict[str, Any] = {EVENT_TYPE: types if len(types) > 1 else types[0]}
+    for name, use in schema.view(types).items():
+        domain = schema.attributes[name]
+        pool = [value for value in _pool(domain, VALUES) if _in_domain(domain, value)]
+        if not use.mandatory and chooser.number(0, 2) == 0:
+            if chooser.number(0, 3) == 0:
+                bound[name] = None  # null is absent
+            continue
+        if use.multiple and chooser.number(0, 1):
+            bound[name] = [chooser.pick(pool) for _ in range(chooser.number(1, 3))]
+        else:
+            bound[name] = chooser.pick(pool)
+    return bound

@@ -1,0 +1,47 @@
+"""Every matcher of the registry, under every trial of its options, passes every check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tamis.match import Matcher, create, matchers
+from tamis.match.registry import entry
+from tamis.testing import CHECKS
+from tamis.testing.machine import machine
+
+Trial = tuple[str, Mapping[str, Any]]
+TRIALS: list[Trial] = [(name, trial) for name in matchers() for trial in entry(name).trials]
+
+
+def _id(trial: Trial) -> str:
+    name, options = trial
+    return name + "".join(f"-{key}={value}" for key, value in options.items())
+
+
+def _make(trial: Trial) -> Callable[[], Matcher]:
+    return partial(create, trial[0], **trial[1])
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("trial", TRIALS, ids=_id)
+def test_conforms(trial: Trial, check: str) -> None:
+    CHECKS[check](_make(trial))
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=_id)
+def test_state_machine_of_adds_removes_and_matches(trial: Trial) -> None:
+    run_state_machine_as_test(
+        machine(_make(trial)),
+        settings=settings(
+            max_examples=15,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
