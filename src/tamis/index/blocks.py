@@ -1,0 +1,165 @@
+"""Many growing lists in a few flat arrays.
+
+A list is a block of the arrays: it starts somewhere, has a size, and room to grow. A list that
+outgrows its block moves to a larger one at the end; the arrays are packed when most of them is
+left behind. Kernels read the arrays directly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.kernel import kernel
+
+Int64s = NDArray[np.int64]
+
+
+class Lists(NamedTuple):
+    """Where the lists lie, as kernels see it: list i is `start[i] : start[i] + size[i]`."""
+
+    start: Int64s
+    size: Int64s
+
+
+class Blocks:
+    """Lists numbered from 0, over parallel arrays of the given types.
+
+    `step=None` grows a full list by doubling; a number grows it by that much each time, which
+    makes adding one by one quadratic (it is there to reproduce a paper that did so).
+    """
+
+    def __init__(self, *kinds: Any, step: int | None = None) -> None:
+        self._kinds = kinds
+        self._step = step
+        self.clear()
+
+    def clear(self) -> None:
+        """No lists, no memory."""
+        self.start = np.zeros(0, np.int64)
+        self.size = np.zeros(0, np.int64)
+        self._capacity = np.zeros(0, np.int64)
+        self.pools: tuple[NDArray[Any], ...] = tuple(np.zeros(0, kind) for kind in self._kinds)
+        self._top = 0  # end of the last block
+        self._held = 0  # capacity of all lists; less than top where blocks were left behind
+        self.total = 0
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @property
+    def lists(self) -> Lists:
+        """For kernels."""
+        return Lists(self.start, self.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        fixed = self.start.nbytes + self.size.nbytes + self._capacity.nbytes
+        return fixed + sum(pool.nbytes for pool in self.pools)
+
+    def items(self, number: int) -> tuple[NDArray[Any], ...]:
+        """The contents of one list, from each array."""
+        block = slice(self.start[number], self.start[number] + self.size[number])
+        return tuple(pool[block] for pool in self.pools)
+
+    def number(self, lists: int) -> None:
+        """Have at least so many lists."""
+        have = len(self.size)
+        if lists > have:
+            fresh = np.zeros(max(lists, have + have // 2, 8) - have, np.int64)
+            self.start = np.concatenate([self.start, fresh])
+            self.size = np.concatenate([self.size, fresh])
+            self._capacity = np.concatenate([self._capacity, fresh])
+
+    def reserve(self, lists: Int64s) -> None:
+        """Make room for one more item in each of the lists; a list may be named repeatedly."""
+        if len(lists) == 0:
+            return
+        self.number(int(lists.max()) + 1)
+        if len(lists) == 1:
+            which, wanted = lists, self.size[lists] + 1
+        else:
+            which, more = np.unique(lists, return_counts=True)
+            wanted = self.size[which] + more
+        short = wanted > self._capacity[which]
+        if not short.any():
+            return
+        which, wanted = which[short], wanted[short]
+        if self._step is None:
+            capacity = np.maximum(wanted, 2 * self._capacity[which])
+        else:
+            capacity = -(-wanted // self._step) * self._step
+        self._move(which, capacity)
+
+    def append(self, lists: Int64s, *columns: NDArray[Any]) -> None:
+        """Append item i of the columns to list `lists[i]`."""
+        self.reserve(lists)
+        places = _take(self.start, self.size, lists)
+        for pool, column in zip(self.pools, columns, strict=True):
+            pool[places] = column
+        self.total += len(lists)
+
+    def removed(self, number: int) -> None:
+        """Items were taken out of lists (their sizes are already smaller)."""
+        self.total -= number
+        if self._top > 1024 and self.total * 4 < self._top:
+            self._move(np.arange(len(self.size)), self.size.copy())
+
+    def check(self) -> None:
+        """Raise if blocks overlap or do not add up."""
+        assert int(self.size.sum()) == self.total
+        assert (self.size <= self._capacity).all()
+        assert int(self._capacity.sum()) == self._held <= self._top
+        end = 0
+        for at in np.lexsort((self._capacity, self.start)).tolist():
+            if self._capacity[at]:
+                assert self.start[at] >= end, "blocks overlap"
+                end = int(self.start[at] + self._capacity[at])
+        assert end <= self._top <= len(self.pools[0])
+
+    def _move(self, which: Int64s, capacity: Int64s) -> None:
+        """Give some lists new blocks; all lists, where that leaves less waste behind."""
+        self._held += int(capacity.sum()) - int(self._capacity[which].sum())
+        if self._top + int(capacity.sum()) > 2 * self._held + 1024 or len(which) == len(self.size):
+            kept = self._capacity.copy()
+            kept[which] = capacity
+            which, capacity = np.arange(len(self.size)), kept
+            at, old = 0, self.pools
+            self.pools = tuple(np.empty(int(capacity.sum()), kind) for kind in self._kinds)
+        else:
+            at, old = self._top, self.pools
+            needed = at + int(capacity.sum())
+            if needed > len(self.pools[0]):
+                size = max(needed, len(self.pools[0]) * 3 // 2)
+                self.pools = tuple(np.empty(size, kind) for kind in self._kinds)
+                for pool, source in zip(self.pools, old, strict=True):
+                    pool[:at] = source[:at]
+        target = at + np.cumsum(capacity) - capacity
+        for pool, source in zip(self.pools, old, strict=True):
+            _copy(source, pool, self.start[which], target, self.size[which])
+        self.start[which] = target
+        self._capacity[which] = capacity
+        self._top = at + int(capacity.sum())
+
+
+@kernel
+def _take(start: Int64s, size: Int64s, lists: Int64s) -> Int64s:
+    """Lengthen each list by one place, and say where it is."""
+    places = np.empty(len(lists), np.int64)
+    for i in range(len(lists)):
+        at = lists[i]
+        places[i] = start[at] + size[at]
+        size[at] += 1
+    return places
+
+
+@kernel
+def _copy(
+    source: NDArray[Any], target: NDArray[Any], come: Int64s, go: Int64s, size: Int64s
+) -> None:
+    for i in range(len(come)):
+        for k in range(size[i]):
+            target[go[i] + k] = source[come[i] + k]

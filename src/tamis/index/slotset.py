@@ -1,0 +1,68 @@
+"""A set of slots that a kernel can walk: for clauses that an index cannot hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64s = NDArray[np.int64]
+
+
+class SlotSet:
+    """Slots in an array without gaps, and for each slot its place in it. add, remove O(1)."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all, and give the memory back."""
+        self._slots = np.zeros(0, np.int64)
+        self._place = np.zeros(0, np.int64)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    @property
+    def slots(self) -> Int64s:
+        """The members, in no particular order."""
+        return self._slots[: self._used]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both arrays."""
+        return self._slots.nbytes + self._place.nbytes
+
+    def add(self, slots: Int64s) -> None:
+        """Add slots that are not members."""
+        if len(slots) == 0:
+            return
+        self._slots = _fit(self._slots, self._used + len(slots))
+        self._place = _fit(self._place, int(slots.max()) + 1)
+        places = np.arange(self._used, self._used + len(slots))
+        self._slots[places] = slots
+        self._place[slots] = places
+        self._used += len(slots)
+
+    def remove(self, slots: Int64s) -> None:
+        """Remove members: the last one takes the place of each."""
+        for slot in slots.tolist():
+            place, last = self._place[slot], self._slots[self._used - 1]
+            assert self._slots[place] == slot, f"slot {slot} is not a member"
+            self._slots[place] = last
+            self._place[last] = place
+            self._used -= 1
+        if self._used == 0:
+            self.clear()
+
+    def check(self) -> None:
+        """Raise if the two arrays do not agree."""
+        assert (self._place[self.slots] == np.arange(self._used)).all()
+
+
+def _fit(array: Int64s, size: int) -> Int64s:
+    if size <= len(array):
+        return array
+    wider = np.zeros(max(size, 2 * len(array), 16), np.int64)
+    wider[: len(array)] = array
+    return wider
