@@ -1,8 +1,8 @@
 """How our compiled loops are compiled: one place, so that all are compiled alike.
 
 Compiled code is cached on disk between processes. Numba renews a cached function when its own file
-changes, but not when a function that it calls changes in another file; kernels here call each
-other across files. So the cache of each state of the sources has a folder of its own.
+changes, but not when a function that it calls changes in another file. Kernels call across files
+only into this package, so the cache of each state of this package has a folder of its own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from numba import config, njit
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def _sources_digest() -> str:
+def _digest() -> str:
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        if path.parent.name in ("index", "match", "schedule"):  # the rooms that hold kernels
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
+    for path in sorted((_PACKAGE / "index").glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -36,7 +35,7 @@ def _cache_folder() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "tamis" / "kernels"
 
 
-config.CACHE_DIR = str(_cache_folder() / _sources_digest())
+config.CACHE_DIR = str(_cache_folder() / _digest())
 
 kernel = njit(cache=True, nogil=True)
 """A compiled loop: cached on disk between processes, run without holding the GIL."""

@@ -41,6 +41,14 @@ _TABLE: dict[str, Entry] = {
             "none: the baseline",
             "columns of bounds, narrowed attribute by attribute in cache-sized tiles",
         ),
+        Entry(
+            "fair-predicate",
+            "tamis.match.fair_predicate:FairPredicate",
+            "Le Subscribe, figure 2",
+            "count the satisfied predicates of every subscription",
+            options=("final",),
+            trials=({}, {"final": "all"}),
+        ),
     )
 }
 

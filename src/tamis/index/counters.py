@@ -1,0 +1,64 @@
+"""Scratch that counting matchers keep between calls, so that one event does not pay for a million.
+
+Counters are zero between events: a kernel lists the slots whose counter it raises, and clears just
+those. Marks are compared with a stamp that is new for every event, and never cleared.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64s = NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """As kernels see it."""
+
+    hits: NDArray[np.int32]  # per slot: satisfied predicates; all zero between events
+    touched: Int64s  # slots whose counter was raised
+    seen: Int64s  # per key: stamp of the event that met it last
+    keys: Int64s  # keys met by the event (predicates, cells, lists)
+
+
+class Counters:
+    """Grows with the slots and keys of its matcher."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Give the memory back."""
+        self.scratch = _scratch(0, 0)
+        self._stamp = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(part.nbytes for part in self.scratch)
+
+    def fit(self, slots: int, keys: int = 0) -> Scratch:
+        """The scratch, large enough for so many slots and keys."""
+        have_slots, have_keys = len(self.scratch.hits), len(self.scratch.seen)
+        if slots > have_slots or keys > have_keys:
+            self.scratch = _scratch(
+                max(have_slots, slots + slots // 2), max(have_keys, keys + keys // 2)
+            )
+        return self.scratch
+
+    def stamps(self, events: int) -> int:
+        """The stamp of the first event of a batch; the next ones count up from it."""
+        first = self._stamp
+        self._stamp += events
+        return first
+
+
+def _scratch(slots: int, keys: int) -> Scratch:
+    return Scratch(
+        np.zeros(slots, np.int32),
+        np.zeros(slots, np.int64),
+        np.full(keys, -1, np.int64),
+        np.zeros(keys, np.int64),
+    )
