@@ -153,7 +153,8 @@ def _caret(text: str, span: Span) -> list[str]:
     shown_to = min(right, shown_from + _EXCERPT)
     before = "…" if shown_from > left else ""
     after = "…" if shown_to < right else ""
-    line = text[shown_from:shown_to].replace("\t", " ")
+    shown = text[shown_from:shown_to].replace("\t", " ")
+    line = "".join(c if c.isprintable() else "\ufffd" for c in shown)  # terminals choke on others
     width = max(1, min(end, shown_to) - start)
     pad = " " * (len(before) + start - shown_from)
     return [f"  {before}{line}{after}", f"  {pad}{'^' * width}"]

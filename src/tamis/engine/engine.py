@@ -16,8 +16,8 @@ from tamis.engine import bulk
 from tamis.engine.patterns import PatternTests
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import Id, Roster, Slots, TableRow
-from tamis.errors import ConditionError, EventError
-from tamis.language import check, clauses, parse, to_text
+from tamis.errors import ConditionError, EventError, SchemaError
+from tamis.language import check, check_size, clauses, parse, to_text
 from tamis.match.base import Matcher, Matches
 from tamis.match.registry import create
 from tamis.model.condition import Condition
@@ -44,6 +44,10 @@ class Engine:
     """
 
     def __init__(self, schema: Schema, matcher: str | Matcher = DEFAULT, **options: Any) -> None:
+        if not isinstance(schema, Schema):
+            raise SchemaError(
+                f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"
+            )
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.roster = Roster()
@@ -113,6 +117,7 @@ class Engine:
         parsed = parse(text) if text is not None else condition
         if not isinstance(parsed, Condition):
             raise ConditionError(f"a condition is text, got {type(condition).__name__}")
+        check_size(parsed, text)  # before looking at each of a million predicates
         check(parsed, self.schema, text)
         try:
             return [self.encoder.fold(clause) for clause in clauses(parsed, text)]
@@ -136,7 +141,7 @@ class Engine:
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that the event satisfies, in no particular order."""
-        found: list[Id] = self.match_batch([event])[0]
+        found: list[Id] = self.match_batch(self.encoder.events([Event.of(self.schema, event)]))[0]
         return found
 
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:

@@ -68,7 +68,11 @@ def _check_value(predicate: Predicate, domain: Domain, text: str | None) -> None
                 hint = "text is written in quotes"
             elif domain.kind == "boolean" and isinstance(item, str):
                 hint = "write true or false, without quotes"
-            elif isinstance(item, Word) and domain.kind in ("integer", "decimal"):
+            elif (
+                isinstance(item, Word)
+                and domain.kind in ("integer", "decimal")
+                and not _dated(item)
+            ):
                 hint = "two attributes cannot be compared with each other"
             raise ConditionError(
                 f"{predicate.attribute!r} is {domain.kind}: {why}",
@@ -83,6 +87,10 @@ def _check_value(predicate: Predicate, domain: Domain, text: str | None) -> None
             text=text,
             hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
         )
+
+
+def _dated(word: Word) -> bool:
+    return word[:1].isdigit()  # names do not start with a digit, bare dates do
 
 
 def _open_escape(pattern: str) -> bool:
@@ -104,5 +112,10 @@ def _place(text: str | None, predicate: Predicate, part: int) -> Span | None:
     words = [f for f in found[1:] if f[2] not in ("not", "end")]
     if part == 1:
         return words[0][:2]
-    values = [f for f in words[1:] if f[2] in ("number", "name", "date", "text", "true", "false")]
-    return values[part - 2][:2] if part - 2 < len(values) else predicate.span
+    values: list[Span] = []
+    sign: int | None = None
+    for first, last, kind in words[1:]:
+        if kind in ("number", "name", "date", "text", "true", "false"):
+            values.append((first if sign is None else sign, last))
+        sign = first if kind == "-" else None
+    return values[part - 2] if part - 2 < len(values) else predicate.span

@@ -6,6 +6,8 @@ expansion.
 
 from __future__ import annotations
 
+import math
+
 from tamis.errors import LimitError
 from tamis.model.condition import And, Clause, Condition, Literal, Not, Predicate
 
@@ -22,8 +24,14 @@ def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
     >>> [len(clause) for clause in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
     [2, 2]
     """
+    check_size(condition, text)
+    return _expand(condition, True)
+
+
+def check_size(condition: Condition, text: str | None = None) -> None:
+    """Refuse a condition that is nested too deeply or would expand to too much."""
     _check_depth(condition, text)
-    number, longest = _size(condition, True)
+    number, longest = _size(condition, True, {})
     if number > CLAUSE_LIMIT:
         raise LimitError(
             f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
@@ -34,7 +42,6 @@ def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
         raise LimitError(
             f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}", text=text
         )
-    return _expand(condition, True)
 
 
 def _check_depth(condition: Condition, text: str | None) -> None:
@@ -49,23 +56,28 @@ def _check_depth(condition: Condition, text: str | None) -> None:
                 below.extend(node.parts)
         if not below:
             return
-        level = below
+        level = list({id(node): node for node in below}.values())  # a program may share parts
     raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", text=text)
 
 
-def _size(condition: Condition, positive: bool) -> tuple[int, int]:
+def _size(
+    condition: Condition, positive: bool, known: dict[tuple[int, bool], tuple[int, int]]
+) -> tuple[int, int]:
     """How many clauses there will be, and the most predicates in one."""
     if isinstance(condition, Predicate):
         return 1, 1
     if isinstance(condition, Not):
-        return _size(condition.part, not positive)
-    sizes = [_size(part, positive) for part in condition.parts]
-    if isinstance(condition, And) == positive:
-        number = 1
-        for count, _ in sizes:
-            number = min(number * count, _MANY)
-        return number, sum(longest for _, longest in sizes)
-    return sum(count for count, _ in sizes), max(longest for _, longest in sizes)
+        return _size(condition.part, not positive, known)
+    key = id(condition), positive
+    if key not in known:
+        sizes = [_size(part, positive, known) for part in condition.parts]
+        counts, lengths = [count for count, _ in sizes], [longest for _, longest in sizes]
+        if isinstance(condition, And) == positive:
+            number, longest = math.prod(counts), sum(lengths)
+        else:
+            number, longest = sum(counts), max(lengths)
+        known[key] = min(number, _MANY), min(longest, _MANY)
+    return known[key]
 
 
 def _expand(condition: Condition, positive: bool) -> list[Clause]:

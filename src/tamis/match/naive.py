@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.index.clauses import Clauses, bind, holds, unbind
 from tamis.index.kernel import kernel
+from tamis.index.output import room
 from tamis.match.base import Matcher, Matches
 
 
@@ -46,10 +47,7 @@ def _match(
             ok, terms = holds(clauses, slot, first, last, events.code)
             looked += terms
             if ok:
-                if found == len(slots):
-                    more = np.empty(2 * found, np.int64)
-                    more[:found] = slots
-                    slots = more
+                slots = room(slots, found, 1)
                 slots[found] = slot
                 found += 1
         unbind(events.attribute, begin, end, first, last)

@@ -14,12 +14,14 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.clauses import SOME, Clauses, bind, holds, unbind
 from tamis.index.kernel import kernel
+from tamis.index.output import room
 from tamis.match.base import Matcher, Matches, Slots
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
-_TILE = 4096  # 3 columns of 64 KB bounds a tile: in L2 while the batch passes (1.5 ms against
+_TILE = 4096  # a column of a tile is 64 KB: in L2 while the batch passes (1.5 ms against
 # 1.8 ms at 1024 for a million clauses of ten ranges; larger tiles gain nothing)
-_MASKED = 3  # columns compared for the whole tile; after that few are left and a list is cheaper
+_FEW = 1 / 8  # with a smaller share left of a tile, a list is cheaper than the whole tile
+_SAMPLE = 16  # what a column lets through is counted on one tile in so many
 _SHARE = 32  # an attribute has a column when at least one in so many clauses constrains it
 _DEAD, _EXACT, _VERIFY = 0, 1, 2
 
@@ -27,6 +29,8 @@ _DEAD, _EXACT, _VERIFY = 0, 1, 2
 class Columns(NamedTuple):
     """Bounds by column and slot. A slot without a constraint there has the widest bounds.
 
+    Where the lower bound is above the upper, the values *between* them are ruled out: `!= 5` is
+    the bounds 6 and 4.
     `needed` is 1 where the clause requires the attribute to be bound.
     """
 
@@ -34,6 +38,7 @@ class Columns(NamedTuple):
     high: NDArray[np.int64]
     needed: NDArray[np.uint8]
     attribute: NDArray[np.int32]  # of each column
+    holes: NDArray[np.bool_]  # of each column: whether any `!=` was written to it
 
 
 class Scan(Matcher):
@@ -41,9 +46,9 @@ class Scan(Matcher):
 
     A tile of a few thousand subscriptions stays in cache while the whole batch passes over it.
     The first columns are compared for all of the tile at once (SIMD), the rest only for those
-    still left, and columns that let through least come first. Whatever is not one interval on one
-    of the columns (several intervals, `missing`, `excludes`, rare attributes) is verified on the
-    clauses left at the end.
+    still left, and columns that let through least come first. Whatever is not one interval or one
+    `!=` on one of the columns (several intervals, `missing`, `excludes`, rare attributes) is
+    verified on the clauses left at the end.
 
     add O(columns), remove O(1), match O(subscriptions) with a small constant.
     """
@@ -64,9 +69,11 @@ class Scan(Matcher):
         if self._since_layout > max(64, self._at_layout // 2):
             self._lay_out()
         order = np.argsort(self._passed, kind="stable")
+        left_over = np.cumprod(self._passed[order])
+        masked = min(int(np.searchsorted(-left_over, -_FEW)) + 1, len(order))
         state = self._state[: self.clauses.slots]
         event, slots, counts = _scan(
-            batch.pairs, self.clauses.view, self.clauses.width, self._columns, order, state
+            batch.pairs, self.clauses.view, self.clauses.width, self._columns, order, masked, state
         )
         seen, left, looked = counts[0], counts[1], int(counts[0].sum())
         tried = seen > 0
@@ -122,6 +129,7 @@ class Scan(Matcher):
         wider.low[:, :old] = self._columns.low
         wider.high[:, :old] = self._columns.high
         wider.needed[:, :old] = self._columns.needed
+        wider.holes[:] = self._columns.holes
         self._columns = wider
 
     def _lay_out(self) -> None:
@@ -137,17 +145,26 @@ class Scan(Matcher):
         """Write the bounds of clauses; those that the columns do not tell whole are verified."""
         slot = np.repeat(slots, np.diff(terms.starts))
         self._state[slots] = _EXACT
-        told = terms.kind == SOME
-        # A term of several rows, or a second term on the attribute, is not one interval.
+        low, high = terms.low.copy(), terms.high.copy()
         same = (slot[1:] == slot[:-1]) & (terms.attribute[1:] == terms.attribute[:-1])
-        told[1:] &= ~same
-        told[:-1] &= ~same
+        after, before = np.append(same, False), np.append(False, same)
+        # Everything but one value: two rows, written as bounds that have changed places.
+        hole = after & ~before & ~np.append(after[1:], False)
+        at = np.flatnonzero(hole & (terms.kind == SOME))
+        at = at[(terms.term[at] == terms.term[at + 1]) & (low[at + 1] - high[at] == 2)]
+        at = at[(low[at] == _LOWEST) & (high[at + 1] == _HIGHEST)]
+        low[at] = low[at + 1]
+        # Otherwise several rows, or a second term on the attribute, are not one interval.
+        told = (terms.kind == SOME) & ~after & ~before
+        told[at] = True
         for column, attribute in enumerate(self._columns.attribute):
             mine = (terms.attribute == attribute) & told
-            self._columns.low[column, slot[mine]] = terms.low[mine]
-            self._columns.high[column, slot[mine]] = terms.high[mine]
+            self._columns.low[column, slot[mine]] = low[mine]
+            self._columns.high[column, slot[mine]] = high[mine]
             self._columns.needed[column, slot[mine]] = 1
+            self._columns.holes[column] |= bool((low[mine] > high[mine]).any())
         told &= np.isin(terms.attribute, self._columns.attribute)
+        told[at + 1] = told[at]
         self._state[slot[~told]] = _VERIFY
 
 
@@ -158,6 +175,7 @@ def _columns(attributes: NDArray[np.int32], size: int) -> Columns:
         np.full(shape, _HIGHEST, np.int64),
         np.zeros(shape, np.uint8),
         attributes,
+        np.zeros(len(attributes), np.bool_),
     )
 
 
@@ -168,9 +186,14 @@ def _scan(
     width: int,
     columns: Columns,
     order: NDArray[np.int64],
+    masked: int,
     state: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs (event, slot) that match, and per column how many came in and how many stayed."""
+    """Pairs (event, slot) that match, and per column how many came in and how many stayed.
+
+    The first `masked` columns of the order are compared for all of a tile at once, since many
+    are left there; the others for a list of those still left.
+    """
     n = len(events.starts) - 1
     found = 0
     event_out = np.empty(1024, np.int64)
@@ -185,27 +208,28 @@ def _scan(
         for event in range(n):
             begin, end = events.starts[event], events.starts[event + 1]
             bind(events.attribute, begin, end, first, last)
-            alive = state[tile:stop]
+            alive = state[tile:stop]  # a slice: an index of a sum would not be compiled to SIMD
             for i in range(stop - tile):
                 mask[i] = alive[i] != _DEAD
-            for k in range(min(_MASKED, len(order))):
-                column = order[k]
-                counts[0, column] += stop - tile
-                _mask_column(columns, column, tile, stop, events.code, first, last, mask)
+            many = stop - tile
+            for k in range(masked):
+                _mask_column(columns, order[k], tile, stop, events.code, first, last, mask)
+                if (tile // _TILE + event) % _SAMPLE == 0:
+                    counts[0, order[k]] += many
+                    many = mask[: stop - tile].sum()
+                    counts[1, order[k]] += many
             many = 0
             for i in range(stop - tile):
                 left[many] = tile + i
                 many += mask[i]
-            for k in range(_MASKED, len(order)):
-                if many == 0:
-                    break
-                column = order[k]
-                counts[0, column] += many
-                many = _keep(columns, column, events.code, first, last, left, many)
-                counts[1, column] += many
-            if found + many > len(slot_out):
-                event_out = _grown(event_out, found, found + many)
-                slot_out = _grown(slot_out, found, found + many)
+            k = masked
+            while k < len(order) and many:
+                counts[0, order[k]] += many
+                many = _keep(columns, order[k], events.code, first, last, left, many)
+                counts[1, order[k]] += many
+                k += 1
+            event_out = room(event_out, found, many)
+            slot_out = room(slot_out, found, many)
             for i in range(many):
                 slot = left[i]
                 ok = True
@@ -240,15 +264,21 @@ def _mask_column(
     if start == end:
         for i in range(size):
             mask[i] &= 1 - needed[i]
+    elif end - start == 1 and not columns.holes[column]:
+        value = code[start]
+        for i in range(size):  # compiled to SIMD; most of the time of a batch goes here
+            mask[i] &= (low[i] <= value) & (value <= high[i])
     elif end - start == 1:
         value = code[start]
-        for i in range(size):  # compiled to SIMD; this line is most of the time of a batch
-            mask[i] &= (low[i] <= value) & (value <= high[i])
+        for i in range(size):
+            above, below = low[i] <= value, value <= high[i]
+            mask[i] &= (above & below) | ((low[i] > high[i]) & (above | below))
     else:
         for i in range(size):
             inside = False
             for at in range(start, end):
-                inside |= (low[i] <= code[at]) & (code[at] <= high[i])
+                above, below = low[i] <= code[at], code[at] <= high[i]
+                inside |= (above & below) | ((low[i] > high[i]) & (above | below))
             mask[i] &= inside
 
 
@@ -266,20 +296,20 @@ def _keep(
     a = columns.attribute[column]
     start, end = first[a], last[a]
     kept = 0
+    if end - start == 1 and not columns.holes[column]:
+        value = code[start]
+        for i in range(many):
+            slot = left[i]
+            left[kept] = slot
+            kept += (columns.low[column, slot] <= value) & (value <= columns.high[column, slot])
+        return kept
     for i in range(many):
         slot = left[i]
         inside = start == end and columns.needed[column, slot] == 0
+        low, high = columns.low[column, slot], columns.high[column, slot]
         for at in range(start, end):
-            inside |= (columns.low[column, slot] <= code[at]) & (
-                code[at] <= columns.high[column, slot]
-            )
+            above, below = low <= code[at], code[at] <= high
+            inside |= (above & below) | ((low > high) & (above | below))
         left[kept] = slot
         kept += inside
     return kept
-
-
-@kernel
-def _grown(array: NDArray[np.int64], used: int, wanted: int) -> NDArray[np.int64]:
-    more = np.empty(max(2 * len(array), wanted), np.int64)
-    more[:used] = array[:used]
-    return more

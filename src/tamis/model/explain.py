@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.model import semantics
-from tamis.model.condition import Condition, Literal, Predicate
+from tamis.model.condition import Condition, Literal, Not, Predicate
 from tamis.model.event import Event
+from tamis.model.printer import to_text
 from tamis.model.schema import Schema
 
 
@@ -99,19 +100,9 @@ def _conflicts(
 
 
 def _shown(verdict: Verdict) -> str:
-    text = _predicate(verdict.predicate)
-    return text if verdict.positive else f"not {text}"
-
-
-def _predicate(predicate: Predicate) -> str:
-    given = predicate.value
-    if given is None:
-        return f"{predicate.attribute} {predicate.comparator}"
-    if predicate.comparator == "between" and isinstance(given, tuple):
-        return f"{predicate.attribute} between {given[0]!s} and {given[1]!s}"
-    if isinstance(given, tuple):
-        return f"{predicate.attribute} {predicate.comparator} ({_join(given)})"
-    return f"{predicate.attribute} {predicate.comparator} {given!s}"
+    predicate = verdict.predicate
+    text = to_text(predicate if verdict.positive else Not(predicate))
+    return text if len(text) <= 200 else text[:197] + "…"
 
 
 def _join(values: tuple[Any, ...]) -> str:

@@ -1,0 +1,86 @@
+"""`tamis check`, `tamis explain` and `tamis schema`: schemas and conditions, without code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.text import Text
+
+from tamis import Engine, Schema
+from tamis.cli.screen import screen
+from tamis.errors import EventError
+from tamis.language import clauses, parse, to_text
+from tamis.model.condition import Clause, Not
+from tamis.model.explain import Explanation
+
+
+@click.command()
+@click.argument("schema_file", metavar="SCHEMA")
+@click.argument("condition")
+def check(schema_file: str, condition: str) -> None:
+    """Check CONDITION against the schema in the file SCHEMA (YAML or JSON).
+
+    Prints the condition as tamis writes it and its clauses: the condition matches when one of them
+    does. A mistake is shown with carets under the place, and the exit code is 2.
+    """
+    # The door that subscribing goes through, so that what passes here passes there.
+    Engine(Schema.load(schema_file)).compile(condition)
+    parsed = parse(condition)
+    found = clauses(parsed)
+    click.echo(to_text(parsed))
+    click.echo(f"{len(found)} clause{'s' if len(found) > 1 else ''}")
+    if len(found) > 1:
+        for number, clause in enumerate(found, 1):
+            click.echo(f"  {number:>{len(str(len(found)))}}. {_clause_text(clause)}")
+
+
+def _clause_text(clause: Clause) -> str:
+    return " and ".join(
+        to_text(predicate if positive else Not(predicate)) for predicate, positive in clause
+    )
+
+
+@click.command()
+@click.argument("schema_file", metavar="SCHEMA")
+@click.argument("condition")
+@click.argument("event", metavar="EVENT_JSON")
+def explain(schema_file: str, condition: str, event: str) -> None:
+    """Say why the event EVENT_JSON matches CONDITION, or why not, predicate by predicate.
+
+    EVENT_JSON is a JSON object, or - to read one from standard input.
+    """
+    engine = Engine(Schema.load(schema_file))
+    id = engine.subscribe(condition)
+    given = _read_event(sys.stdin.read() if event == "-" else event)
+    screen().print(explanation_text(engine.explain(id, given)))
+
+
+def _read_event(text: str) -> Mapping[str, Any]:
+    try:
+        given: Mapping[str, Any] = json.loads(text)
+    except json.JSONDecodeError as why:
+        raise EventError(f"the event is not JSON: {why}") from None
+    except RecursionError:
+        raise EventError("the event is nested too deeply to be read") from None
+    except ValueError as why:  # a number of thousands of digits
+        raise EventError(f"the event cannot be read: {why}") from None
+    return given
+
+
+def explanation_text(explanation: Explanation) -> Text:
+    """An explanation as it prints itself, with its verdicts coloured."""
+    text = Text(str(explanation))
+    text.highlight_regex(r"(?m)^matches$|^ +yes", "green")
+    text.highlight_regex(r"(?m)^does not match$|^ +no ", "red")
+    return text
+
+
+@click.command()
+@click.argument("schema_file", metavar="FILE")
+def schema(schema_file: str) -> None:
+    """Check the schema in FILE (YAML or JSON) and summarise it: event types and attributes."""
+    click.echo(Schema.load(schema_file).summary())

@@ -1,0 +1,1 @@
+"""Experiments: measure, keep, show. A measurement gives plain records and prints nothing."""

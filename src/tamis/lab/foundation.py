@@ -1,0 +1,208 @@
+"""The foundation's figures: what reading, loading, encoding and matching cost.
+
+`MEASUREMENTS` is the table; a new measurement is one function and one line there. A function takes
+a `Setting`, gives its results one by one as they are known, and prints nothing.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+
+from tamis import workload
+from tamis.engine import Engine
+from tamis.errors import TamisError, nearest
+from tamis.lab import matching
+from tamis.lab.results import Figure, Goal, Result
+from tamis.lab.setting import Setting
+from tamis.lab.timing import Sample, repeated
+from tamis.model.schema import Schema
+from tamis.workload import as_dicts
+
+_LOAD_GOAL = Goal(30.0, at_most=True)  # seconds for a million subscriptions
+_ARROW_GOAL = Goal(1e6, at_most=False)  # events a second
+_IMPORT_GOAL = Goal(0.3, at_most=True)  # seconds
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One line of the table."""
+
+    name: str
+    what: str
+    run: Callable[[Setting], Iterator[Result]]
+    steps: Callable[[Setting], int] = lambda setting: 1  # how many results it will give
+
+
+def parse_rate(setting: Setting) -> Iterator[Figure]:
+    """Conditions of four predicates: parsed, checked and brought to normal form."""
+    rng = np.random.default_rng(setting.seed)
+    numbers = rng.integers(1, 999, size=(setting.conditions, 4)).tolist()
+    texts = [
+        f'category <= toy and price < {a}.5 and quantity between 1 and {b} and title != "lot {c}"'
+        for a, b, c, _ in numbers
+    ]
+    engine = Engine(Schema.from_dict(workload.make("auctions", 1).schema))
+
+    def run() -> None:
+        for text in texts:
+            engine.compile(text)
+
+    sample = repeated(run, repeats=setting.repeats, budget=setting.seconds)
+    yield Figure.rate(
+        "parse", "conditions of 4 predicates, text to normal form", sample, len(texts)
+    )
+
+
+def load(setting: Setting) -> Iterator[Figure]:
+    """The bulk door: predicates in an Arrow table."""
+    made = workload.make("dexin", setting.load_subscriptions, seed=setting.seed)
+    schema = Schema.from_dict(made.schema)
+    rows = made.subscriptions.num_rows
+    # What is compiled on first use is compiled before the clock starts.
+    Engine(schema).subscribe_table(made.subscriptions.slice(0, 10))
+    sample = repeated(
+        lambda: Engine(schema).subscribe_table(made.subscriptions),
+        repeats=setting.load_repeats,
+        budget=60.0,
+    )
+    goal = _LOAD_GOAL if rows == 1_000_000 else None
+    what = f"{rows:,} DEXIN subscriptions of 10 attributes through the bulk door"
+    yield Figure.seconds("load", what, sample, goal, **made.parameters)
+
+
+def load_text(setting: Setting) -> Iterator[Figure]:
+    """The bulk door: conditions as text."""
+    made = workload.make("auctions", setting.text_subscriptions, seed=setting.seed)
+    schema = Schema.from_dict(made.schema)
+    sample = repeated(
+        lambda: Engine(schema).subscribe_table(made.subscriptions),
+        repeats=setting.repeats,
+        budget=3 * setting.seconds,
+    )
+    rows = made.subscriptions.num_rows
+    what = "auction conditions as text through the bulk door"
+    yield Figure.rate("load-text", what, sample, rows, **made.parameters)
+
+
+def arrow(setting: Setting) -> Iterator[Figure]:
+    """An Arrow table of ten numeric columns to an `EventBatch`.
+
+    Each repeat reads another table. Values of both signs have to be recoded, which is the usual
+    case; doubles that are all positive are their own codes and are not even copied.
+    """
+    engine = Engine(Schema.from_dict(workload.make("dexin", 1).schema))
+    rng = np.random.default_rng(setting.seed)
+    rows = setting.arrow_events
+    goal = _ARROW_GOAL if rows == 1_000_000 else None
+    tables: list[pa.Table] = []
+
+    def timed(what: str, encode: Callable[[pa.Table], object], low: float) -> Figure:
+        def fresh() -> None:
+            tables[:] = [pa.table({f"a{i}": rng.uniform(low, 1, rows) for i in range(1, 11)})]
+
+        sample = repeated(
+            lambda: encode(tables[0]),
+            repeats=setting.repeats,
+            budget=2 * setting.seconds,
+            prepare=fresh,
+        )
+        return Figure.rate("arrow", what, sample, rows, goal, rows=rows, low=low)
+
+    yield timed("Arrow events of 10 decimals to an EventBatch", engine.encode, -1.0)
+    yield timed("  and laid out event by event", lambda table: engine.encode(table).pairs, -1.0)
+    yield timed("  all positive: Arrow's memory is shared", engine.encode, 0.0)
+
+
+def dicts(setting: Setting) -> Iterator[Figure]:
+    """A list of dicts to an `EventBatch`."""
+    made = workload.make("dexin", 10, seed=setting.seed)
+    engine = Engine(Schema.from_dict(made.schema))
+    events = as_dicts(made.events(setting.dict_events))
+    sample = repeated(
+        lambda: engine.encode(events), repeats=setting.repeats, budget=2 * setting.seconds
+    )
+    what = "events of 10 decimals as dicts to an EventBatch"
+    yield Figure.rate("dicts", what, sample, len(events))
+
+
+def import_time(setting: Setting) -> Iterator[Figure]:
+    """`import tamis` in fresh processes, as each reports it itself."""
+    code = "import time; t = time.perf_counter(); import tamis; print(time.perf_counter() - t)"
+    taken = []
+    for _ in range(setting.imports):
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        taken.append(float(ran.stdout))
+    sample = Sample(median(taken), min(taken), max(taken), len(taken))
+    yield Figure.seconds("import", "import tamis in a fresh process", sample, _IMPORT_GOAL)
+
+
+def subscribe(setting: Setting) -> Iterator[Figure]:
+    """One subscription after another on a full engine, and out again."""
+    made = workload.make(
+        "auctions", setting.text_subscriptions + setting.changes, seed=setting.seed
+    )
+    engine = Engine(Schema.from_dict(made.schema))
+    engine.subscribe_table(made.subscriptions.slice(0, setting.text_subscriptions))
+    rows = made.subscriptions.slice(setting.text_subscriptions).to_pylist()
+
+    def come() -> None:
+        for row in rows:
+            engine.subscribe(row["condition"], id=row["id"])
+
+    def go() -> None:
+        for row in rows:
+            if row["id"] in engine:
+                engine.unsubscribe(row["id"])
+
+    size = setting.text_subscriptions
+    budget = setting.seconds
+    came = repeated(come, repeats=setting.repeats, budget=budget, prepare=go)
+    yield Figure.rate(
+        "subscribe",
+        "subscribe, one auction condition at a time",
+        came,
+        len(rows),
+        subscriptions=size,
+    )
+
+    def fill() -> None:
+        go()
+        come()
+
+    left = repeated(go, repeats=setting.repeats, budget=budget, prepare=fill)
+    yield Figure.rate(
+        "subscribe", "unsubscribe, one at a time", left, len(rows), subscriptions=size
+    )
+
+
+MEASUREMENTS: dict[str, Measurement] = {
+    each.name: each
+    for each in (
+        Measurement("parse", "conditions as text", parse_rate),
+        Measurement("load", "the bulk door, predicates", load),
+        Measurement("load-text", "the bulk door, text", load_text),
+        Measurement("subscribe", "one subscription at a time", subscribe, lambda _: 2),
+        Measurement("arrow", "events from Arrow", arrow, lambda _: 3),
+        Measurement("dicts", "events from dicts", dicts),
+        Measurement("import", "import tamis", import_time),
+        Measurement("match", "every matcher on three workloads", matching.contests, matching.steps),
+    )
+}
+
+
+def chosen(names: Iterable[str]) -> Sequence[Measurement]:
+    """The named measurements, in the order of the table; all of them where none is named."""
+    wanted = set(names)
+    for name in wanted - MEASUREMENTS.keys():
+        hint = nearest(name, MEASUREMENTS)
+        raise TamisError(f"there is no measurement {name!r}" + (f"; {hint}" if hint else ""))
+    return [each for each in MEASUREMENTS.values() if not wanted or each.name in wanted]

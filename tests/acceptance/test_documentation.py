@@ -1,0 +1,63 @@
+"""What the documentation shows works as shown."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tamis.cli.main import COMMANDS
+from tests.acceptance.pages import PAGES, ROOT, blocks
+
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=_name)
+def test_python_blocks_run_and_print_what_they_say(
+    page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Blocks of a page build on each other, as a reader would paste them one after the other.
+    # They run in a module that can be found by its name, or pickling their classes would fail.
+    module = ModuleType("pasted")
+    monkeypatch.setitem(sys.modules, "pasted", module)
+    for block in blocks(page):
+        # Line breaks before the code let a traceback name the line of the page.
+        exec(compile("\n" * (block.line - 1) + block.code, _name(page), "exec"), vars(module))
+        printed = capsys.readouterr().out.splitlines()
+        assert [line.rstrip() for line in printed] == [line.rstrip() for line in block.expected]
+
+
+def test_readme_has_python_blocks() -> None:
+    assert len(blocks(ROOT / "README.md")) >= 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        if ":" in target:
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), f"{_name(page)} links to {target}"
+        if anchor:
+            text = there.read_text(encoding="utf-8")
+            headings = {_anchor(heading) for heading in _HEADING.findall(text)}
+            assert anchor in headings, f"{_name(page)} links to {target}#{anchor}"
+
+
+def _anchor(heading: str) -> str:
+    """How headings become anchors on the usual code hosts."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_documented(command: str) -> None:
+    written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert re.search(rf"\btamis {command}\b", written), f"no page mentions `tamis {command}`"

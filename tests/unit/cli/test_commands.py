@@ -1,0 +1,262 @@
+"""Each command, as a user calls it; and what becomes of mistakes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamis.cli import main as cli
+from tamis.match import registry
+
+SCHEMA = """
+domains:
+  goods: {kind: hierarchy, tree: {goods: {table: {desk: {}}, chair: {}}}}
+attributes: {price: decimal, category: goods, sold: boolean}
+event_types:
+  lot: {price: mandatory, category: optional, sold: optional}
+"""
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> str:
+    path = tmp_path / "lots.yaml"
+    path.write_text(SCHEMA, encoding="utf-8")
+    return str(path)
+
+
+def run(*arguments: str) -> int:
+    """The exit code; what is printed is for `capsys`."""
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(list(arguments))
+    code = leaving.value.code
+    assert isinstance(code, int)
+    return code
+
+
+def refused(capsys: Capture, *arguments: str) -> str:
+    """The message of a call that must be refused: exit code 2, no traceback, nothing printed."""
+    assert run(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.strip()
+    return err
+
+
+def test_help_lists_every_command(capsys: Capture) -> None:
+    assert run("--help") == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(name: str, capsys: Capture) -> None:
+    assert run(name, "--help") == 0
+    assert f"tamis {name}" in capsys.readouterr().out
+
+
+def test_help_imports_no_command() -> None:
+    code = (
+        "import sys\n"
+        "from tamis.cli.main import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'numba', 'numpy', 'pyarrow', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_version(capsys: Capture) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out.startswith("tamis, version ")
+
+
+def test_matchers_shows_the_registry(capsys: Capture) -> None:
+    assert run("matchers") == 0
+    out = capsys.readouterr().out
+    for name in registry.matchers():
+        assert name in out
+        assert registry.entry(name).paper in out
+
+
+def test_check_prints_the_condition_and_its_clauses(schema: str, capsys: Capture) -> None:
+    assert run("check", schema, "price<5 AND (category <= table OR NOT sold == true)") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "price < 5 and (category <= table or not sold = true)",
+        "2 clauses",
+        "  1. price < 5 and category <= table",
+        "  2. price < 5 and not sold = true",
+    ]
+
+
+def test_check_of_one_clause(schema: str, capsys: Capture) -> None:
+    assert run("check", schema, "price<5") == 0
+    assert capsys.readouterr().out == "price < 5\n1 clause\n"
+
+
+def test_check_shows_the_place_of_a_mistake(schema: str, capsys: Capture) -> None:
+    err = refused(capsys, "check", schema, "prise < 5")
+    assert "^^^^^" in err
+    assert "did you mean 'price'?" in err
+
+
+def test_check_refuses_a_contradiction(schema: str, capsys: Capture) -> None:
+    assert "never true" in refused(capsys, "check", schema, "price < 5 and price > 9")
+
+
+def test_explain_a_match(schema: str, capsys: Capture) -> None:
+    assert run("explain", schema, "category < table", '{"price": 3, "category": "desk"}') == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "matches"
+    assert "category is desk" in out
+
+
+def test_explain_a_miss_from_standard_input(schema: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tamis.cli.main", "explain", schema, "price < 5", "-"],
+        input='{"price": 7}',
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines()[0] == "does not match"
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "an object of attributes"),
+        ('{"price": NaN}', "finite"),
+        ('{"price": "5"}', "is text"),
+        ('{"price": 5, "prise": 4}', "did you mean 'price'?"),
+        ("{}", "mandatory"),
+        ('{"price": ' + "[" * 10_000 + "]" * 10_000 + "}", ""),
+        ('{"price": ' + "9" * 10_000 + "}", ""),
+    ],
+)
+def test_explain_refuses_bad_events(schema: str, event: str, said: str, capsys: Capture) -> None:
+    assert said in refused(capsys, "explain", schema, "price < 5", event)
+
+
+def test_schema_summarises(schema: str, capsys: Capture) -> None:
+    assert run("schema", schema) == 0
+    out = capsys.readouterr().out
+    assert "lot" in out
+    assert "mandatory" in out
+
+
+@pytest.mark.parametrize("text", ["[1]", "attributes: {price: decimel}", "a: [", "a: 1\na: 2"])
+def test_schema_refuses_bad_files(tmp_path: Path, text: str, capsys: Capture) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert "bad.yaml" in refused(capsys, "schema", str(path))
+
+
+def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
+    assert "cannot be read" in refused(capsys, "schema", str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("frobnicate",),
+        ("check",),
+        ("demo", "--events", "none"),
+        ("demo", "--subscriptions", "0"),
+        ("demo", "--matcher", "scam"),
+        ("bench", "--matcher", "scam"),
+        ("bench", "nothing"),
+    ],
+)
+def test_wrong_calls_are_refused(arguments: tuple[str, ...], capsys: Capture) -> None:
+    refused(capsys, *arguments)
+
+
+@pytest.mark.parametrize("matcher", registry.matchers())
+def test_demo_runs_to_its_end(matcher: str, capsys: Capture) -> None:
+    size = ("--subscriptions", "800", "--events", "900", "--seconds", "1000")
+    assert run("demo", *size, "--matcher", matcher) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out, "plain where there is no terminal"
+    for part in (
+        "you subscribe",
+        "you unsubscribe",
+        "Why it matches",
+        "Why another does not",
+        "events a second",
+    ):
+        assert part in out
+
+
+def test_demo_is_the_same_for_the_same_seed(capsys: Capture) -> None:
+    def lots() -> list[str]:
+        size = ("--subscriptions", "300", "--events", "100", "--seconds", "1000", "--seed", "5")
+        assert run("demo", *size) == 0
+        return [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+
+    assert lots() == lots()
+
+
+def test_demo_stops_with_a_summary(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    from tamis.cli import demo
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "_change", interrupt)
+    assert run("demo", "--subscriptions", "300", "--events", "200") == 0
+    out = capsys.readouterr().out
+    assert "stopped" in out
+    assert "events a second" in out
+
+
+def test_interrupting_a_command_is_clean(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tamis.model.schema.Schema.load", interrupt)
+    assert run("schema", "any.yaml") == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tamis.cli.main", "matchers"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.wait()
+
+
+def test_bench_measures_and_keeps_the_results(tmp_path: Path, capsys: Capture) -> None:
+    assert run("bench", "--quick", "--out", str(tmp_path / "new")) == 0
+    out = capsys.readouterr().out
+    assert "× numpy" in out
+    (path,) = (tmp_path / "new").iterdir()
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["parameters"]["seed"] == 1
+    assert document["machine"]["cpus"]
+    assert document["versions"]["numpy"]
+    names = {result["measurement"] for result in document["results"]}
+    assert {"parse", "load", "arrow", "import", "match"} <= names
+    contests = [each for each in document["results"] if each["kind"] == "contest"]
+    assert {each["matcher"] for each in contests} == {"numpy", *registry.matchers()}
+    assert all(each["alone_ms"] > 0 for each in contests)
+
+
+def test_bench_measures_what_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
+    arguments = ("bench", "match", "--quick", "--matcher", "scan", "--out", str(tmp_path))
+    assert run(*arguments) == 0
+    assert "naive" not in capsys.readouterr().out
