@@ -16,7 +16,7 @@ UPGRADE ?=
 COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
 
-.PHONY: help setup run test check parts bench lock clean
+.PHONY: help setup run test check parts bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make test    install what is missing, then run every check and every test"
 	@echo "make check   style, types and import rules only"
 	@echo "make bench   measure"
+	@echo "make soak    compare every matcher over thousands of random operations (longer)"
 	@echo "make setup   install into .venv; does nothing when that is up to date"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
 	@echo "make clean   remove .venv, caches and results"
@@ -48,6 +49,9 @@ parts: setup
 
 bench: setup
 	@$(ENVIRONMENT) $(BIN)/tamis bench
+
+soak: setup
+	@$(ENVIRONMENT) $(BIN)/tamis soak
 
 lock:
 	@$(PYTHON) -m venv out/lock

@@ -16,7 +16,8 @@ from rich.text import Text
 from tamis.cli.screen import screen
 from tamis.lab import foundation
 from tamis.lab.foundation import Measurement
-from tamis.lab.results import Contest, Figure, Result, machine, write
+from tamis.lab.plots import plot_contests
+from tamis.lab.results import Contest, Figure, Refusal, Result, machine, write
 from tamis.lab.setting import Setting
 from tamis.match import registry
 
@@ -62,6 +63,9 @@ def bench(
         + (", quick: sizes too small to quote" if quick else "")
     )
     console.print(f"written to {path}")
+    contests = [each for each in results if isinstance(each, Contest)]
+    if contests and (picture := plot_contests(contests, path.with_suffix(".png"))):
+        console.print(f"plotted in {picture}")
 
 
 def _run(console: Console, measurements: Sequence[Measurement], setting: Setting) -> list[Result]:
@@ -94,6 +98,9 @@ def _show(console: Console, results: Sequence[Result]) -> None:
     if contests:
         console.print(_contests(contests))
         console.print()
+    for each in results:
+        if isinstance(each, Refusal):
+            console.print(Text(f"{each.workload}, {each.matcher}: {each.why}", style="yellow"))
 
 
 def _table(*columns: str, left: int, wrapped: str = "") -> Table:
@@ -127,7 +134,7 @@ def _figures(figures: Sequence[Figure]) -> Table:
 def _contests(contests: Sequence[Contest]) -> Table:
     table = _table(
         "workload", "matcher", "alone ms", "× numpy", "batch", "batched ms", "× numpy",
-        "add µs", "remove µs", "bytes each", "matches", left=2,
+        "build s", "add µs", "remove µs", "bytes each", "matches", left=2,
     )  # fmt: skip
     before = ""
     for each in contests:
@@ -141,6 +148,7 @@ def _contests(contests: Sequence[Contest]) -> Table:
             f"{each.batch:,}",
             f"{each.batch_ms:.3f}",
             _times(each.batch_times),
+            "-" if each.build_s is None else f"{each.build_s:.2f}",
             _or_dash(each.add_us),
             _or_dash(each.remove_us),
             _or_dash(each.bytes_each),
@@ -149,7 +157,8 @@ def _contests(contests: Sequence[Contest]) -> Table:
     table.caption = (
         f"{contests[0].subscriptions:,} subscriptions; ms an event, one at a time and in batches\n"
         "× numpy: how many times faster than brute force in NumPy; matches: subscriptions an event "
-        "matched\nadd and remove: one clause, in the matcher alone"
+        "matched\nbuild: all clauses in one add, and the first match; add and remove: one clause;\n"
+        "all three in the matcher alone"
     )
     table.caption_justify = "left"
     return table

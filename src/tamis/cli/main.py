@@ -34,6 +34,7 @@ COMMANDS = {
     "explain": Entry("tamis.cli.language:explain", "Say why an event matches a condition, or not."),
     "schema": Entry("tamis.cli.language:schema", "Check a schema file and summarise it."),
     "matchers": Entry("tamis.cli.matchers:matchers", "List the matching algorithms."),
+    "soak": Entry("tamis.cli.soak:soak", "Compare matchers over thousands of random operations."),
     "bench": Entry("tamis.cli.bench:bench", "Measure this installation on this machine."),
 }
 

@@ -105,25 +105,36 @@ def _valid(array: pa.Array) -> NDArray[np.bool_]:
 
 def _read(encoder: Encoder, at: int, array: pa.Array) -> _Read:
     rows: Rows | None = None
-    opaque = isinstance(encoder.codecs[at].domain, Opaque)
+    opaque = isinstance(encoder.codecs[at].domain, Opaque) and not _always_multiple(encoder, at)
     if isinstance(array, pa.FixedSizeListArray) and not opaque:
         array = array.cast(pa.list_(array.values.type))
     if isinstance(array, pa.ListArray | pa.LargeListArray) and not opaque:
         lengths = np.asarray(array.value_lengths().fill_null(0)).astype(np.int64)
         rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
         array = array.flatten()
+    if types.is_string_view(array.type):
+        array = array.cast(pa.large_string())  # Arrow computes little over views
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
         array = array.dictionary_decode()  # a null may hide in the dictionary itself
     if array.null_count:
         bound = np.flatnonzero(_valid(array))
         rows = bound if rows is None else rows[bound]
-        array = array.drop_null()
+        # Arrow cannot filter every type; of opaque values only the number matters.
+        unread = isinstance(encoder.codecs[at].domain, Opaque)
+        array = array.slice(0, len(bound)) if unread else array.drop_null()
     codes, wrong, texts = column_codes(encoder, at, array)
     bad = np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
     if rows is not None:
         bad = rows[bad]
     kept = None if texts is None else Texts(texts[0], texts[1], rows)
     return _Read(Column(codes, rows), kept, bad)
+
+
+def _always_multiple(encoder: Encoder, at: int) -> bool:
+    """Whether a list is several values of an attribute, and not one opaque value that is a list."""
+    name = list(encoder.schema.attributes)[at]
+    uses = [view[name] for view in encoder.schema.event_types.values() if name in view]
+    return all(use.multiple for use in uses)
 
 
 def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Rows:
@@ -213,7 +224,7 @@ def _refuse_first(encoder: Encoder, table: pa.Table, bad: Rows, suspect: Rows) -
     for row in sorted(certain.union(suspect.tolist())):
         try:
             plain = table.slice(row, 1).to_pylist()[0]
-        except (ValueError, pa.ArrowException) as why:
+        except (ValueError, OverflowError, KeyError, pa.ArrowException) as why:
             raise EventError(f"a value cannot be read: {why}", rule="R2", row=row) from None
         try:
             Event.of(encoder.schema, plain)

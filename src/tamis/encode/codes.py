@@ -15,10 +15,12 @@ from typing import Any
 from tamis.encode import intervals
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, Cut, Intervals
 from tamis.model.condition import Literal
-from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Enumerated, Hierarchy, Integer
+from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
+from tamis.model.named import Enumerated, Hierarchy
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_ENDLESS = 1 << 62
 
 
 def decimal_code(value: float) -> int:
@@ -154,11 +156,14 @@ class NameCodec(Codec):
     A tree is numbered in preorder, which makes "is a kind of" one interval. A DAG is numbered along
     its first parents and a partial order along its pairs; they need several intervals where the
     numbering cannot keep a set together.
+
+    A domain that `grows` (that of event types) has no last name: `!=` and `exists` reach beyond
+    the names known today, so that subscriptions hold for those still to come.
     """
 
     bottom = 0
 
-    def __init__(self, domain: Enumerated | Hierarchy) -> None:
+    def __init__(self, domain: Enumerated | Hierarchy, grows: bool = False) -> None:
         super().__init__(domain)
         up: dict[str, list[str]] = {name: [] for name in domain.values}
         if isinstance(domain, Hierarchy):
@@ -174,7 +179,7 @@ class NameCodec(Codec):
                 self._down[parent].append(name)
         names = self._preorder() if isinstance(domain, Hierarchy) else self._by_height()
         self.codes = {name: code for code, name in enumerate(names)}
-        self.top = len(names)
+        self.top = _ENDLESS if grows else len(names)
         self._known: dict[tuple[str, str], Intervals] = {}
 
     def code(self, value: str) -> int:
@@ -264,12 +269,12 @@ class TextCodec(Codec):
         return () if intervals.empty(low, high) else ((low, high),)
 
 
-def codec(domain: Domain) -> Codec:
-    """The codec of a domain."""
+def codec(domain: Domain, grows: bool = False) -> Codec:
+    """The codec of a domain, which `grows` where more names may come later."""
     if isinstance(domain, Integer):
         return IntegerCodec(domain)
     if isinstance(domain, Enumerated | Hierarchy):
-        return NameCodec(domain)
+        return NameCodec(domain, grows)
     kinds: dict[str, type[Codec]] = {
         "decimal": DecimalCodec,
         "text": TextCodec,

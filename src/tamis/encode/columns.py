@@ -57,9 +57,11 @@ def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wr
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(codec, IntegerCodec):
+        if types.is_decimal(array.type):
+            return (*_one_by_one(codec, array), None)
         return (*integer_codes(codec, array), None)
     if isinstance(codec, DecimalCodec):
-        return (*_decimals(array), None)
+        return (*_decimals(codec, array), None)
     if isinstance(codec, TimestampCodec):
         return (*_timestamps(array), None)
     if isinstance(codec, BooleanCodec) and types.is_boolean(array.type):
@@ -87,8 +89,10 @@ def numbers(array: pa.Array) -> NDArray[Any] | None:
 
 def _buffer(array: pa.Array, dtype: Any) -> NDArray[Any]:
     data = array.buffers()[1]
-    whole = np.frombuffer(memoryview(data) if data is not None else b"", dtype)
-    return whole[array.offset : array.offset + len(array)]
+    if data is None or not len(array):
+        return np.zeros(0, dtype)
+    start = array.offset * np.dtype(dtype).itemsize
+    return np.frombuffer(memoryview(data), dtype, len(array), start)
 
 
 def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
@@ -123,9 +127,12 @@ def whole_numbers(codec: IntegerCodec, values: NDArray[np.float64]) -> tuple[Int
     return codes, wrong if wrong.any() else None
 
 
-def _decimals(array: pa.Array) -> tuple[Int64s, Wrong]:
+def _decimals(codec: DecimalCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
     if types.is_decimal(array.type):
-        array = array.cast(pa.float64())
+        # By way of text: Arrow's own cast multiplies, and is off by one double at times.
+        exact, array = array, array.cast(pa.string()).cast(pa.float64())
+        if (np.abs(np.asarray(array)) >= 2.0**53).any():  # a whole one may have no double
+            return _one_by_one(codec, exact)
     values = numbers(array)
     if values is None:
         return _all_wrong(array)
@@ -202,19 +209,22 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
 
 
 def _looked_up(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
-    """Names, and timestamps written as text: each distinct value once, in Python."""
-    if not _is_text(array.type):
-        return _all_wrong(array)
+    """Names, and timestamps written as text."""
+    return _one_by_one(codec, array) if _is_text(array.type) else _all_wrong(array)
+
+
+def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
+    """Each distinct value once, in Python."""
     distinct, index = _dictionary(array)
     try:
-        texts = distinct.to_pylist()
+        values = distinct.to_pylist()
     except UnicodeDecodeError:
         return _all_wrong(array)
-    codes = np.zeros(len(texts), np.int64)
-    wrong = np.zeros(len(texts), np.bool_)
-    for place, text in enumerate(texts):
+    codes = np.zeros(len(values), np.int64)
+    wrong = np.zeros(len(values), np.bool_)
+    for place, value in enumerate(values):
         try:
-            codes[place] = codec.code(codec.domain.value(text))
+            codes[place] = codec.code(codec.domain.value(value))
         except RefusalError:
             wrong[place] = True
     return codes[index], wrong[index] if wrong.any() else None

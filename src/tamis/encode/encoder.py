@@ -19,7 +19,7 @@ from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Row, Terms, from_rows
 from tamis.model.condition import Clause
 from tamis.model.event import Event
-from tamis.model.schema import Schema
+from tamis.model.schema import EVENT_TYPE, Schema
 
 
 class Encoded(NamedTuple):
@@ -37,6 +37,7 @@ class Encoder:
         self.codecs: list[Codec] = []
         self.positions: dict[str, int] = {}
         self.patterned: Counter[int] = Counter()  # text attributes whose raw texts are needed
+        self._patterned_anew = 0  # grows when raw texts are needed that were not before
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
@@ -45,17 +46,18 @@ class Encoder:
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(self.codecs):
                 if self.codecs[position].domain != domain:  # event_type grows at its end
-                    self.codecs[position] = codec(domain)
+                    self.codecs[position] = codec(domain, grows=True)
                 continue
             self.positions[name] = position
-            self.codecs.append(codec(domain))
+            self.codecs.append(codec(domain, grows=name == EVENT_TYPE))
             if isinstance(self.codecs[-1], TextCodec):
                 self.labels[position] = Labels()
 
     @property
     def stamp(self) -> int:
-        """Changes whenever an event's codes could: a batch of another stamp is out of date."""
-        return len(self.codecs) + sum(labels.version for labels in self.labels.values())
+        """Changes whenever what a batch holds could: one of another stamp is out of date."""
+        versions = sum(labels.version for labels in self.labels.values())
+        return len(self.codecs) + versions + self._patterned_anew
 
     # -- subscriptions -----------------------------------------------------------------------------
 
@@ -72,6 +74,7 @@ class Encoder:
                     counted = texts.setdefault(constraint.attribute, Counter())
                     counted.update(cut_texts(constraint))
                     if constraint.patterns:
+                        self._patterned_anew += not self.patterned[constraint.attribute]
                         self.patterned[constraint.attribute] += 1
         moved = self.count_texts(texts)
         return Encoded(from_rows([self._rows(clause) for clause in clauses]), moved)
@@ -81,12 +84,15 @@ class Encoder:
         found = {at: self.labels[at].add_counted(dict(each)) for at, each in texts.items() if each}
         return {at: moved for at, moved in found.items() if moved is not None}
 
-    def release(self, terms: Terms) -> None:
-        """Give back the text constants of terms that are no longer used.
+    def release(self, terms: Terms, clauses: Sequence[Sequence[Constraint]] = ()) -> None:
+        """Give back the text constants of terms, and the patterns of clauses, no longer used.
 
         Each end of an interval on a text attribute is the label of one constant or one beside it,
         so the terms themselves tell which constants they used.
         """
+        for clause in clauses:
+            for constraint in clause:
+                self.patterned[constraint.attribute] -= bool(constraint.patterns)
         for at, labels in self.labels.items():
             mine = terms.attribute == at
             if not mine.any():

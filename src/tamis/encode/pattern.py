@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-Piece = tuple[str | None, ...]
-"""Code points of a pattern between two `%`; None stands for `_`."""
+Piece = str | tuple[str | None, ...]
+"""What a pattern has between two `%`: text, or code points where None stands for `_`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +29,31 @@ class Pattern:
                 pieces.append([])
             else:
                 pieces[-1].append(None if character == "_" else character)
-        return cls(tuple(tuple(piece) for piece in pieces))
+        return cls(tuple(_piece(piece) for piece in pieces))
 
     @classmethod
     def ends_with(cls, text: str) -> Pattern:
         """Any text, then `text`."""
-        return cls(((), tuple(text)))
+        return cls(("", text))
 
     @property
     def literal(self) -> str | None:
         """The one text that the pattern matches, where it has no wildcard."""
         piece = self.pieces[0]
-        return _text(piece) if len(self.pieces) == 1 and None not in piece else None
+        return piece if len(self.pieces) == 1 and isinstance(piece, str) else None
 
     @property
     def prefix(self) -> str:
         """What every matching text starts with."""
         first = self.pieces[0]
-        return _text(first[: first.index(None)] if None in first else first)
+        if isinstance(first, str):
+            return first
+        return "".join(character for character in first[: first.index(None)] if character)
 
     @property
     def only_prefix(self) -> bool:
         """Whether starting with the prefix is all that the pattern asks."""
-        return len(self.pieces) > 1 and None not in self.pieces[0] and not any(self.pieces[1:])
+        return len(self.pieces) > 1 and isinstance(self.pieces[0], str) and not any(self.pieces[1:])
 
     def matches(self, text: str) -> bool:
         """Whether the whole text fits. Linear: inner pieces are found leftmost first."""
@@ -71,19 +73,21 @@ class Pattern:
         return True
 
 
-def _text(piece: Piece) -> str:
-    return "".join(character for character in piece if character is not None)
+def _piece(characters: list[str | None]) -> Piece:
+    if None in characters:
+        return tuple(characters)
+    return "".join(character for character in characters if character is not None)
 
 
 def _fits(piece: Piece, text: str, at: int) -> bool:
-    if None not in piece:
-        return text.startswith(_text(piece), at)
+    if isinstance(piece, str):
+        return text.startswith(piece, at)
     return all(wanted is None or text[at + i] == wanted for i, wanted in enumerate(piece))
 
 
 def _find(piece: Piece, text: str, start: int, end: int) -> int:
-    if None not in piece:
-        return text.find(_text(piece), start, end)
+    if isinstance(piece, str):
+        return text.find(piece, start, end)
     for at in range(start, end - len(piece) + 1):
         if _fits(piece, text, at):
             return at

@@ -43,7 +43,7 @@ class Flat(NamedTuple):
     row: Int64s
     attribute: Int64s  # position, -1 where unknown
     comparator: Int64s  # index into COMPARATORS, -1 for any other
-    value: NDArray[np.float64]  # NaN where null
+    value: NDArray[np.float64]  # NaN where null, infinite where only the exact path may look
     text: Int64s  # index into texts, -1 where null
     texts: list[str]
     rows: int
@@ -63,9 +63,13 @@ class Folded(NamedTuple):
 class Bulk:
     """The rows of a table that could be coded as arrays, and those that could not."""
 
-    def __init__(self, encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> None:
+    def __init__(
+        self, encoder: Encoder, lists: pa.ListArray | pa.LargeListArray, longest: int
+    ) -> None:
         flat = _flatten(encoder, lists)
-        folded, slow = _fold(encoder, flat)
+        # A null list or one of more than `longest` predicates is a mistake, for the caller to name.
+        odd = np.asarray(lists.is_null()) | (np.bincount(flat.row, minlength=flat.rows) > longest)
+        folded, slow = _fold(encoder, flat, odd)
         self._encoder, self._folded, self._texts = encoder, folded, flat.texts
         self.slow = np.flatnonzero(slow)  # rows for the caller
         self.fast = np.flatnonzero(~slow)
@@ -146,18 +150,28 @@ def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> Flat:
     kinds = np.array(
         [COMPARATORS.index(word) if word in COMPARATORS else -1 for word in known] + [-1], np.int64
     )
-    values = np.asarray(value.cast(pa.float64()).to_numpy(zero_copy_only=False))
-    missing = np.asarray(value.is_null())
-    values = np.where(missing, np.nan, values) if missing.any() else values
     return Flat(
         np.repeat(np.arange(len(lists), dtype=np.int64), lengths),
         positions[attribute_index],  # index -1 is the -1 appended above
         kinds[comparator_index],
-        values,
+        _values(value),
         text_index,
         texts,
         len(lists),
     )
+
+
+def _values(array: pa.Array) -> NDArray[np.float64]:
+    """The numbers of all predicates; NaN stands for null and for nothing else."""
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    doubles = array.cast(pa.float64(), safe=False)
+    values = np.array(doubles.to_numpy(zero_copy_only=False), np.float64)
+    values[np.isnan(values)] = np.inf
+    if not isinstance(array, pa.FloatingPointArray):
+        values[np.abs(values) >= 2.0**53] = np.inf  # a double may not tell such integers apart
+    values[np.asarray(array.is_null())] = np.nan
+    return values
 
 
 def _fields(structs: pa.Array) -> list[pa.Array]:
@@ -177,15 +191,19 @@ def _distinct(array: pa.Array) -> tuple[list[str], Int64s]:
     """Distinct texts and the index of each row's, -1 for null."""
     if isinstance(array, pa.NullArray):
         return [], np.full(len(array), -1, np.int64)
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
+        array = array.dictionary_decode()  # a null may hide in the dictionary itself
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     index = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
     return encoded.dictionary.to_pylist(), index
 
 
-def _fold(encoder: Encoder, flat: Flat) -> tuple[Folded, Bools]:
+def _fold(encoder: Encoder, flat: Flat, odd: Bools) -> tuple[Folded, Bools]:
     """Code every predicate that is simple, fold those on one attribute, and mark other rows."""
     low, high, simple, text = _code(encoder, flat)
-    slow = np.zeros(flat.rows, np.bool_)
+    slow = odd.copy()
     slow[flat.row[~simple]] = True
     key = flat.row * (len(encoder.codecs) + 1) + flat.attribute + 1
     if len(key) and (np.diff(key) < 0).any():
@@ -239,9 +257,12 @@ def _code(encoder: Encoder, flat: Flat) -> tuple[Int64s, Int64s, Bools, Int64s]:
             low[mine], high[mine], usable = _words(codec, flat, mine, kind)
             usable &= worded
         if not isinstance(codec, TextCodec):
-            unequal = (kind == _UNEQUAL) & usable
-            outside = (low[mine] < codec.bottom) | (high[mine] > codec.top - 1)
-            usable &= ~(unequal & outside)
+            # A point outside the domain and a hole as wide as the domain leave nothing, a hole
+            # outside is none: the slow way says so.
+            point = (kind == _EQUAL) | (kind == _UNEQUAL)
+            usable &= ~(point & ((low[mine] < codec.bottom) | (high[mine] > codec.top - 1)))
+            whole = (low[mine] == codec.bottom) & (high[mine] == codec.top - 1)
+            usable &= ~((kind == _UNEQUAL) & whole)
         simple[mine] = usable
     return low, high, simple, text
 

@@ -14,6 +14,7 @@ from tamis.encode.table import Bulk
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import Id, check_id
 from tamis.errors import ConditionError, SubscriptionError
+from tamis.language.normal import PREDICATE_LIMIT
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -53,7 +54,7 @@ def _subscribe_predicates(
     engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
 ) -> None:
     assert isinstance(column, pa.ListArray | pa.LargeListArray)
-    bulk = Bulk(engine.encoder, column)
+    bulk = Bulk(engine.encoder, column, PREDICATE_LIMIT)
     folded: Folded = []
     for done, row in enumerate(bulk.slow.tolist()):
         folded.extend(_compile_predicates(engine, column, row))
@@ -62,8 +63,17 @@ def _subscribe_predicates(
     # Everything is known to be right: from here on state changes.
     engine.follow(engine.encoder.count_texts(bulk.text_uses()))
     slots = engine.roster.reserve(len(ids))
-    engine.matcher.add(slots[bulk.fast], bulk.terms())
-    engine.place(slots[bulk.slow], folded)
+    terms = bulk.terms()
+    try:
+        engine.matcher.add(slots[bulk.fast], terms)
+        try:
+            engine.place(slots[bulk.slow], folded)
+        except BaseException:
+            engine.matcher.remove(slots[bulk.fast])
+            raise
+    except BaseException:  # a matcher may refuse, for example for lack of memory
+        engine.encoder.release(terms)
+        raise
     engine.roster.enter_table(ids, slots, np.ones(len(ids), np.int64), column)
 
 

@@ -99,10 +99,8 @@ class Engine:
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
         slots = self.roster.slots(id)
-        self.encoder.release(self.matcher.terms(slots))
-        for slot in slots.tolist():
-            for constraint in self.patterns.remove(slot):
-                self.encoder.patterned[constraint.attribute] -= 1
+        tests = [self.patterns.remove(slot) for slot in slots.tolist()]
+        self.encoder.release(self.matcher.terms(slots), tests)
         self.matcher.remove(slots)
         self.roster.leave(id)
 
@@ -128,7 +126,11 @@ class Engine:
         """Put folded clauses into the matcher."""
         terms, moved = self.encoder.terms(folded)
         self.follow(moved)
-        self.matcher.add(slots, terms)
+        try:
+            self.matcher.add(slots, terms)
+        except BaseException:  # nothing half done: the texts are not used after all
+            self.encoder.release(terms, folded)
+            raise
         for slot, constraints in zip(slots.tolist(), folded, strict=True):
             self.patterns.add(slot, constraints)
 
@@ -154,7 +156,7 @@ class Engine:
             )
         found = self.patterns.filter(batch, self.matcher.match(batch))
         starts, leaders = self.roster.distinct(found.starts, found.slots)
-        return Matches(starts, leaders, self.roster)
+        return Matches(starts, leaders, self.roster.of(leaders))
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         """Check events and encode them, for matching the same batch several times."""

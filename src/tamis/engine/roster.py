@@ -32,7 +32,7 @@ Source = str | Condition | TableRow
 
 
 class Roster:
-    """Ids to slots and back. Implements `match.base.Ids`."""
+    """Ids to slots and back."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -42,6 +42,7 @@ class Roster:
         self._leader_of: dict[Id, int] = {}
         self._followers: dict[int, list[int]] = {}  # leaders of subscriptions of several clauses
         self._leader = np.zeros(0, np.int64)  # of each slot
+        self._several = np.zeros(0, np.bool_)  # whether the slot's subscription has others
         self._number = np.zeros(0, np.int64)  # id of each leader, where it is a number
         self._text: NDArray[np.object_] | None = None  # and where it is text
         self._free: list[int] = []
@@ -57,7 +58,7 @@ class Roster:
         return len(self._leader_of)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._leader_of
+        return not isinstance(id, bool) and self._find(id) is not None
 
     def ids(self) -> list[Id]:
         """All ids, in the order in which they came."""
@@ -101,6 +102,7 @@ class Roster:
         leader = int(slots[0])
         self._leader_of[id] = leader
         self._leader[slots] = leader
+        self._several[slots] = len(slots) > 1
         if len(slots) > 1:
             self._followers[leader] = slots[1:].tolist()
         self._single[leader] = source
@@ -112,6 +114,7 @@ class Roster:
         firsts = np.cumsum(counts) - counts
         leaders = slots[firsts]
         self._leader[slots] = np.repeat(leaders, counts)
+        self._several[slots] = np.repeat(counts > 1, counts)
         self._leader_of.update(zip(ids, leaders.tolist(), strict=True))
         for row in np.flatnonzero(counts > 1).tolist():
             run = slots[firsts[row] + 1 : firsts[row] + counts[row]]
@@ -159,11 +162,17 @@ class Roster:
         leaders = self._leader[slots]
         if not self._followers or len(slots) == 0:
             return starts, leaders
+        several = np.flatnonzero(self._several[slots])  # only these can stand twice
+        if len(several) < 2:
+            return starts, leaders
         events = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        pairs = np.unique(events * len(self._leader) + leaders)
-        events, leaders = np.divmod(pairs, len(self._leader))
-        counts = np.bincount(events, minlength=len(starts) - 1)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), leaders
+        keys = events[several] * len(self._leader) + leaders[several]
+        order = np.argsort(keys, kind="stable")
+        again = order[1:][keys[order][1:] == keys[order][:-1]]
+        keep = np.ones(len(slots), np.bool_)
+        keep[several[again]] = False
+        counts = np.bincount(events[keep], minlength=len(starts) - 1)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), leaders[keep]
 
     def of(self, slots: Slots) -> NDArray[Any]:
         """The ids of leaders: int64, or objects where some id is text."""
@@ -172,14 +181,6 @@ class Roster:
         texts = self._text[slots]
         numbers = self._number[slots].astype(object)
         return np.where(texts == np.array(None), numbers, texts)
-
-    def to_arrow(self, slots: Slots) -> pa.Array:
-        """The ids as an Arrow column; numbers as text where the engine has ids of both kinds."""
-        if self._text is None or self._texts == 0:
-            return pa.array(self._number[slots])
-        distinct, index = np.unique(slots, return_inverse=True)
-        names = pa.array([str(id) for id in self.of(distinct)], pa.string())
-        return names.take(pa.array(index))
 
     def _take(self, slots: Slots) -> None:
         reused = min(len(slots), len(self._free))
@@ -190,6 +191,7 @@ class Roster:
             size = max(self._top, 2 * len(self._leader), 16)
             grow = size - len(self._leader)
             self._leader = np.append(self._leader, np.zeros(grow, np.int64))
+            self._several = np.append(self._several, np.zeros(grow, np.bool_))
             self._number = np.append(self._number, np.zeros(grow, np.int64))
             self._row_of = np.append(self._row_of, np.zeros(grow, np.int64))
             self._column_of = np.append(self._column_of, np.full(grow, -1, np.int32))

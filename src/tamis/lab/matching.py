@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
-from tamis.errors import TamisError
-from tamis.lab.results import Contest
+from tamis.errors import MatcherError, TamisError
+from tamis.lab.results import Contest, Refusal
 from tamis.lab.setting import Setting
 from tamis.lab.timing import fitting, repeated
 from tamis.lab.yardstick import Yardstick
@@ -31,7 +31,7 @@ WORKLOADS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 _COMPARED = 20  # events on which a matcher's answer is compared with the yardstick's
 
 
-def contests(setting: Setting) -> Iterator[Contest]:
+def contests(setting: Setting) -> Iterator[Contest | Refusal]:
     """Each matcher on each workload; the yardstick first, since the others are measured by it."""
     for name, title, parameters in WORKLOADS:
         made = workload.make(name, setting.match_subscriptions, seed=setting.seed, **parameters)
@@ -39,7 +39,10 @@ def contests(setting: Setting) -> Iterator[Contest]:
         yardstick, base = _yardstick(setting, made, events, title)
         yield base
         for matcher in setting.matchers or tuple(registry.matchers()):
-            yield _contest(setting, made, events, title, matcher, yardstick, base)
+            try:
+                yield _contest(setting, made, events, title, matcher, yardstick, base)
+            except MatcherError as why:  # for example an index too large for the workload
+                yield Refusal("match", title, matcher, str(why))
 
 
 def steps(setting: Setting) -> int:
@@ -86,6 +89,7 @@ def _contest(
     alone_ms, alone_events = _alone(setting, engine, batch)
     batch_ms, size, matches = _together(setting, engine, batch)
     bytes_each = engine.matcher.nbytes / len(engine)
+    build_s = _build(setting, engine, batch, matcher)
     add_us, remove_us = _changes(setting, engine)
     return Contest(
         "match",
@@ -102,6 +106,7 @@ def _contest(
         add_us,
         remove_us,
         bytes_each,
+        build_s,
         made.parameters,
     )
 
@@ -145,6 +150,23 @@ def _together(setting: Setting, engine: Engine, batch: EventBatch) -> tuple[floa
     matches = match(some).total / size
     sample = repeated(lambda: match(some), repeats=setting.repeats, budget=setting.seconds)
     return sample.seconds / size * 1e3, size, matches
+
+
+def _build(setting: Setting, engine: Engine, batch: EventBatch, name: str) -> float:
+    """Seconds from an empty matcher to its first answer over all clauses, added at once.
+
+    What is compiled on first use has been compiled by the measurements before.
+    """
+    slots = engine.matcher.clauses.live_slots()
+    terms = engine.matcher.terms(slots)
+    first = batch[:1]
+
+    def run() -> None:
+        matcher = registry.create(name)
+        matcher.add(slots, terms)
+        matcher.match(first)
+
+    return repeated(run, repeats=setting.repeats, budget=setting.seconds).seconds
 
 
 def _changes(setting: Setting, engine: Engine) -> tuple[float, float]:

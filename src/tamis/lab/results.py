@@ -89,10 +89,21 @@ class Contest:
     add_us: float | None = None
     remove_us: float | None = None
     bytes_each: float | None = None
+    build_s: float | None = None  # all clauses in one add, and the first match
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-Result = Figure | Contest
+@dataclass(frozen=True)
+class Refusal:
+    """A matcher that does not take a workload, and what it says."""
+
+    measurement: str
+    workload: str
+    matcher: str
+    why: str
+
+
+Result = Figure | Contest | Refusal
 
 
 def machine() -> dict[str, Any]:

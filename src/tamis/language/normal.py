@@ -6,10 +6,8 @@ expansion.
 
 from __future__ import annotations
 
-import math
-
 from tamis.errors import LimitError
-from tamis.model.condition import And, Clause, Condition, Literal, Not, Predicate
+from tamis.model.condition import And, Clause, Condition, Literal, Not, Or, Predicate
 
 CLAUSE_LIMIT = 256
 PREDICATE_LIMIT = 64  # in one clause
@@ -45,18 +43,31 @@ def check_size(condition: Condition, text: str | None = None) -> None:
 
 
 def _check_depth(condition: Condition, text: str | None) -> None:
-    """Without recursion: a condition built in a program may be nested without end."""
-    level: list[Condition] = [condition]
-    for _ in range(DEPTH_LIMIT + 1):
-        below: list[Condition] = []
-        for node in level:
-            if isinstance(node, Not):
-                below.append(node.part)
-            elif not isinstance(node, Predicate):
-                below.extend(node.parts)
-        if not below:
+    """Count the levels that the text of the condition has: parentheses and `not`.
+
+    Without recursion: a condition built in a program may be nested without end, and may share
+    parts, which are looked at once a level.
+    """
+    waiting: dict[int, dict[int, Condition]] = {0: {id(condition): condition}}
+    for level in range(DEPTH_LIMIT + 1):
+        stack = list(waiting.pop(level, {}).values())
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Predicate):
+                continue
+            for part in (node.part,) if isinstance(node, Not) else node.parts:
+                if isinstance(node, Not):
+                    deeper = 1 if isinstance(part, Predicate | Not) else 2
+                elif isinstance(part, Predicate | Not):
+                    deeper = 0
+                else:
+                    deeper = 0 if isinstance(node, Or) and isinstance(part, And) else 1
+                if deeper:
+                    waiting.setdefault(level + deeper, {})[id(part)] = part
+                elif not isinstance(part, Predicate):
+                    stack.append(part)
+        if not waiting:
             return
-        level = list({id(node): node for node in below}.values())  # a program may share parts
     raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", text=text)
 
 
@@ -73,11 +84,19 @@ def _size(
         sizes = [_size(part, positive, known) for part in condition.parts]
         counts, lengths = [count for count, _ in sizes], [longest for _, longest in sizes]
         if isinstance(condition, And) == positive:
-            number, longest = math.prod(counts), sum(lengths)
+            number, longest = _product(counts), sum(lengths)
         else:
             number, longest = sum(counts), max(lengths)
         known[key] = min(number, _MANY), min(longest, _MANY)
     return known[key]
+
+
+def _product(counts: list[int]) -> int:
+    """Cut off at `_MANY`: the product of a million numbers would itself take long to compute."""
+    number = 1
+    for count in counts:
+        number = min(number * count, _MANY)
+    return number
 
 
 def _expand(condition: Condition, positive: bool) -> list[Clause]:

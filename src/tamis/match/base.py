@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +33,19 @@ class Tally:
             setattr(self, field.name, 0)
 
 
-class Ids(Protocol):
-    """Turns slots into the ids of subscriptions."""
-
-    def of(self, slots: Slots) -> NDArray[Any]: ...
-
-    def to_arrow(self, slots: Slots) -> Any: ...
-
-
 class Matches:
     """The answer to a batch: for each event a set, as CSR arrays.
 
-    Event i matched `slots[starts[i]:starts[i + 1]]`. A matcher speaks of slots; the engine attaches
-    the ids that they stand for.
+    Event i matched `subscriptions[starts[i]:starts[i + 1]]`. A matcher speaks of slots; the engine
+    attaches the ids that they stand for at that moment, so that an answer stays what it was when
+    subscriptions go.
     """
 
-    def __init__(self, starts: NDArray[np.int64], slots: Slots, ids: Ids | None = None) -> None:
-        self.starts, self.slots, self.ids = starts, slots, ids
+    def __init__(
+        self, starts: NDArray[np.int64], slots: Slots, ids: NDArray[Any] | None = None
+    ) -> None:
+        self.starts, self.slots = starts, slots
+        self.subscriptions: NDArray[Any] = slots if ids is None else ids
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -64,28 +60,29 @@ class Matches:
         """For each pair the position of its event in the batch."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
 
-    @property
-    def subscriptions(self) -> NDArray[Any]:
-        """For each pair the id of its subscription (the slot, where no ids are attached)."""
-        return self.slots if self.ids is None else self.ids.of(self.slots)
-
     def __getitem__(self, event: int) -> list[Any]:
         """The ids that matched one event, in no particular order."""
         if not -len(self) <= event < len(self):
             raise IndexError(f"event {event} of a batch of {len(self)}")
         event %= len(self)
-        slots = self.slots[self.starts[event] : self.starts[event + 1]]
-        found: list[Any] = (slots if self.ids is None else self.ids.of(slots)).tolist()
+        found: list[Any] = self.subscriptions[self.starts[event] : self.starts[event + 1]].tolist()
         return found
 
     def __iter__(self) -> Iterator[list[Any]]:
         return (self[event] for event in range(len(self)))
 
     def to_arrow(self) -> Any:
-        """A table with the columns `event` (position in the batch) and `subscription` (id)."""
+        """A table with the columns `event` (position in the batch) and `subscription` (id).
+
+        Ids are int64 or string; where an engine has both kinds, all are strings.
+        """
         import pyarrow as pa
 
-        column = pa.array(self.slots) if self.ids is None else self.ids.to_arrow(self.slots)
+        ids = self.subscriptions
+        if ids.dtype == object:
+            column = pa.array([str(id) for id in ids], pa.string())
+        else:
+            column = pa.array(ids)
         return pa.table({"event": pa.array(self.events), "subscription": column})
 
 
@@ -108,7 +105,11 @@ class Matcher(ABC):
     def add(self, slots: Slots, terms: Terms) -> None:
         """Put clause i of `terms` into `slots[i]`. The slots must be free."""
         self.clauses.add(slots, terms.starts, terms[1:])
-        self._added(slots, terms)
+        try:
+            self._added(slots, terms)
+        except BaseException:  # for example an index that would grow too large
+            self.clauses.remove(slots)
+            raise
 
     def remove(self, slots: Slots) -> None:
         """Empty the slots."""

@@ -90,13 +90,21 @@ def _at_least_two(word: str, parts: tuple[Condition, ...]) -> None:
 
 
 def predicates(condition: Condition) -> Iterator[Predicate]:
-    """Every predicate of a condition, left to right, without recursion."""
+    """Every predicate of a condition, left to right, without recursion.
+
+    A part that a program uses in several places is visited once.
+    """
     stack: list[Condition] = [condition]
+    seen: set[int] = set()
     while stack:
         node = stack.pop()
         if isinstance(node, Predicate):
             yield node
-        elif isinstance(node, Not):
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Not):
             stack.append(node.part)
         else:
             stack.extend(reversed(node.parts))

@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from tamis.errors import SchemaError, nearest
-from tamis.model.domain import Domain, Enumerated, Hierarchy, Integer
+from tamis.model.domain import Domain, Integer
+from tamis.model.named import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
 
 
@@ -140,7 +141,7 @@ def load_schema(path: Path) -> Schema:
         raise SchemaError(f"{path}: cannot be read: {why}") from None
     try:
         document = yaml.load(text, _StrictLoader)
-    except (yaml.YAMLError, RecursionError) as why:
+    except (yaml.YAMLError, RecursionError, ValueError) as why:  # ValueError: 2026-13-45
         raise SchemaError(f"{path}: not valid YAML or JSON: {why}") from None
     try:
         return read_schema(document)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import operator
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from decimal import Decimal as PythonDecimal
 from typing import Any, ClassVar, NoReturn
 
-from tamis.errors import SchemaError, nearest
+from tamis.errors import SchemaError
 from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
 from tamis.model.timestamp import parse_timestamp
 
@@ -34,7 +34,10 @@ _shown.maxlevel = 2
 
 def show(value: object) -> str:
     """A value as an error shows it: short, whatever it is."""
-    return _shown.repr(value)
+    try:
+        return _shown.repr(value)
+    except ValueError:  # Python writes no integer of more than some thousand digits
+        return f"a number of {value.bit_length():,} bits" if isinstance(value, int) else "a value"
 
 
 def noun(value: object) -> str:
@@ -96,7 +99,11 @@ def _number(given: object, wanted: str) -> int | float:
     if isinstance(given, str):
         refuse(given, f"is text, expected {wanted}")
     if isinstance(given, PythonDecimal):
-        given = float(given)
+        if not given.is_finite():
+            refuse(given, "is not a finite number")
+        # A whole one stays exact; the exponent keeps int() of a stranger's 1E+999999 off.
+        even = given.adjusted() < 20 and given == given.to_integral_value()
+        given = int(given) if even else float(given)
     if isinstance(given, float):
         if given != given or given in (float("inf"), float("-inf")):
             refuse(given, "is not a finite number")
@@ -214,6 +221,10 @@ class Timestamp(Domain):
     comparators = (*MEMBERSHIP, *ORDER)
 
     def value(self, given: object) -> datetime:
+        if getattr(given, "nanosecond", 0):  # pandas keeps more digits than a datetime
+            refuse(given, "is finer than a microsecond")
+        if isinstance(given, date) and not isinstance(given, datetime):
+            return datetime(given.year, given.month, given.day, tzinfo=UTC)
         if isinstance(given, datetime):
             moment = given if given.tzinfo else given.replace(tzinfo=UTC)
             try:
@@ -226,93 +237,6 @@ class Timestamp(Domain):
                 refuse(given, moment_or_why)
             return moment_or_why
         refuse(given, 'is no timestamp, expected ISO 8601 such as "2026-01-31T12:00:00Z"')
-
-
-class Enumerated(Domain):
-    """A fixed set of names, with an optional partial order given as pairs (lower, higher)."""
-
-    kind = "enumerated"
-
-    def __init__(
-        self, values: Iterable[str], order: Iterable[tuple[str, str]] | None = None
-    ) -> None:
-        self.values = _names("enumerated domain", values)
-        self.order = None if order is None else tuple((low, high) for low, high in order)
-        self._known = frozenset(self.values)
-        if self.order is not None:
-            self.comparators = (*MEMBERSHIP, *ORDER)
-            for pair in self.order:
-                for name in pair:
-                    if name not in self._known:
-                        raise SchemaError(f"enumerated domain: order names {name!r}, not a value")
-            higher: dict[str, list[str]] = {}
-            for low, high in self.order:
-                higher.setdefault(low, []).append(high)
-            _no_cycle("enumerated domain: the order", higher)
-
-    def value(self, given: object) -> str:
-        return _known_name(given, self._known)
-
-    def to_dict(self) -> str | dict[str, Any]:
-        document: dict[str, Any] = {"kind": self.kind, "values": list(self.values)}
-        if self.order is not None:
-            document["order"] = [list(pair) for pair in self.order]
-        return document
-
-    def describe(self) -> str:
-        ordered = "" if self.order is None else ", ordered"
-        return f"enumerated, {_some(self.values)}{ordered}"
-
-
-class Hierarchy(Domain):
-    """Names organised by "is a kind of": a tree, a forest or a DAG, as name → its parents."""
-
-    kind = "hierarchy"
-    comparators = (*MEMBERSHIP, *ORDER)
-
-    def __init__(self, parents: Mapping[str, Iterable[str]]) -> None:
-        every: dict[str, tuple[str, ...]] = {}
-        for name, above in parents.items():
-            every[name] = (above,) if isinstance(above, str) else tuple(dict.fromkeys(above))
-        for name in [parent for above in every.values() for parent in above]:
-            every.setdefault(name, ())
-        self.values = _names("hierarchy", every)
-        self.parents = every
-        _no_cycle("hierarchy", {name: list(above) for name, above in every.items()})
-
-    @classmethod
-    def from_tree(
-        cls, tree: Mapping[str, Any], parents: Mapping[str, Iterable[str]] | None = None
-    ) -> Hierarchy:
-        """From nested mappings, plus further parents where the tree is really a DAG."""
-        above: dict[str, list[str]] = {}
-        stack: list[tuple[str, Any, str | None, int]] = [
-            (name, sub, None, 1) for name, sub in reversed(_children(tree, "tree"))
-        ]
-        while stack:
-            name, below, parent, depth = stack.pop()
-            if name in above:
-                raise SchemaError(
-                    f"hierarchy: {name!r} stands twice in the tree; "
-                    "give its second parent under 'parents'"
-                )
-            above[name] = [] if parent is None else [parent]
-            stack.extend(
-                (child, sub, name, depth + 1) for child, sub in reversed(_children(below, name))
-            )
-        for name, extra in (parents or {}).items():
-            more = [extra] if isinstance(extra, str) else list(extra)
-            above.setdefault(name, []).extend(more)
-        return cls(above)
-
-    def value(self, given: object) -> str:
-        return _known_name(given, self.parents)
-
-    def to_dict(self) -> str | dict[str, Any]:
-        return {"kind": self.kind, "parents": {n: list(above) for n, above in self.parents.items()}}
-
-    def describe(self) -> str:
-        return f"hierarchy, {_some(self.values)}"
 
 
 class Opaque(Domain):
@@ -346,67 +270,3 @@ def _check_json(given: object) -> None:
             _number(item, "a number")
         elif item is not None and not isinstance(item, (bool, int, str)):
             refuse(item, f"is {noun(item)}, expected bytes or JSON")
-
-
-def _known_name(given: object, known: Collection[str]) -> str:
-    if isinstance(given, str) and given in known:
-        return str(given)
-    if not isinstance(given, str):
-        refuse(given, f"is {noun(given)}, expected one of the domain's names")
-    hint = nearest(given, known)
-    refuse(given, "is not a value of the domain" + (f"; {hint}" if hint else ""))
-
-
-def _names(where: str, names: Iterable[Any]) -> tuple[str, ...]:
-    listed = tuple(names)
-    if not listed:
-        raise SchemaError(f"{where}: at least one value is needed")
-    seen: set[str] = set()
-    for name in listed:
-        if not isinstance(name, str) or not name:
-            raise SchemaError(f"{where}: {name!r} is not a name; put it in quotes")
-        if name in seen:
-            raise SchemaError(f"{where}: {name!r} is listed twice")
-        try:
-            Text().value(name)
-        except RefusalError as why:
-            raise SchemaError(f"{where}: {why}") from None
-        seen.add(name)
-    return listed
-
-
-def _children(below: Any, name: str) -> list[tuple[str, Any]]:
-    if below is None:
-        return []
-    if not isinstance(below, Mapping):
-        raise SchemaError(f"hierarchy: below {name!r} expected a mapping, got {below!r}")
-    return list(below.items())
-
-
-def _no_cycle(where: str, edges: Mapping[str, list[str]]) -> None:
-    """Refuse a cycle, naming it. Iterative depth-first search: hierarchies may be deep."""
-    done: set[str] = set()
-    for root in edges:
-        path: dict[str, None] = {}
-        stack: list[tuple[str, int]] = [(root, 0)]
-        while stack:
-            name, step = stack.pop()
-            if step == 0:
-                if name in done:
-                    continue
-                path[name] = None
-            onward = edges.get(name, [])
-            if step < len(onward):
-                stack.append((name, step + 1))
-                after = onward[step]
-                if after in path:
-                    raise SchemaError(f"{where} runs in a circle through {after!r} and {name!r}")
-                stack.append((after, 0))
-            else:
-                done.add(name)
-                path.pop(name, None)
-
-
-def _some(values: tuple[str, ...]) -> str:
-    shown = ", ".join(values[:5])
-    return shown if len(values) <= 5 else f"{shown}, … ({len(values)} values)"

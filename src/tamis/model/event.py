@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tamis.errors import EventError, nearest
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.schema import EVENT_TYPE, Schema
-
-ATTRIBUTE_LIMIT = 10_000  # attributes bound by one event
 
 
 class Event:
@@ -18,10 +16,11 @@ class Event:
     `values` always binds `event_type`. Values are in the normal form of their domain.
     """
 
-    __slots__ = ("values",)
+    __slots__ = ("schema", "values")
 
-    def __init__(self, values: dict[str, tuple[Any, ...]]) -> None:
+    def __init__(self, values: dict[str, tuple[Any, ...]], schema: Schema) -> None:
         self.values = values
+        self.schema = schema
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -36,7 +35,12 @@ class Event:
         bind dotted attributes: `{"seller": {"rating": 4}}` binds `seller.rating`.
         """
         if isinstance(given, Event):
-            return given
+            if given.schema is schema or given.schema == schema:
+                return given
+            raise EventError(
+                f"the event was checked against version {given.schema.version} of a schema, not "
+                f"against this one (version {schema.version}); give it as it was published"
+            )
         if not isinstance(given, Mapping):
             raise EventError(
                 f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
@@ -79,7 +83,7 @@ class Event:
                     rule="R2",
                     attribute=name,
                 )
-        return cls(values)
+        return cls(values, schema)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.values == other.values
@@ -92,7 +96,9 @@ class Event:
 
 
 def _types(schema: Schema, given: object) -> tuple[str, ...]:
-    if given is None or given == []:
+    listed: Iterable[Any] = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
+    named = [name for name in listed if name is not None]
+    if not named:
         if len(schema.event_types) == 1:
             return tuple(schema.event_types)
         raise EventError(
@@ -101,7 +107,6 @@ def _types(schema: Schema, given: object) -> tuple[str, ...]:
             rule="R1",
             attribute=EVENT_TYPE,
         )
-    named = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
     for name in named:
         if not isinstance(name, str):
             raise EventError(
@@ -144,8 +149,6 @@ def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
                 rule="R3",
                 attribute=name if isinstance(name, str) else None,
             )
-        if len(flat) > ATTRIBUTE_LIMIT:
-            raise EventError(f"an event binds at most {ATTRIBUTE_LIMIT} attributes", rule="R3")
     return flat
 
 

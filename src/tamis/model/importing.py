@@ -8,11 +8,13 @@ could look at becomes opaque.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tamis.errors import SchemaError
-from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Enumerated, Integer
+from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
+from tamis.model.named import Enumerated
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
 
 _NESTING = 32
@@ -42,7 +44,7 @@ def _schema(found: Iterator[_Found], name: str) -> Schema:
 
 def from_json_schema(document: Mapping[str, Any], name: str | None = None) -> Schema:
     """One event type from a JSON Schema whose top is an object."""
-    if not isinstance(document, Mapping) or "properties" not in document:
+    if not isinstance(document, Mapping) or not isinstance(document.get("properties"), Mapping):
         raise SchemaError("JSON Schema: expected an object with 'properties'")
     title = name or document.get("title") or "event"
     return _schema(_json_object(document, document, "", True, 0), str(title))
@@ -54,6 +56,8 @@ def _json_object(
     if depth > _NESTING:
         raise SchemaError(f"JSON Schema: nested deeper than {_NESTING} levels at {prefix!r}")
     required = spec.get("required", ())
+    if not isinstance(required, (list, tuple)):
+        raise SchemaError(f"JSON Schema: 'required' must be a list of names, got {required!r}")
     for key, given in spec["properties"].items():
         name = f"{prefix}{key}"
         inner, nullable = _json_resolve(given, root, name)
@@ -63,7 +67,8 @@ def _json_object(
             items = inner.get("items")
             multiple = True
             inner, _ = _json_resolve(items if isinstance(items, Mapping) else {}, root, name)
-        if inner.get("type") == "object" and inner.get("properties") and not multiple:
+        nested = inner.get("type") == "object" and isinstance(inner.get("properties"), Mapping)
+        if nested and inner["properties"] and not multiple:
             yield from _json_object(inner, root, f"{name}.", needed, depth + 1)
         else:
             yield _Found(name, _json_domain(inner, name), Use(needed, multiple))
@@ -80,7 +85,9 @@ def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mappin
             continue
         options = spec.get("anyOf") or spec.get("oneOf")
         if options:
-            rest = [option for option in options if option.get("type") != "null"]
+            if not isinstance(options, (list, tuple)):
+                raise SchemaError(f"JSON Schema: {name!r}: expected a list, got {options!r}")
+            rest = [o for o in options if not isinstance(o, Mapping) or o.get("type") != "null"]
             nullable = nullable or len(rest) < len(options)
             if len(rest) != 1:
                 return {}, nullable  # a real union: only an operator can look at it
@@ -90,10 +97,11 @@ def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mappin
         if isinstance(kinds, list):
             rest = [kind for kind in kinds if kind != "null"]
             nullable = nullable or len(rest) < len(kinds)
-            if set(rest) == {"integer", "number"}:
+            if sorted(map(str, rest)) == ["integer", "number"]:
                 rest = ["number"]
             spec = {**spec, "type": rest[0]} if len(rest) == 1 else {}
-        return spec, nullable
+        values = spec.get("enum")
+        return spec, nullable or (isinstance(values, (list, tuple)) and None in values)
     raise SchemaError(f"JSON Schema: {name!r}: references run in a circle")
 
 
@@ -111,7 +119,7 @@ def _json_pointer(root: Mapping[str, Any], pointer: str, name: str) -> Any:
 
 def _json_domain(spec: Mapping[str, Any], name: str) -> Domain:
     values = spec.get("enum", [spec["const"]] if "const" in spec else None)
-    if values:
+    if isinstance(values, (list, tuple)):
         texts = [value for value in values if value is not None]
         if texts and all(isinstance(value, str) and value for value in texts):
             return Enumerated(dict.fromkeys(texts))
@@ -125,17 +133,26 @@ def _json_domain(spec: Mapping[str, Any], name: str) -> Domain:
 
 
 def _json_integer(spec: Mapping[str, Any], name: str) -> Integer:
-    low, high = spec.get("minimum"), spec.get("maximum")
-    for bound in (low, high):
-        if bound is not None and bound != int(bound):
-            raise SchemaError(f"JSON Schema: {name!r}: the bound {bound} is not a whole number")
-    low, high = (None if bound is None else int(bound) for bound in (low, high))
-    above, below = spec.get("exclusiveMinimum"), spec.get("exclusiveMaximum")
-    if above is not None and not isinstance(above, bool):
-        low = max(int(above) + 1, INT_LOW if low is None else low)
-    if below is not None and not isinstance(below, bool):
-        high = min(int(below) - 1, INT_HIGH if high is None else high)
-    return Integer(low, high)
+    """Bounds are rounded inwards: over integers, above -1.5 is from -1 on."""
+    low, high = _json_bound(spec, "minimum", name), _json_bound(spec, "maximum", name)
+    above = _json_bound(spec, "exclusiveMinimum", name)
+    below = _json_bound(spec, "exclusiveMaximum", name)
+    lows = [] if low is None else [math.ceil(low) + (spec.get("exclusiveMinimum") is True)]
+    lows += [] if above is None else [math.floor(above) + 1]
+    highs = [] if high is None else [math.floor(high) - (spec.get("exclusiveMaximum") is True)]
+    highs += [] if below is None else [math.ceil(below) - 1]
+    # A bound beyond the 64-bit integers bounds nothing.
+    least, most = max(lows, default=INT_LOW), min(highs, default=INT_HIGH)
+    return Integer(least if least > INT_LOW else None, most if most < INT_HIGH else None)
+
+
+def _json_bound(spec: Mapping[str, Any], key: str, name: str) -> int | float | None:
+    bound = spec.get(key)
+    if bound is None or (isinstance(bound, bool) and key.startswith("exclusive")):
+        return None  # up to draft 4, a boolean said how to read the other bound
+    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
+        raise SchemaError(f"JSON Schema: {name!r}: {key} must be a number, got {bound!r}")
+    return bound
 
 
 # -- Arrow ----------------------------------------------------------------------------------------
@@ -211,12 +228,17 @@ def _spark_fields(
 ) -> Iterator[_Found]:
     if depth > _NESTING:
         raise SchemaError(f"Spark schema: nested deeper than {_NESTING} levels at {prefix!r}")
-    for field in struct["fields"]:
+    fields = struct.get("fields")
+    if not isinstance(fields, (list, tuple)):
+        raise SchemaError(f"Spark schema: expected a list of fields at {prefix or 'the top'!r}")
+    for field in fields:
+        if not isinstance(field, Mapping) or not {"name", "type"} <= field.keys():
+            raise SchemaError(f"Spark schema: a field needs 'name' and 'type', got {field!r}")
         name, kind = f"{prefix}{field['name']}", field["type"]
         needed = mandatory and not field.get("nullable", True)
         multiple = isinstance(kind, Mapping) and kind.get("type") == "array"
         if multiple:
-            kind = kind["elementType"]
+            kind = kind.get("elementType")
         if isinstance(kind, Mapping) and kind.get("type") == "struct" and not multiple:
             yield from _spark_fields(kind, f"{name}.", needed, depth + 1)
         else:

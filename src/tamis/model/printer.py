@@ -7,6 +7,7 @@ lower rooms show predicates too.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from tamis.model.condition import And, Condition, Constant, Not, Or, Predicate, Word
 
@@ -60,8 +61,12 @@ def constant_text(value: Constant) -> str:
     """A constant as the language writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(float(value))  # a NumPy double is a float that shows itself otherwise
+    if isinstance(value, datetime):  # a condition built in a program may hold one
+        return f'"{value.isoformat()}"'
     if not isinstance(value, str):
-        return repr(value)
+        return str(value)
     if isinstance(value, Word):
         bare = NAME.fullmatch(value) is not None and value.lower() not in KEYWORDS
         if bare or DATE.fullmatch(value):

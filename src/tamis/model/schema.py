@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import EventError, SchemaError, nearest
-from tamis.model.domain import Boolean, Decimal, Domain, Enumerated, Integer, Opaque, Text
+from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
 from tamis.model.domain import Timestamp as TimestampDomain
+from tamis.model.named import Enumerated
 
 if TYPE_CHECKING:
     from tamis.model.event import Event

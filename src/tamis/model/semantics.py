@@ -11,8 +11,9 @@ from itertools import product
 from typing import Any
 
 from tamis.model.condition import And, Condition, Literal, Not, Predicate
-from tamis.model.domain import Domain, Enumerated, Hierarchy
+from tamis.model.domain import Domain
 from tamis.model.event import Event
+from tamis.model.named import Enumerated, Hierarchy
 from tamis.model.schema import Schema
 
 

@@ -1,0 +1,88 @@
+"""A matcher may refuse clauses (an index too large): the engine is then as it was before."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tamis import Engine, Schema
+from tamis.encode.terms import Terms
+from tamis.errors import LimitError, MatcherError
+from tamis.match.base import Slots
+from tamis.match.naive import Naive
+from tamis.model.condition import And, Or, Predicate
+
+SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "t": "text"}})
+
+
+class Full(Naive):
+    """Takes five clauses and not one more."""
+
+    def _added(self, slots: Slots, terms: Terms) -> None:
+        if len(self) > 5:
+            raise MatcherError("full")
+
+
+def _state(engine: Engine) -> tuple[object, ...]:
+    labels = {at: len(each) for at, each in engine.encoder.labels.items()}
+    return len(engine), len(engine.matcher), labels, +engine.encoder.patterned
+
+
+def test_a_refused_subscription_leaves_nothing_behind() -> None:
+    engine = Engine(SCHEMA, Full())
+    for number in range(5):
+        engine.subscribe(f"n = {number}", id=number)
+    before = _state(engine)
+    with pytest.raises(MatcherError, match="full"):
+        engine.subscribe("t = new and n > 1", id=99)
+    with pytest.raises(MatcherError, match="full"):
+        engine.subscribe('t like "%x%" and t < "zz"', id=99)
+    assert _state(engine) == before
+    engine.check()
+    engine.unsubscribe(0)
+    engine.subscribe("t = new", id=99)
+    assert sorted(engine.match({"n": 1, "t": "new"})) == [1, 99]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_refused_table_leaves_nothing_behind(slow: bool) -> None:
+    engine = Engine(SCHEMA, Full())
+    engine.subscribe("n = 0", id=0)
+    before = _state(engine)
+    predicate = {"attribute": "t", "comparator": "=", "value": None, "text": "new"}
+    odd = {"attribute": "t", "comparator": "like", "value": None, "text": "%w%"}
+    rows = [[predicate]] * 4 + [[odd if slow else predicate]] * 4
+    kind = pa.list_(
+        pa.struct(
+            [
+                ("attribute", pa.string()),
+                ("comparator", pa.string()),
+                ("value", pa.float64()),
+                ("text", pa.string()),
+            ]
+        )
+    )
+    table = pa.table({"id": range(1, 9), "predicates": pa.array(rows, kind)})
+    with pytest.raises(MatcherError, match="full"):
+        engine.subscribe_table(table)
+    assert _state(engine) == before
+    engine.check()
+    engine.subscribe_table(table.slice(0, 4))
+    assert sorted(engine.match({"n": 0, "t": "new"})) == [0, 1, 2, 3, 4]
+
+
+def test_a_product_of_a_million_is_not_computed() -> None:
+    engine = Engine(SCHEMA)
+    either = Or((Predicate("n", "=", 1), Predicate("n", "=", 2)))
+    with pytest.raises(LimitError, match="more than"):
+        engine.subscribe(And((either,) * 1_000_000))
+
+
+def test_what_the_parser_accepts_is_not_too_deep_later() -> None:
+    engine = Engine(SCHEMA)
+    text = "n > 1"
+    for level in range(100):
+        text = f"({text}) {'or' if level % 2 else 'and'} n > {level % 2 + 2}"
+    engine.subscribe(text)
+    with pytest.raises(LimitError, match="deeper"):
+        engine.subscribe(f"({text}) and n = 1")

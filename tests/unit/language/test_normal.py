@@ -1,0 +1,108 @@
+"""The normal form is true exactly when the condition is."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis import Engine, Schema
+from tamis.errors import ConditionError, LimitError
+from tamis.language import clauses, parse
+from tamis.model import semantics
+from tamis.model.condition import And, Condition, Literal, Not, Or, Predicate
+
+SCHEMA = Schema.from_dict({"attributes": dict.fromkeys("abcd", "boolean")})
+LEAVES = st.sampled_from([Predicate(name, "=", True) for name in "abcd"])
+
+
+def grow(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
+    parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.one_of(parts.map(And), parts.map(Or), inner.map(Not))
+
+
+trees = st.recursive(LEAVES, grow, max_leaves=8)
+
+
+def truth(condition: Condition, event: dict[str, bool]) -> bool:
+    if isinstance(condition, Predicate):
+        return event[condition.attribute]
+    if isinstance(condition, Not):
+        return not truth(condition.part, event)
+    if isinstance(condition, And):
+        return all(truth(part, event) for part in condition.parts)
+    return any(truth(part, event) for part in condition.parts)
+
+
+@settings(deadline=None, max_examples=300)
+@given(condition=trees)
+def test_clauses_have_the_truth_table_of_the_condition(condition: Condition) -> None:
+    found = clauses(condition)
+    for values in product((True, False), repeat=4):
+        event = dict(zip("abcd", values, strict=True))
+        by_clauses = any(
+            all(event[predicate.attribute] == positive for predicate, positive in clause)
+            for clause in found
+        )
+        assert by_clauses == truth(condition, event)
+        assert semantics.satisfies(condition, event, SCHEMA) == truth(condition, event)
+
+
+@settings(deadline=None, max_examples=200)
+@given(condition=trees)
+def test_clauses_are_the_branches_of_the_semantics(condition: Condition) -> None:
+    assert clauses(condition) == list(semantics.branches(condition))
+
+
+FIXTURES = [
+    ("a = true", ["a"]),
+    ("not a = true", ["-a"]),
+    ("not not a = true", ["a"]),
+    ("a = true and (b = true or c = true)", ["ab", "ac"]),
+    ("not (a = true and b = true)", ["-a", "-b"]),
+    ("not (a = true or b = true)", ["-a-b"]),
+    ("not (a = true and not (b = true or c = true))", ["-a", "b", "c"]),
+    ("(a = true or b = true) and (c = true or d = true)", ["ac", "ad", "bc", "bd"]),
+]
+
+
+def shown(clause: tuple[Literal, ...]) -> str:
+    return "".join(
+        ("" if positive else "-") + predicate.attribute for predicate, positive in clause
+    )
+
+
+@pytest.mark.parametrize(("text", "expected"), FIXTURES)
+def test_the_clauses_of(text: str, expected: list[str]) -> None:
+    assert [shown(clause) for clause in clauses(parse(text))] == expected
+
+
+def deep(levels: int) -> Condition:
+    condition: Condition = Predicate("a", "=", True)
+    for _ in range(levels):
+        condition = Not(condition)
+    return condition
+
+
+def test_a_condition_from_a_program_has_the_same_limits() -> None:
+    assert len(clauses(deep(100))) == 1
+    for levels in (101, 100_000):
+        with pytest.raises(LimitError, match="nested deeper"):
+            clauses(deep(levels))
+
+
+def test_shared_parts_are_measured_without_being_multiplied_out() -> None:
+    for make in (And, Or):
+        condition: Condition = Predicate("a", "=", True)
+        for _ in range(60):
+            condition = make((condition, condition))
+        with pytest.raises(LimitError, match="more than 1,000,000,000"):
+            Engine(SCHEMA).subscribe(condition)
+
+
+def test_and_and_or_join_two_or_more() -> None:
+    for make in (And, Or):
+        with pytest.raises(ConditionError, match="joins two or more"):
+            make((Predicate("a", "exists"),))

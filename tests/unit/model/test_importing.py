@@ -1,0 +1,345 @@
+"""Schemas from JSON Schema, Arrow and Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tamis import Schema
+from tamis.errors import SchemaError
+
+
+def described(schema: Schema) -> dict[str, tuple[Any, str]]:
+    """For each attribute its domain and its use."""
+    (uses,) = schema.event_types.values()
+    assert list(uses) == [name for name in schema.attributes if name != "event_type"]
+    return {name: (schema.attributes[name].to_dict(), str(use)) for name, use in uses.items()}
+
+
+def integer(low: int | None = None, high: int | None = None) -> Any:
+    bounds = {k: v for k, v in (("low", low), ("high", high)) if v is not None}
+    return {"kind": "integer", **bounds} if bounds else "integer"
+
+
+def names(*values: str) -> Any:
+    return {"kind": "enumerated", "values": list(values)}
+
+
+# -- JSON Schema ----------------------------------------------------------------------------------
+
+JSON_TYPES: list[tuple[dict[str, Any], Any, str]] = [
+    ({"type": "integer"}, integer(), "mandatory"),
+    ({"type": "integer", "minimum": 0, "maximum": 9}, integer(0, 9), "mandatory"),
+    ({"type": "integer", "minimum": 0.0}, integer(0), "mandatory"),
+    ({"type": "integer", "minimum": -1.5, "maximum": 1.5}, integer(-1, 1), "mandatory"),
+    ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, integer(1, 8), "mandatory"),
+    ({"type": "integer", "exclusiveMinimum": -1.5}, integer(-1), "mandatory"),
+    ({"type": "integer", "exclusiveMinimum": 1.5}, integer(2), "mandatory"),
+    ({"type": "integer", "exclusiveMaximum": 1.5}, integer(None, 1), "mandatory"),
+    ({"type": "integer", "exclusiveMaximum": -1.5}, integer(None, -2), "mandatory"),
+    ({"type": "integer", "minimum": 5, "exclusiveMinimum": 2}, integer(5), "mandatory"),
+    ({"type": "integer", "minimum": 5, "exclusiveMinimum": True}, integer(6), "mandatory"),
+    ({"type": "integer", "maximum": 5, "exclusiveMaximum": True}, integer(None, 4), "mandatory"),
+    ({"type": "integer", "maximum": 5, "exclusiveMaximum": False}, integer(None, 5), "mandatory"),
+    ({"type": "integer", "maximum": 10**20}, integer(), "mandatory"),
+    ({"type": "number", "minimum": 0}, "decimal", "mandatory"),
+    ({"type": "string"}, "text", "mandatory"),
+    ({"type": "string", "format": "date-time"}, "timestamp", "mandatory"),
+    ({"type": "string", "format": "date"}, "timestamp", "mandatory"),
+    ({"type": "string", "format": "email"}, "text", "mandatory"),
+    ({"type": "boolean"}, "boolean", "mandatory"),
+    ({"type": "object"}, "opaque", "mandatory"),
+    ({}, "opaque", "mandatory"),
+    ({"enum": ["a", "b"]}, names("a", "b"), "mandatory"),
+    ({"type": "string", "enum": ["a", "b", "a"]}, names("a", "b"), "mandatory"),
+    ({"enum": ["a", None]}, names("a"), "optional"),
+    ({"const": "a"}, names("a"), "mandatory"),
+    ({"type": "integer", "enum": [1, 2]}, integer(), "mandatory"),
+    ({"enum": [1, "a"]}, "opaque", "mandatory"),
+    ({"type": ["string", "null"]}, "text", "optional"),
+    ({"type": ["integer", "number"]}, "decimal", "mandatory"),
+    ({"type": ["integer", "string"]}, "opaque", "mandatory"),
+    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, integer(), "optional"),
+    ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, "opaque", "mandatory"),
+    ({"type": "array", "items": {"type": "string"}}, "text", "mandatory multiple"),
+    ({"type": ["array", "null"], "items": {"type": "string"}}, "text", "optional multiple"),
+    ({"type": "array", "items": {"type": ["integer", "null"]}}, integer(), "mandatory multiple"),
+    ({"type": "array"}, "opaque", "mandatory multiple"),
+    ({"type": "array", "items": {"type": "array"}}, "opaque", "mandatory multiple"),
+    (
+        {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "opaque",
+        "mandatory multiple",
+    ),
+    ({"$ref": "#/$defs/money"}, "decimal", "mandatory"),
+    ({"$ref": "#/$defs/maybe"}, "decimal", "optional"),
+    ({"$ref": "#/$defs/a~1b~0c"}, "boolean", "mandatory"),
+    ({"type": "array", "items": {"$ref": "#/$defs/money"}}, "decimal", "mandatory multiple"),
+]
+DEFINITIONS = {
+    "money": {"type": "number"},
+    "maybe": {"anyOf": [{"$ref": "#/$defs/money"}, {"type": "null"}]},
+    "a/b~c": {"type": "boolean"},
+    "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}},
+    "loop": {"$ref": "#/$defs/loop"},
+}
+
+
+@pytest.mark.parametrize(("spec", "domain", "use"), JSON_TYPES)
+def test_a_json_schema_property_becomes(spec: dict[str, Any], domain: Any, use: str) -> None:
+    document = {"properties": {"x": spec}, "required": ["x"], "$defs": DEFINITIONS}
+    assert described(Schema.from_json_schema(document)) == {"x": (domain, use)}
+    del document["required"]
+    assert described(Schema.from_json_schema(document))["x"][1].startswith("optional")
+
+
+def test_nested_objects_become_dotted_attributes() -> None:
+    document = {
+        "title": "offer",
+        "type": "object",
+        "required": ["seller", "event_type"],
+        "properties": {
+            "event_type": {"type": "string"},
+            "seller": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "address": {
+                        "type": ["object", "null"],
+                        "required": ["city"],
+                        "properties": {"city": {"type": "string"}},
+                    },
+                },
+            },
+            "shop": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}},
+            },
+        },
+    }
+    schema = Schema.from_json_schema(document)
+    assert list(schema.event_types) == ["offer"]
+    assert described(schema) == {
+        "seller.name": ("text", "mandatory"),
+        "seller.address.city": ("text", "optional"),
+        "shop.name": ("text", "optional"),
+    }
+    assert list(Schema.from_json_schema(document, "sale").event_types) == ["sale"]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (None, "expected an object with 'properties'"),
+        ({}, "expected an object with 'properties'"),
+        ({"properties": [1]}, "expected an object with 'properties'"),
+        ({"properties": {"x": 5}}, "expected an object"),
+        ({"properties": {"x": {"anyOf": [True, {"type": "null"}]}}}, "expected an object"),
+        ({"properties": {"x": {"anyOf": 5}}}, "expected a list"),
+        ({"properties": {}, "required": True}, "'required' must be a list"),
+        ({"properties": {"x": {"type": "integer", "minimum": "a"}}}, "minimum must be a number"),
+        ({"properties": {"x": {"type": "integer", "maximum": True}}}, "maximum must be a number"),
+        ({"properties": {"x": {"type": "integer", "maximum": float("inf")}}}, "must be a number"),
+        ({"properties": {"x": {"type": "integer", "minimum": 5, "maximum": 4}}}, "above high"),
+        ({"properties": {"x": {"$ref": "#/$defs/none"}}}, "nothing at"),
+        ({"properties": {"x": {"$ref": "http://x/y"}}}, "only references within"),
+        ({"properties": {"x": {"$ref": "#/$defs/loop"}}, "$defs": DEFINITIONS}, "in a circle"),
+        ({"properties": {"x": {"$ref": "#/$defs/node"}}, "$defs": DEFINITIONS}, "nested deeper"),
+        (
+            {
+                "properties": {
+                    "a.b": {"type": "string"},
+                    "a": {"type": "object", "properties": {"b": {"type": "string"}}},
+                }
+            },
+            "two columns give",
+        ),
+    ],
+)
+def test_a_json_schema_that_cannot_be_read_is_refused(document: Any, words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        Schema.from_json_schema(document)
+
+
+# -- Arrow ----------------------------------------------------------------------------------------
+
+ARROW_TYPES: list[tuple[pa.DataType, Any]] = [
+    (pa.int8(), integer(-128, 127)),
+    (pa.int16(), integer(-(2**15), 2**15 - 1)),
+    (pa.int32(), integer(-(2**31), 2**31 - 1)),
+    (pa.int64(), integer()),
+    (pa.uint8(), integer(0, 255)),
+    (pa.uint32(), integer(0, 2**32 - 1)),
+    (pa.uint64(), integer(0, 2**63 - 1)),
+    (pa.float16(), "decimal"),
+    (pa.float32(), "decimal"),
+    (pa.float64(), "decimal"),
+    (pa.decimal128(10, 2), "decimal"),
+    (pa.decimal256(50, 2), "decimal"),
+    (pa.bool_(), "boolean"),
+    (pa.string(), "text"),
+    (pa.large_string(), "text"),
+    (pa.string_view(), "text"),
+    (pa.timestamp("ns", "UTC"), "timestamp"),
+    (pa.date32(), "timestamp"),
+    (pa.date64(), "timestamp"),
+    (pa.time64("us"), "opaque"),
+    (pa.duration("s"), "opaque"),
+    (pa.binary(), "opaque"),
+    (pa.map_(pa.string(), pa.int64()), "opaque"),
+    (pa.dictionary(pa.int8(), pa.string()), "text"),
+    (pa.dictionary(pa.int8(), pa.int16()), integer(-(2**15), 2**15 - 1)),
+]
+
+
+@pytest.mark.parametrize(("kind", "domain"), ARROW_TYPES)
+def test_an_arrow_field_becomes(kind: pa.DataType, domain: Any) -> None:
+    fields = [
+        pa.field("x", kind),
+        pa.field("needed", kind, nullable=False),
+        pa.field("many", pa.list_(kind)),
+        pa.field("large", pa.large_list(kind), nullable=False),
+        pa.field("fixed", pa.list_(kind, 2)),
+    ]
+    assert described(Schema.from_arrow(pa.schema(fields))) == {
+        "x": (domain, "optional"),
+        "needed": (domain, "mandatory"),
+        "many": (domain, "optional multiple"),
+        "large": (domain, "mandatory multiple"),
+        "fixed": (domain, "optional multiple"),
+    }
+
+
+def test_arrow_structs_become_dotted_attributes() -> None:
+    address = pa.struct([pa.field("city", pa.string(), nullable=False)])
+    seller = pa.struct([pa.field("name", pa.string(), nullable=False), ("address", address)])
+    schema = pa.schema(
+        [
+            pa.field("seller", seller, nullable=False),
+            ("offers", pa.list_(seller)),
+            ("event_type", pa.string()),
+        ]
+    )
+    assert described(Schema.from_arrow(schema, "sale")) == {
+        "seller.name": ("text", "mandatory"),
+        "seller.address.city": ("text", "optional"),
+        "offers": ("opaque", "optional multiple"),
+    }
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(SchemaError, match="two columns give the attribute 'x'"):
+        Schema.from_arrow(pa.schema([("x", pa.int64()), ("x", pa.string())]))
+
+
+# -- Spark ----------------------------------------------------------------------------------------
+
+
+def test_a_spark_struct_becomes_a_schema_in_each_of_its_forms() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    struct = types.StructType(
+        [
+            types.StructField("byte", types.ByteType()),
+            types.StructField("short", types.ShortType()),
+            types.StructField("int", types.IntegerType(), nullable=False),
+            types.StructField("long", types.LongType()),
+            types.StructField("float", types.FloatType()),
+            types.StructField("double", types.DoubleType()),
+            types.StructField("decimal", types.DecimalType(20, 2)),
+            types.StructField("string", types.StringType()),
+            types.StructField("char", types.CharType(3)),
+            types.StructField("varchar", types.VarcharType(3)),
+            types.StructField("boolean", types.BooleanType()),
+            types.StructField("timestamp", types.TimestampType()),
+            types.StructField("ntz", types.TimestampNTZType()),
+            types.StructField("date", types.DateType()),
+            types.StructField("binary", types.BinaryType()),
+            types.StructField("interval", types.DayTimeIntervalType()),
+            types.StructField("map", types.MapType(types.StringType(), types.LongType())),
+            types.StructField("tags", types.ArrayType(types.StringType()), nullable=False),
+            types.StructField("grid", types.ArrayType(types.ArrayType(types.LongType()))),
+            types.StructField(
+                "seller",
+                types.StructType([types.StructField("rating", types.LongType(), nullable=False)]),
+                nullable=False,
+            ),
+            types.StructField(
+                "offers",
+                types.ArrayType(types.StructType([types.StructField("x", types.LongType())])),
+            ),
+            types.StructField("event_type", types.StringType()),
+        ]
+    )
+    schema = Schema.from_spark(struct, "sale")
+    assert described(schema) == {
+        "byte": (integer(-128, 127), "optional"),
+        "short": (integer(-(2**15), 2**15 - 1), "optional"),
+        "int": (integer(-(2**31), 2**31 - 1), "mandatory"),
+        "long": (integer(), "optional"),
+        "float": ("decimal", "optional"),
+        "double": ("decimal", "optional"),
+        "decimal": ("decimal", "optional"),
+        "string": ("text", "optional"),
+        "char": ("text", "optional"),
+        "varchar": ("text", "optional"),
+        "boolean": ("boolean", "optional"),
+        "timestamp": ("timestamp", "optional"),
+        "ntz": ("timestamp", "optional"),
+        "date": ("timestamp", "optional"),
+        "binary": ("opaque", "optional"),
+        "interval": ("opaque", "optional"),
+        "map": ("opaque", "optional"),
+        "tags": ("text", "mandatory multiple"),
+        "grid": ("opaque", "optional multiple"),
+        "seller.rating": (integer(), "mandatory"),
+        "offers": ("opaque", "optional multiple"),
+    }
+    assert Schema.from_spark(struct.json(), "sale") == schema
+    assert Schema.from_spark(json.loads(struct.json()), "sale") == schema
+
+
+def test_importing_a_spark_schema_needs_no_pyspark() -> None:
+    program = """
+import sys
+sys.modules["pyspark"] = None
+from tamis import Schema
+made = Schema.from_spark('{"type": "struct", "fields": [{"name": "x", "type": "long"}]}')
+assert list(made.attributes) == ["event_type", "x"]
+assert not [name for name in sys.modules if name.split(".")[0] in ("numba", "duckdb")]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "{",
+        "[]",
+        5,
+        {"type": "array"},
+        {"type": "struct"},
+        {"type": "struct", "fields": 5},
+        {"type": "struct", "fields": [5]},
+        {"type": "struct", "fields": [{"name": "x"}]},
+    ],
+)
+def test_what_is_no_spark_schema_is_refused(document: Any) -> None:
+    with pytest.raises(SchemaError, match="Spark schema"):
+        Schema.from_spark(document)
+
+
+def test_names_that_a_schema_cannot_hold_are_refused_by_every_importer() -> None:
+    with pytest.raises(SchemaError, match="backquote"):
+        Schema.from_arrow(pa.schema([("a`b", pa.int64())]))
+    with pytest.raises(SchemaError, match="backquote"):
+        Schema.from_json_schema({"properties": {"a`b": {}}})
+    field = {"name": "a`b", "type": "long"}
+    with pytest.raises(SchemaError, match="backquote"):
+        Schema.from_spark({"type": "struct", "fields": [field]})
