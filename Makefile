@@ -36,7 +36,7 @@ run: setup
 	@$(ENVIRONMENT) $(BIN)/tamis demo
 
 test: setup parts check
-	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 check: setup
 	@$(BIN)/ruff check .

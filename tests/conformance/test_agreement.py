@@ -16,7 +16,14 @@ from tamis.testing.conformance import agree, subscribe_random
 ROUNDS, CONDITIONS, EVENTS = 10, 200, 50
 
 
-@pytest.mark.parametrize("matcher", [name for name in matchers() if entry(name).exact])
+EXACT = [
+    pytest.param(name, marks=pytest.mark.xdist_group(name))
+    for name in matchers()
+    if entry(name).exact
+]
+
+
+@pytest.mark.parametrize("matcher", EXACT)
 def test_a_hundred_thousand_random_pairs_mean_what_satisfies_says(matcher: str) -> None:
     pairs = 0
     for seed in range(ROUNDS):

@@ -14,9 +14,9 @@ from tamis.match import Matcher, create, matchers
 from tamis.match.registry import entry
 from tamis.testing import CHECKS
 from tamis.testing.machine import machine
+from tamis.testing.soak import soak
 
 Trial = tuple[str, Mapping[str, Any]]
-TRIALS: list[Trial] = [(name, trial) for name in matchers() for trial in entry(name).trials]
 
 
 def _id(trial: Trial) -> str:
@@ -24,17 +24,25 @@ def _id(trial: Trial) -> str:
     return name + "".join(f"-{key}={value}" for key, value in options.items())
 
 
+# One group a matcher: its kernels are compiled in one process only.
+TRIALS = [
+    pytest.param((name, trial), id=_id((name, trial)), marks=pytest.mark.xdist_group(name))
+    for name in matchers()
+    for trial in entry(name).trials
+]
+
+
 def _make(trial: Trial) -> Callable[[], Matcher]:
     return partial(create, trial[0], **trial[1])
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("trial", TRIALS, ids=_id)
+@pytest.mark.parametrize("trial", TRIALS)
 def test_conforms(trial: Trial, check: str) -> None:
     CHECKS[check](_make(trial))
 
 
-@pytest.mark.parametrize("trial", TRIALS, ids=_id)
+@pytest.mark.parametrize("trial", TRIALS)
 def test_state_machine_of_adds_removes_and_matches(trial: Trial) -> None:
     run_state_machine_as_test(
         machine(_make(trial)),
@@ -45,3 +53,10 @@ def test_state_machine_of_adds_removes_and_matches(trial: Trial) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_a_short_soak_agrees_with_naive(trial: Trial) -> None:
+    found = soak(_make(trial), partial(create, "naive"), operations=800, seed=7)
+    assert found.pairs > 10_000
+    assert found.disagreements == 0

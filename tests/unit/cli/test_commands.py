@@ -179,7 +179,7 @@ def test_wrong_calls_are_refused(arguments: tuple[str, ...], capsys: Capture) ->
     refused(capsys, *arguments)
 
 
-@pytest.mark.parametrize("matcher", registry.matchers())
+@pytest.mark.parametrize("matcher", ["scan", "naive", "fair-predicate"])
 def test_demo_runs_to_its_end(matcher: str, capsys: Capture) -> None:
     size = ("--subscriptions", "800", "--events", "900", "--seconds", "1000")
     assert run("demo", *size, "--matcher", matcher) == 0
@@ -244,7 +244,8 @@ def test_bench_measures_and_keeps_the_results(tmp_path: Path, capsys: Capture) -
     assert run("bench", "--quick", "--out", str(tmp_path / "new")) == 0
     out = capsys.readouterr().out
     assert "× numpy" in out
-    (path,) = (tmp_path / "new").iterdir()
+    (path,) = (tmp_path / "new").glob("*.json")
+    assert path.with_suffix(".png").stat().st_size > 10_000
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["parameters"]["seed"] == 1
     assert document["machine"]["cpus"]
