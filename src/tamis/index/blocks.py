@@ -80,10 +80,28 @@ class Blocks:
             return
         self.number(int(lists.max()) + 1)
         if len(lists) == 1:
-            which, wanted = lists, self.size[lists] + 1
+            self._fit(lists, self.size[lists] + 1)
+        elif 8 * len(lists) > len(self.size):  # counting them all beats sorting those named
+            self.widen(np.bincount(lists))
         else:
             which, more = np.unique(lists, return_counts=True)
-            wanted = self.size[which] + more
+            self._fit(which, self.size[which] + more)
+
+    def widen(self, more: Int64s) -> None:
+        """Make room for `more[i]` more items in list i, for kernels that write them themselves.
+
+        They raise the sizes as they go; `written` tells how many items that were.
+        """
+        self.number(len(more))
+        which = np.flatnonzero(more)
+        self._fit(which, self.size[which] + more[which])
+
+    def written(self, number: int) -> None:
+        """Items were written into lists (their sizes are already larger)."""
+        self.total += number
+
+    def _fit(self, which: Int64s, wanted: Int64s) -> None:
+        """Give the lists that are too short for so many items a larger block."""
         short = wanted > self._capacity[which]
         if not short.any():
             return

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.kernel import kernel
+from tamis.index.kernel import inlined, kernel
 
 SOME, NONE, MISSING = 0, 1, 2
 _BULK = 64  # from this many clauses on, appending as one block beats looking for holes
@@ -175,7 +175,7 @@ def _grown(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
     return grown
 
 
-@kernel
+@inlined
 def holds(
     clauses: Clauses,
     slot: int,

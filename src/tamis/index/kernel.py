@@ -39,3 +39,7 @@ config.CACHE_DIR = str(_cache_folder() / _digest())
 
 kernel = njit(cache=True, nogil=True)
 """A compiled loop: cached on disk between processes, run without holding the GIL."""
+
+inlined = njit(cache=True, nogil=True, inline="always")
+"""A step that a kernel takes in its innermost loop, compiled into it: handing a tuple of arrays to
+a function costs more than such a step (naive: 26 ns a clause with calls, 19 ns without)."""

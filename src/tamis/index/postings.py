@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from tamis.index.blocks import Blocks, Int64s
 from tamis.index.kernel import kernel
 
+_FEW = 64  # up to so many slots are looked for one by one
+
 
 class Postings(Blocks):
     """Lists of slots. Adding is appending; removing fills the gap with the last slot.
 
-    add O(1), remove O(length of the list).
+    add O(1), remove O(length of the list); many at once sweep each list once.
     """
 
     def __init__(self, step: int | None = None) -> None:
@@ -27,7 +29,12 @@ class Postings(Blocks):
 
     def remove(self, lists: Int64s, slots: NDArray[Any]) -> None:
         """Take `slots[i]` out of list `lists[i]`, once."""
-        missing = _remove(self.start, self.size, self.slots, lists, slots)
+        if len(lists) <= _FEW:
+            missing = _remove(self.start, self.size, self.slots, lists, slots)
+        else:
+            order = np.lexsort((slots, lists))
+            lists, slots = lists[order], slots[order]
+            missing = _sweep(self.start, self.size, self.slots, lists, slots)
         assert missing < 0, f"slot {slots[missing]} is not in list {lists[missing]}"
         self.removed(len(lists))
 
@@ -46,4 +53,40 @@ def _remove(
             return i
         pool[place] = pool[last]
         size[at] -= 1
+    return -1
+
+
+@kernel
+def _sweep(
+    start: Int64s, size: Int64s, pool: NDArray[np.int32], lists: Int64s, slots: NDArray[Any]
+) -> int:
+    """Remove sorted (list, slot) pairs, going over each list once."""
+    taken = np.zeros(len(lists), np.bool_)
+    first = 0
+    while first < len(lists):
+        at = lists[first]
+        last = first
+        while last < len(lists) and lists[last] == at:
+            last += 1
+        kept = start[at]
+        for place in range(start[at], start[at] + size[at]):
+            low, high = first, last  # bisect for the slot among those to go
+            while low < high:
+                middle = (low + high) // 2
+                if slots[middle] < pool[place]:
+                    low = middle + 1
+                else:
+                    high = middle
+            while low < last and slots[low] == pool[place] and taken[low]:
+                low += 1  # a slot that stands in the list twice may go twice
+            if low < last and slots[low] == pool[place]:
+                taken[low] = True
+            else:
+                pool[kept] = pool[place]
+                kept += 1
+        size[at] = kept - start[at]
+        first = last
+    for i in range(len(taken)):
+        if not taken[i]:
+            return i
     return -1

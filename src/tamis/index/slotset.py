@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64s = NDArray[np.int64]
+_FEW = 32  # more are removed together
 
 
 class SlotSet:
@@ -46,6 +47,15 @@ class SlotSet:
 
     def remove(self, slots: Int64s) -> None:
         """Remove members: the last one takes the place of each."""
+        if len(slots) > _FEW:
+            gone = np.zeros(self._used, np.bool_)
+            gone[self._place[slots]] = True
+            assert int(gone.sum()) == len(slots), "every slot is a member"
+            kept = self.slots[~gone]
+            self._used = len(kept)
+            self._slots[: self._used] = kept
+            self._place[kept] = np.arange(self._used)
+            slots = slots[:0]
         for slot in slots.tolist():
             place, last = self._place[slot], self._slots[self._used - 1]
             assert self._slots[place] == slot, f"slot {slot} is not a member"
