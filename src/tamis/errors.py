@@ -163,7 +163,9 @@ def _caret(text: str, span: Span) -> list[str]:
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """A hint naming what the user probably meant, or None when nothing is close."""
     known = sorted(names)
-    close = difflib.get_close_matches(name, known[:5000], n=1, cutoff=0.6)
+    # difflib is slow, and a publisher may be wrong in every event: only names of like length.
+    like = [each for each in known if abs(len(each) - len(name)) <= 1 + len(name) // 3]
+    close = difflib.get_close_matches(name, like[:500], n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
     if known and len(known) <= 12:

@@ -173,14 +173,18 @@ def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Row
 
 def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ...]]]:
     """Number the combinations of event types, and say which each event has."""
+    few = int(codes.max(initial=0)) < 62
+    if few:  # a combination is a set of bits
+        bits = np.zeros(size, np.int64)
+        np.bitwise_or.at(bits, rows, np.int64(1) << codes)
+        distinct, group = np.unique(bits, return_inverse=True)
+        return group.astype(np.int64), [
+            tuple(code for code in range(62) if mask >> code & 1) for mask in distinct.tolist()
+        ]
     bounds = np.searchsorted(rows, np.arange(size + 1))
     numbers: dict[tuple[int, ...], int] = {}
-    if bounds[-1] == size and (np.diff(bounds) == 1).all():
-        distinct, group = np.unique(codes, return_inverse=True)
-        return group, [(code,) for code in distinct.tolist()]
-    # Combinations are few: give each distinct run of codes a number through its bytes.
     group = np.empty(size, np.int64)
-    for row in range(size):
+    for row in range(size):  # very many event types: no word has a bit for each
         run = tuple(codes[bounds[row] : bounds[row + 1]].tolist())
         group[row] = numbers.setdefault(run, len(numbers))
     return group, list(numbers)

@@ -24,7 +24,7 @@ from tamis.encode.codes import (
     TimestampCodec,
 )
 from tamis.encode.encoder import Encoder
-from tamis.model.domain import INT_HIGH, RefusalError
+from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError
 
 Int64s = NDArray[np.int64]
 Wrong = NDArray[np.bool_] | None
@@ -107,13 +107,9 @@ def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
         wrong = values > INT_HIGH
     else:
         codes, wrong = values.astype(np.int64, copy=False), np.zeros(0, np.bool_)
-    domain = codec.domain
-    bounded = getattr(domain, "low", None), getattr(domain, "high", None)
-    for bound, below in ((bounded[0], True), (bounded[1], False)):
-        if bound is not None:
-            outside = codes < bound if below else codes > bound
-            if outside.any():
-                wrong = wrong | outside if len(wrong) else outside
+    if codec.bottom > INT_LOW or codec.top <= INT_HIGH:
+        outside = (codes < codec.bottom) | (codes > codec.top - 1)
+        wrong = wrong | outside if len(wrong) else outside
     return codes, wrong if len(wrong) and wrong.any() else None
 
 

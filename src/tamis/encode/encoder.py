@@ -6,6 +6,7 @@ Arrow, through `encode.arrow`.
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -37,12 +38,13 @@ class Encoder:
         self.codecs: list[Codec] = []
         self.positions: dict[str, int] = {}
         self.patterned: Counter[int] = Counter()  # text attributes whose raw texts are needed
-        self._patterned_anew = 0  # grows when raw texts are needed that were not before
+        self.restamp()
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
         """Follow an extension of the schema: new attributes, new event types."""
         self.schema = schema
+        self.restamp()
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(self.codecs):
                 if self.codecs[position].domain != domain:  # event_type grows at its end
@@ -53,11 +55,12 @@ class Encoder:
             if isinstance(self.codecs[-1], TextCodec):
                 self.labels[position] = Labels()
 
-    @property
-    def stamp(self) -> int:
-        """Changes whenever what a batch holds could: one of another stamp is out of date."""
-        versions = sum(labels.version for labels in self.labels.values())
-        return len(self.codecs) + versions + self._patterned_anew
+    def restamp(self) -> None:
+        """What a batch holds would be different from now on: those made before are out of date.
+
+        A stamp is drawn at random, so that no two encoders take each other's batches.
+        """
+        self.stamp = secrets.randbits(62)
 
     # -- subscriptions -----------------------------------------------------------------------------
 
@@ -74,14 +77,18 @@ class Encoder:
                     counted = texts.setdefault(constraint.attribute, Counter())
                     counted.update(cut_texts(constraint))
                     if constraint.patterns:
-                        self._patterned_anew += not self.patterned[constraint.attribute]
+                        if not self.patterned[constraint.attribute]:
+                            self.restamp()  # batches did not keep the raw texts so far
                         self.patterned[constraint.attribute] += 1
         moved = self.count_texts(texts)
         return Encoded(from_rows([self._rows(clause) for clause in clauses]), moved)
 
     def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
         """Count uses of texts as constants; tells which labels moved."""
+        versions = [self.labels[at].version for at in texts]
         found = {at: self.labels[at].add_counted(dict(each)) for at, each in texts.items() if each}
+        if versions != [self.labels[at].version for at in texts]:
+            self.restamp()
         return {at: moved for at, moved in found.items() if moved is not None}
 
     def release(self, terms: Terms, clauses: Sequence[Sequence[Constraint]] = ()) -> None:

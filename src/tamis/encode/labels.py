@@ -23,6 +23,9 @@ from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
 _SPACE = 1 << 61  # labels lie within ±_SPACE: codes just beside them never leave the int64 range
 _ROOM = 4  # least distance of neighbours with room for a label and a code on either side of it
 _STEP = 1 << 32  # distance at the ends, where constants often arrive in order
+_RUN = 6  # constants that arrive in order take 1 / 2^_RUN of the gap each
+_MANY = 64  # from this many new constants on, they are merged in together
+_LEAST_BITS = 20  # smallest range that is spread out: a smaller one would soon be full again
 _CROWDED = 1.5  # how quickly the tolerated density falls as the range doubles
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
@@ -60,6 +63,8 @@ class Labels:
         self._labels: list[int] = []
         self._known: dict[str, int] = {}
         self._uses: dict[str, int] = {}
+        self._last: str | None = None  # the constant that came last, and on which side of it
+        self._side = 0  # the one before was
         self.version = 0  # grows whenever the code of some text changes
 
     def __len__(self) -> int:
@@ -150,16 +155,18 @@ class Labels:
         if not fresh:
             return None
         self.version += 1
-        if len(fresh) > 64 and len(fresh) * 8 > len(self._texts):
-            return self._deal(fresh)
         before: dict[str, int] = {}  # constants that moved, with the label they had
-        for text in fresh:
+        left = self._merge(sorted(fresh)) if len(fresh) > _MANY else fresh
+        for text in left:
             self._insert_one(text, before)
-        return self._moved(before, fresh)
+        for text in fresh:
+            before.pop(text, None)  # nobody has seen the label that a new one had for a moment
+        return self._moved(before)
 
     def _insert_one(self, text: str, before: dict[str, int]) -> None:
         labels = self._labels
         at = bisect_left(self._texts, text)
+        run = self._direction(at)
         while True:
             low = labels[at - 1] if at else None
             high = labels[at] if at < len(labels) else None
@@ -170,6 +177,10 @@ class Labels:
                 label = low + min(_STEP, (_SPACE - low) // 2)
             elif low is None:
                 label = high - min(_STEP, (high + _SPACE) // 2)
+            elif run > 0:
+                label = low + max(_ROOM // 2, (high - low) >> _RUN)
+            elif run < 0:
+                label = high - max(_ROOM // 2, (high - low) >> _RUN)
             else:
                 label = (low + high) // 2
             roomy = (low is None or label - low >= _ROOM // 2) and (
@@ -181,11 +192,53 @@ class Labels:
         self._texts.insert(at, text)
         labels.insert(at, label)
         self._known[text] = label
+        self._last = text
+
+    def _direction(self, at: int) -> int:
+        """+1 or -1 where constants have been arriving in order, each beside the one before.
+
+        A run takes a small part of the gap each time; by halves it would use it up in sixty.
+        """
+        side = 0
+        if at and self._texts[at - 1] == self._last:
+            side = 1
+        elif at < len(self._texts) and self._texts[at] == self._last:
+            side = -1
+        run = side if side == self._side else 0
+        self._side = side
+        return run
+
+    def _merge(self, fresh: list[str]) -> list[str]:
+        """Label many sorted texts in one pass, evenly in their gaps; gives those without room."""
+        left: list[str] = []
+        texts: list[str] = []
+        labels: list[int] = []
+        places = [bisect_left(self._texts, text) for text in fresh]
+        start = 0
+        while start < len(fresh):
+            end = start + 1
+            while end < len(fresh) and places[end] == places[start]:
+                end += 1
+            at = places[start]
+            low = self._labels[at - 1] if at else -_SPACE
+            high = self._labels[at] if at < len(self._labels) else _SPACE
+            pitch = (high - low) // (end - start + 1)
+            if pitch < _ROOM:
+                left.extend(fresh[start:end])
+            else:
+                texts.extend(fresh[start:end])
+                labels.extend(low + pitch * place for place in range(1, end - start + 1))
+            start = end
+        self._known.update(zip(texts, labels, strict=True))
+        # Both are sorted runs, in the same order: merging them is one pass.
+        self._texts = sorted(self._texts + texts)
+        self._labels = sorted(self._labels + labels)
+        return left
 
     def _spread(self, around: int, before: dict[str, int]) -> None:
         """Space out the labels of the smallest aligned range about `around` with room to spare."""
         labels = self._labels
-        bits = 4
+        bits = _LEAST_BITS
         while True:
             size = 1 << bits
             start = (around + _SPACE) // size * size - _SPACE
@@ -203,18 +256,8 @@ class Labels:
             labels[at] = start + place * pitch
             self._known[self._texts[at]] = labels[at]
 
-    def _deal(self, fresh: list[str]) -> Moved | None:
-        """Deal all labels anew, evenly: cheaper than one by one when much is new."""
-        before = dict(self._known)
-        self._texts = sorted([*self._texts, *fresh])
-        pitch = 2 * _SPACE // (len(self._texts) + 1)
-        self._labels = [place * pitch - _SPACE for place in range(1, len(self._texts) + 1)]
-        self._known = dict(zip(self._texts, self._labels, strict=True))
-        return self._moved(before, fresh)
-
-    def _moved(self, before: dict[str, int], fresh: list[str]) -> Moved | None:
-        new = set(fresh)
-        pairs = sorted((old, self._known[text]) for text, old in before.items() if text not in new)
+    def _moved(self, before: dict[str, int]) -> Moved | None:
+        pairs = sorted((old, self._known[text]) for text, old in before.items())
         pairs = [pair for pair in pairs if pair[0] != pair[1]]
         if not pairs:
             return None

@@ -197,7 +197,12 @@ def _distinct(array: pa.Array) -> tuple[list[str], Int64s]:
         array = array.dictionary_decode()  # a null may hide in the dictionary itself
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     index = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
-    return encoded.dictionary.to_pylist(), index
+    texts: list[str] = encoded.dictionary.to_pylist()
+    if len(set(texts)) < len(texts):  # Arrow lets a dictionary name a value twice
+        numbers: dict[str, int] = {}
+        same = [numbers.setdefault(text, len(numbers)) for text in texts]
+        texts, index = list(numbers), np.array([*same, -1], np.int64)[index]
+    return texts, index
 
 
 def _fold(encoder: Encoder, flat: Flat, odd: Bools) -> tuple[Folded, Bools]:

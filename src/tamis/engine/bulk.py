@@ -14,7 +14,7 @@ from tamis.encode.table import Bulk
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import Id, check_id
 from tamis.errors import ConditionError, SubscriptionError
-from tamis.language.normal import PREDICATE_LIMIT
+from tamis.language.limits import PREDICATE_LIMIT
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -61,18 +61,16 @@ def _subscribe_predicates(
         if progress and done % _STEP == 0:
             progress(done, len(ids))
     # Everything is known to be right: from here on state changes.
-    engine.follow(engine.encoder.count_texts(bulk.text_uses()))
     slots = engine.roster.reserve(len(ids))
-    terms = bulk.terms()
+    fast = slots[bulk.fast]
+    moved = engine.encoder.count_texts(bulk.text_uses())
+    engine.put(fast, bulk.terms(), moved)
     try:
-        engine.matcher.add(slots[bulk.fast], terms)
-        try:
-            engine.place(slots[bulk.slow], folded)
-        except BaseException:
-            engine.matcher.remove(slots[bulk.fast])
-            raise
+        engine.place(slots[bulk.slow], folded)
     except BaseException:  # a matcher may refuse, for example for lack of memory
-        engine.encoder.release(terms)
+        # What the table asks now, not what it asked at first: labels may have moved meanwhile.
+        engine.encoder.release(engine.matcher.terms(fast))
+        engine.matcher.remove(fast)
         raise
     engine.roster.enter_table(ids, slots, np.ones(len(ids), np.int64), column)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
+from tamis.encode.terms import Terms
 from tamis.engine import bulk
 from tamis.engine.patterns import PatternTests
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import Id, Roster, Slots, TableRow
-from tamis.errors import ConditionError, EventError, SchemaError
+from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, clauses, parse, to_text
 from tamis.match.base import Matcher, Matches
 from tamis.match.registry import create
@@ -39,8 +41,8 @@ class Engine:
     >>> engine.match({"price": 3, "title": "old chair"})
     ['bargains']
 
-    Subscriptions may come and go between any two matches. One thread at a time may change an
-    engine, and none may match while another changes it.
+    Subscriptions may come and go between any two matches. An engine may be used from several
+    threads; it serves them one at a time.
     """
 
     def __init__(self, schema: Schema, matcher: str | Matcher = DEFAULT, **options: Any) -> None:
@@ -48,6 +50,12 @@ class Engine:
             raise SchemaError(
                 f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"
             )
+        if isinstance(matcher, Matcher):
+            if options:
+                raise MatcherError(f"a matcher that is made already takes no {', '.join(options)}")
+            if len(matcher):
+                raise MatcherError("the matcher holds clauses already; each engine has its own")
+        self._lock = RLock()  # kernels let other threads run, and share scratch between calls
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.roster = Roster()
@@ -60,8 +68,9 @@ class Engine:
 
     def extend(self, schema: Schema) -> None:
         """Go over to an extension of the schema; refused where it is more than an extension."""
-        schema.check_extends(self.schema)
-        self.encoder.extend(schema)
+        with self._lock:
+            schema.check_extends(self.schema)
+            self.encoder.extend(schema)
 
     def __len__(self) -> int:
         return len(self.roster)
@@ -77,12 +86,13 @@ class Engine:
 
     def subscribe(self, condition: str | Condition, id: Id | None = None) -> Id:
         """Add a subscription; without an id, it gets the next number. Gives its id."""
-        checked = self.roster.check_new(id)
-        folded = self.compile(condition)
-        slots = self.roster.reserve(len(folded))
-        self.place(slots, folded)
-        self.roster.enter(checked, slots, condition)
-        return checked
+        with self._lock:
+            checked = self.roster.check_new(id)
+            folded = self.compile(condition)
+            slots = self.roster.reserve(len(folded))
+            self.place(slots, folded)
+            self.roster.enter(checked, slots, condition)
+            return checked
 
     def subscribe_table(
         self, table: Any, progress: Callable[[int, int], None] | None = None
@@ -94,15 +104,17 @@ class Engine:
         An empty list of predicates is satisfied by every event. `progress` is called with rows
         done and rows in all. Gives the number of subscriptions.
         """
-        return bulk.subscribe_table(self, table, progress)
+        with self._lock:
+            return bulk.subscribe_table(self, table, progress)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
-        slots = self.roster.slots(id)
-        tests = [self.patterns.remove(slot) for slot in slots.tolist()]
-        self.encoder.release(self.matcher.terms(slots), tests)
-        self.matcher.remove(slots)
-        self.roster.leave(id)
+        with self._lock:
+            slots = self.roster.slots(id)
+            tests = [self.patterns.remove(slot) for slot in slots.tolist()]
+            self.encoder.release(self.matcher.terms(slots), tests)
+            self.matcher.remove(slots)
+            self.roster.leave(id)
 
     def condition(self, id: Id) -> str | None:
         """The condition of a subscription as text; None where it asks nothing."""
@@ -125,38 +137,53 @@ class Engine:
     def place(self, slots: Slots, folded: Sequence[tuple[Constraint, ...]]) -> None:
         """Put folded clauses into the matcher."""
         terms, moved = self.encoder.terms(folded)
-        self.follow(moved)
+        self.put(slots, terms, moved, folded)
+        for slot, constraints in zip(slots.tolist(), folded, strict=True):
+            self.patterns.add(slot, constraints)
+
+    def put(
+        self,
+        slots: Slots,
+        terms: Terms,
+        moved: Mapping[int, Moved],
+        folded: Sequence[tuple[Constraint, ...]] = (),
+    ) -> None:
+        """Put terms into the matcher, once it has followed the labels that moved for them."""
+        failed: list[BaseException] = []
+        for attribute, labels in moved.items():
+            try:
+                self.matcher.follow(attribute, labels)
+            except BaseException as error:  # noqa: BLE001 - the others must follow all the same
+                failed.append(error)
         try:
+            if failed:
+                raise failed[0]
             self.matcher.add(slots, terms)
         except BaseException:  # nothing half done: the texts are not used after all
             self.encoder.release(terms, folded)
             raise
-        for slot, constraints in zip(slots.tolist(), folded, strict=True):
-            self.patterns.add(slot, constraints)
-
-    def follow(self, moved: Mapping[int, Moved]) -> None:
-        """Let the matcher follow labels that were dealt anew."""
-        for attribute, labels in moved.items():
-            self.matcher.follow(attribute, labels)
 
     # -- events ------------------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that the event satisfies, in no particular order."""
-        found: list[Id] = self.match_batch(self.encoder.events([Event.of(self.schema, event)]))[0]
-        return found
+        with self._lock:
+            batch = self.encoder.events([Event.of(self.schema, event)])
+            found: list[Id] = self.match_batch(batch)[0]
+            return found
 
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
         """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
-        batch = events if isinstance(events, EventBatch) else self.encode(events)
-        if batch.stamp != self.encoder.stamp:
-            raise EventError(
-                "the batch was encoded before subscriptions brought new text constants; "
-                "encode it again"
-            )
-        found = self.patterns.filter(batch, self.matcher.match(batch))
-        starts, leaders = self.roster.distinct(found.starts, found.slots)
-        return Matches(starts, leaders, self.roster.of(leaders))
+        with self._lock:
+            batch = events if isinstance(events, EventBatch) else self.encode(events)
+            if batch.stamp != self.encoder.stamp:
+                raise EventError(
+                    "the batch was encoded before subscriptions brought new text constants, or by "
+                    "another engine; encode it again"
+                )
+            found = self.patterns.filter(batch, self.matcher.match(batch))
+            starts, leaders = self.roster.distinct(found.starts, found.slots)
+            return Matches(starts, leaders, self.roster.of(leaders))
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         """Check events and encode them, for matching the same batch several times."""
@@ -192,6 +219,13 @@ class Engine:
             return source
         given = source.column[source.row].as_py()
         return parse(given) if isinstance(given, str) else condition_of(given, self.schema)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        self.__dict__.update(parts, _lock=RLock())
+        self.encoder.restamp()  # it goes its own way from here: batches are not exchanged
 
     def check(self) -> None:
         """Raise if an invariant is broken. Slow; for tests."""

@@ -24,9 +24,13 @@ class PatternTests:
     """The constraints with patterns, by slot. Equal constraints are one test, kept once."""
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self._number: dict[Constraint, int] = {}
         self._uses: list[int] = []
         self._tests: list[Constraint | None] = []
+        self._attribute = np.zeros(0, np.int64)  # of each test
         self._free: list[int] = []
         self._of: dict[int, tuple[int, ...]] = {}  # slot -> its tests
         self._test = np.zeros(0, np.int64)  # of each slot: its one test, or one of the above
@@ -54,6 +58,8 @@ class PatternTests:
                 del self._number[test]
                 self._tests[number] = None
                 self._free.append(number)
+        if not self._of:
+            self._clear()
         return gone
 
     def filter(self, batch: EventBatch, matches: Matches) -> Matches:
@@ -68,9 +74,10 @@ class PatternTests:
             return matches
         events = matches.events
         keep = np.ones(len(slots), np.bool_)
-        for at in {self._known(number).attribute for number in set(tests[tests >= 0].tolist())}:
-            mine = np.flatnonzero(self._attributes()[tests] == at)
-            mine = mine[tests[mine] >= 0]
+        single = np.flatnonzero(tests >= 0)
+        attributes = self._attribute[tests[single]]
+        for at in np.unique(attributes).tolist():
+            mine = single[attributes == at]
             keep[mine] = self._fits(batch.texts[at], tests[mine], events[mine])
         for pair in np.flatnonzero(tests == _SEVERAL).tolist():
             event = events[pair : pair + 1]
@@ -91,6 +98,9 @@ class PatternTests:
                 self._uses.append(0)
             self._tests[number] = test
             self._number[test] = number
+            if number >= len(self._attribute):
+                self._attribute = np.append(self._attribute, np.zeros(number + 16, np.int64))
+            self._attribute[number] = test.attribute
         self._uses[number] += 1
         return number
 
@@ -98,10 +108,6 @@ class PatternTests:
         test = self._tests[number]
         assert test is not None
         return test
-
-    def _attributes(self) -> Int64s:
-        """Of each test; the last two entries stand for slots without one test of their own."""
-        return np.array([-1 if t is None else t.attribute for t in self._tests] + [-1, -1])
 
     def _fits(self, column: Texts, tests: Int64s, events: Int64s) -> NDArray[np.bool_]:
         """For each pair of test and event, whether one of the event's texts passes."""

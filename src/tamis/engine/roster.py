@@ -136,11 +136,15 @@ class Roster:
         number = int(self._column_of[leader])
         if number >= 0:
             column, live = self._column[number]
-            if live > 1:
-                self._column[number] = (column, live - 1)
-            else:
-                del self._column[number]
             self._column_of[leader] = -1
+            if live == 1:
+                del self._column[number]
+            elif len(column) > 4 * live + 1024:  # do not keep a table for a few of its rows
+                mine = np.flatnonzero(self._column_of == number)
+                self._column[number] = (column.take(pa.array(self._row_of[mine])), live - 1)
+                self._row_of[mine] = np.arange(len(mine))
+            else:
+                self._column[number] = (column, live - 1)
         if self._text is not None and isinstance(id, str):
             self._text[leader] = None
             self._texts -= 1
@@ -201,8 +205,7 @@ class Roster:
     def _name(self, leaders: Slots, ids: Sequence[Id]) -> None:
         if isinstance(ids[0], int):
             self._number[leaders] = ids
-            self._next = max(self._next, int(np.max(np.asarray(ids))) + 1)
-            self._next = self._next if self._next <= INT_HIGH else 0
+            self._next += ids[0] == self._next and len(ids) == 1
             if self._text is not None:
                 self._text[leaders] = None
         else:

@@ -247,3 +247,18 @@ def unbind(
         if a < len(first):
             first[a] = 0
             last[a] = 0
+
+
+@kernel
+def mentioning(clauses: Clauses, attribute: int) -> NDArray[np.int64]:
+    """The slots whose clause says something of an attribute."""
+    found = np.empty(len(clauses.size), np.int64)
+    many = 0
+    for slot in range(len(clauses.size)):
+        for row in range(clauses.start[slot], clauses.start[slot] + clauses.size[slot]):
+            if clauses.attribute[row] >= attribute:  # rows are sorted by attribute
+                if clauses.attribute[row] == attribute:
+                    found[many] = slot
+                    many += 1
+                break
+    return found[:many]

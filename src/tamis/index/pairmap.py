@@ -55,6 +55,15 @@ class PairMap:
         self._used -= len(first)
         self._resize(self._used)
 
+    def reserve(self, more: int) -> None:
+        """Have room for so many more pairs, for kernels that put them themselves."""
+        self._resize(self._used + more)
+
+    def changed(self, by: int) -> None:
+        """Kernels put so many pairs more than they popped."""
+        self._used += by
+        self._resize(self._used)
+
     def check(self) -> None:
         """Raise if a pair cannot be found or the count is off."""
         cells = self.cells
@@ -107,43 +116,54 @@ def _find_all(cells: Cells, first: Int64s, second: Int64s) -> Int64s:
 
 
 @kernel
-def _put_all(cells: Cells, first: Int64s, second: Int64s, values: Int64s) -> int:
+def put(cells: Cells, first: int, second: int, value: int) -> bool:
+    """Set the value of a pair, for which there must be room; gives whether the pair is new."""
     mask = len(cells.value) - 1
+    at = _home(first, second, mask + 1)
+    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
+        at = (at + 1) & mask
+    fresh = bool(cells.value[at] < 0)
+    cells.first[at] = first
+    cells.second[at] = second
+    cells.value[at] = value
+    return fresh
+
+
+@kernel
+def pop(cells: Cells, first: int, second: int) -> bool:
+    """Forget a pair; gives whether it was there."""
+    mask = len(cells.value) - 1
+    at = _home(first, second, mask + 1)
+    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
+        at = (at + 1) & mask
+    if cells.value[at] < 0:
+        return False
+    # Close the gap: move back every later pair of the run that may stand here.
+    gap = at
+    at = (at + 1) & mask
+    while cells.value[at] >= 0:
+        home = _home(cells.first[at], cells.second[at], mask + 1)
+        if ((at - home) & mask) >= ((at - gap) & mask):
+            cells.first[gap] = cells.first[at]
+            cells.second[gap] = cells.second[at]
+            cells.value[gap] = cells.value[at]
+            gap = at
+        at = (at + 1) & mask
+    cells.value[gap] = -1
+    return True
+
+
+@kernel
+def _put_all(cells: Cells, first: Int64s, second: Int64s, values: Int64s) -> int:
     fresh = 0
     for i in range(len(first)):
-        at = _home(first[i], second[i], mask + 1)
-        while cells.value[at] >= 0 and (
-            cells.first[at] != first[i] or cells.second[at] != second[i]
-        ):
-            at = (at + 1) & mask
-        fresh += cells.value[at] < 0
-        cells.first[at] = first[i]
-        cells.second[at] = second[i]
-        cells.value[at] = values[i]
+        fresh += put(cells, first[i], second[i], values[i])
     return fresh
 
 
 @kernel
 def _pop_all(cells: Cells, first: Int64s, second: Int64s) -> int:
-    mask = len(cells.value) - 1
     for i in range(len(first)):
-        at = _home(first[i], second[i], mask + 1)
-        while cells.value[at] >= 0 and (
-            cells.first[at] != first[i] or cells.second[at] != second[i]
-        ):
-            at = (at + 1) & mask
-        if cells.value[at] < 0:
+        if not pop(cells, first[i], second[i]):
             return i
-        # Close the gap: move back every later pair of the run that may stand here.
-        gap = at
-        at = (at + 1) & mask
-        while cells.value[at] >= 0:
-            home = _home(cells.first[at], cells.second[at], mask + 1)
-            if ((at - home) & mask) >= ((at - gap) & mask):
-                cells.first[gap] = cells.first[at]
-                cells.second[gap] = cells.second[at]
-                cells.value[gap] = cells.value[at]
-                gap = at
-            at = (at + 1) & mask
-        cells.value[gap] = -1
     return -1

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language.lexer import tokens
+from tamis.language.limits import LIST_LIMIT
 from tamis.model.condition import Condition, Predicate, Word, predicates
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.schema import Schema
-
-LIST_LIMIT = 10_000
 
 
 def check(condition: Condition, schema: Schema, text: str | None = None) -> None:

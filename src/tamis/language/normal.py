@@ -7,11 +7,9 @@ expansion.
 from __future__ import annotations
 
 from tamis.errors import LimitError
+from tamis.language.limits import CLAUSE_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT
 from tamis.model.condition import And, Clause, Condition, Literal, Not, Or, Predicate
 
-CLAUSE_LIMIT = 256
-PREDICATE_LIMIT = 64  # in one clause
-DEPTH_LIMIT = 100
 _MANY = 10**9
 
 

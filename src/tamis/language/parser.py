@@ -13,12 +13,9 @@ from __future__ import annotations
 from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language.check import check
 from tamis.language.lexer import Token, tokens
+from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT, TEXT_LIMIT
 from tamis.model.condition import And, Condition, Constant, Not, Or, Predicate, Word
 from tamis.model.schema import Schema
-
-TEXT_LIMIT = 64 * 1024  # bytes of UTF-8
-DEPTH_LIMIT = 100  # levels of parentheses and `not`
-LIST_LIMIT = 10_000  # values in one `in`
 
 _SIMPLE = frozenset(("=", "!=", "<", "<=", ">", ">=", "like", "contains", "excludes"))
 _VALUE = "expected a value: a number, a name, true, false, or text in quotes"

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.index.clauses import ClauseTable
+from tamis.errors import MatcherError
+from tamis.index.clauses import ClauseTable, mentioning
 
 Slots = NDArray[np.int64]
 
@@ -107,8 +108,12 @@ class Matcher(ABC):
         self.clauses.add(slots, terms.starts, terms[1:])
         try:
             self._added(slots, terms)
-        except BaseException:  # for example an index that would grow too large
+        except MatcherError:  # refused before anything was changed
             self.clauses.remove(slots)
+            raise
+        except BaseException:  # for example out of memory, halfway
+            self.clauses.remove(slots)
+            self._rebuild()
             raise
 
     def remove(self, slots: Slots) -> None:
@@ -138,7 +143,7 @@ class Matcher(ABC):
 
     def follow(self, attribute: int, moved: Moved) -> None:
         """Labels of a text attribute moved: the clauses that mention them follow."""
-        slots = self.clauses.live_slots()
+        slots = mentioning(self.clauses.view, attribute)
         terms = self.terms(slots)
         mine = terms.attribute == attribute
         low, high = terms.low.copy(), terms.high.copy()
@@ -147,15 +152,32 @@ class Matcher(ABC):
         changed = (low != terms.low) | (high != terms.high)
         clause = np.repeat(np.arange(len(slots)), np.diff(terms.starts))
         touched = np.unique(clause[changed])
-        if len(touched):
-            self.remove(slots[touched])
-            self.add(slots[touched], terms._replace(low=low, high=high).take(touched))
+        if not len(touched):
+            return
+        followed = terms._replace(low=low, high=high).take(touched)
+        self.remove(slots[touched])
+        try:
+            self.add(slots[touched], followed)
+        except BaseException:  # nothing that was accepted may be lost
+            self.clauses.add(slots[touched], followed.starts, followed[1:])
+            self._rebuild()
+            raise
+
+    def _rebuild(self) -> None:
+        """Make the index anew from the table of clauses."""
+        self._reset()
+        slots = self.clauses.live_slots()
+        if len(slots):
+            self._added(slots, self.terms(slots))
 
     def _reset(self) -> None:  # noqa: B027
         """Make the index empty: at first, and when the last clause is gone."""
 
     def _added(self, slots: Slots, terms: Terms) -> None:  # noqa: B027
-        """Index new clauses, which are in the table already."""
+        """Index new clauses, which are in the table already.
+
+        To refuse them, raise a `MatcherError` before anything is changed.
+        """
 
     def _removing(self, slots: Slots) -> None:  # noqa: B027
         """Take clauses out of the index; they are still in the table."""

@@ -169,7 +169,7 @@ def _match(
         work[1] += many
         several = has_several(events.attribute, begin, end)
         bind(events.attribute, begin, end, first, last)
-        candidates = len(clauses.size) if final_all else raised
+        candidates = len(counts.predicates) if final_all else raised
         out = room(out, found, candidates + len(always))
         for i in range(candidates):
             slot = i if final_all else touched[i]

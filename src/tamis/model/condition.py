@@ -16,8 +16,6 @@ ORDER = ("<", "<=", ">", ">=", "between")
 MEMBERSHIP = ("=", "!=", "in", "contains", "excludes", "exists", "missing")
 TEXT = ("starts with", "ends with", "like")
 COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT)
-SET_COMPARATORS = ("contains", "excludes", "missing")
-"""Comparators that look at the whole set of values, not at one of them."""
 
 
 class Word(str):

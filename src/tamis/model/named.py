@@ -68,20 +68,18 @@ class Hierarchy(Domain):
     ) -> Hierarchy:
         """From nested mappings, plus further parents where the tree is really a DAG."""
         above: dict[str, list[str]] = {}
-        stack: list[tuple[str, Any, str | None, int]] = [
-            (name, sub, None, 1) for name, sub in reversed(_children(tree, "tree"))
+        stack: list[tuple[str, Any, str | None]] = [
+            (name, sub, None) for name, sub in reversed(_children(tree, "tree"))
         ]
         while stack:
-            name, below, parent, depth = stack.pop()
+            name, below, parent = stack.pop()
             if name in above:
                 raise SchemaError(
                     f"hierarchy: {name!r} stands twice in the tree; "
                     "give its second parent under 'parents'"
                 )
             above[name] = [] if parent is None else [parent]
-            stack.extend(
-                (child, sub, name, depth + 1) for child, sub in reversed(_children(below, name))
-            )
+            stack.extend((child, sub, name) for child, sub in reversed(_children(below, name)))
         for name, extra in (parents or {}).items():
             more = [extra] if isinstance(extra, str) else list(extra)
             above.setdefault(name, []).extend(more)

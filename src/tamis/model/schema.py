@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tamis.model.event import Event
 
 EVENT_TYPE = "event_type"
+_VIEWS = 1024  # combinations of event types whose view is kept
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
         domain.kind: domain
@@ -134,6 +135,8 @@ class Schema:
                     uses[attribute] = Use(
                         use.mandatory or other.mandatory, use.multiple or other.multiple
                     )
+            if len(self._views) >= _VIEWS:  # publishers choose the combinations
+                self._views.clear()
             view = self._views[chosen] = MappingProxyType(uses)
         return view
 

@@ -14,7 +14,7 @@ from tamis.errors import NeverTrueError
 from tamis.match.base import Matcher
 from tamis.model.condition import Condition
 from tamis.testing import cases
-from tamis.testing.conformance import agree
+from tamis.testing.engine_checks import agree
 
 T = TypeVar("T")
 

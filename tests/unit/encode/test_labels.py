@@ -159,13 +159,31 @@ def test_bisecting_between_two_neighbours_forces_a_spread() -> None:
     known = {text: ends(labels, text) for text in ("a", "b")}
     moves = 0
     for number in range(200):
-        text = "a" + "\0" * (300 - number)  # each just below the one before it
+        # In turns below and above all that is left: the gap halves every time.
+        text = "a" + "m" * (number // 2) + "az"[number % 2]
         moved = labels.add([text])
         moves += moved is not None
         known = {other: follow(moved, codes) for other, codes in known.items()}
         known[text] = ends(labels, text)
     assert moves > 0
     check_followed(labels, known)
+
+
+def test_constants_that_arrive_in_order_hardly_ever_move_others() -> None:
+    for order in ([f"m{n:06}" for n in range(5000)], [f"m{n:06}" for n in range(5000, 0, -1)]):
+        labels = Labels()
+        labels.add(["a", "z"])
+        assert sum(labels.add([text]) is not None for text in order) < 50
+
+
+def test_many_new_constants_find_room_between_the_old_ones() -> None:
+    labels = Labels()
+    old = [f"{n:05}" for n in range(0, 5000, 10)]
+    labels.add(old)
+    codes = labels.codes(old)
+    assert labels.add([f"{n:05}" for n in range(5000) if n % 10]) is None
+    assert labels.codes(old) == codes
+    labels.check()
 
 
 def test_unbounded_ends_never_move() -> None:

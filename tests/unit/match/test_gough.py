@@ -13,7 +13,7 @@ from tamis.errors import MatcherError
 from tamis.match import create
 from tamis.match.gough import Gough
 from tamis.model.schema import Schema
-from tamis.testing.conformance import add, answers, random_clause, remove
+from tamis.testing.matcher_checks import add, answers, random_clause, remove
 from tamis.workload import make
 
 

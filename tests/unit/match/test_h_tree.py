@@ -10,7 +10,7 @@ from tamis.encode.clause import SOME
 from tamis.errors import MatcherError
 from tamis.match import create
 from tamis.match.h_tree import HTree
-from tamis.testing.conformance import add, answers
+from tamis.testing.matcher_checks import add, answers
 
 N, EVENTS = 3000, 20
 

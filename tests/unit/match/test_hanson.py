@@ -13,7 +13,7 @@ from tamis.errors import MatcherError
 from tamis.match import create
 from tamis.match.hanson import Hanson
 from tamis.model.schema import Schema
-from tamis.testing.conformance import (
+from tamis.testing.matcher_checks import (
     add,
     answers,
     clause_holds,

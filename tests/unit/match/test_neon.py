@@ -8,7 +8,7 @@ import pytest
 from tamis.encode.clause import SOME
 from tamis.errors import MatcherError
 from tamis.match.neon import Neon
-from tamis.testing.conformance import add, answers, remove
+from tamis.testing.matcher_checks import add, answers, remove
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 

@@ -11,7 +11,7 @@ from tamis.errors import MatcherError
 from tamis.index.elementary import HIGHEST, LOWEST
 from tamis.match import create
 from tamis.match.opindex import OpIndex
-from tamis.testing.conformance import add, answers, remove
+from tamis.testing.matcher_checks import add, answers, remove
 
 
 def _opindex(**options: object) -> OpIndex:

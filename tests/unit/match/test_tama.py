@@ -11,7 +11,7 @@ from tamis.encode.clause import SOME
 from tamis.errors import MatcherError
 from tamis.match import create
 from tamis.match.registry import entry
-from tamis.testing.conformance import add, answers
+from tamis.testing.matcher_checks import add, answers
 
 N, EVENTS = 4000, 40
 

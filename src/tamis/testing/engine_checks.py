@@ -1,0 +1,155 @@
+"""What a matcher must do in an engine: conditions in, ids out, against `semantics.satisfies`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Thread
+from typing import Any
+
+from tamis.encode.labels import Moved
+from tamis.engine import Engine
+from tamis.errors import NeverTrueError
+from tamis.language import parse
+from tamis.model.condition import Condition
+from tamis.model.semantics import satisfies
+from tamis.testing import cases
+from tamis.testing.checks import Make, check
+
+
+def agree(
+    engine: Engine, conditions: Mapping[int, Condition], events: Sequence[dict[str, Any]]
+) -> int:
+    """Compare an engine with `satisfies` on all pairs; gives how many there were."""
+    checked = [engine.schema.event(event) for event in events]
+    matches = engine.match_batch(list(events))
+    for number, event in enumerate(checked):
+        right = {id for id, c in conditions.items() if satisfies(c, event, engine.schema)}
+        got = matches[number]
+        assert len(got) == len(set(got)), "an id stands once in an answer"
+        assert set(got) == right, (
+            f"event {events[number]}: missing {[conditions[i] for i in right - set(got)][:2]}, "
+            f"too many {[conditions[i] for i in set(got) - right][:2]}"
+        )
+    return len(conditions) * len(events)
+
+
+def subscribe_random(engine: Engine, chooser: cases.Chooser, number: int) -> dict[int, Condition]:
+    """Random subscriptions; conditions that can never hold are refused and drawn again."""
+    made: dict[int, Condition] = {}
+    while len(made) < number:
+        condition = cases.condition(chooser, schema=engine.schema)
+        try:
+            made[int(engine.subscribe(condition))] = condition
+        except NeverTrueError:
+            continue
+    return made
+
+
+@check
+def agrees_with_satisfies(make: Make) -> None:
+    """Random conditions and events over every domain mean what `satisfies` says."""
+    chooser = cases.RandomChooser(11)
+    engine = Engine(cases.SCHEMA, make())
+    conditions = subscribe_random(engine, chooser, 150)
+    agree(engine, conditions, [cases.event(chooser) for _ in range(40)])
+    engine.check()
+
+
+@check
+def language_examples(make: Make) -> None:
+    """One subscription for each thing that the language can say."""
+    engine = Engine(cases.SCHEMA, make())
+    conditions: dict[int, Condition] = {}
+    for text in _EXAMPLES:
+        conditions[int(engine.subscribe(text))] = parse(text, engine.schema)
+    chooser = cases.RandomChooser(12)
+    agree(engine, conditions, [cases.event(chooser) for _ in range(60)])
+
+
+_EXAMPLES = (
+    "event_type contains several",
+    "event_type = single and price <= 1.5",
+    "price != 1",
+    "not price < 1",
+    "price > 0 and price < 2",
+    "price between -1 and 1.5",
+    "number in (1, 2, 9223372036854775807)",
+    "number < 1.5 or number >= 2.5",
+    "small > 1 and small < 3",
+    "title starts with 'a'",
+    "title ends with 'b' and title != 'b'",
+    "title like '%b%'",
+    "not title like 'a%'",
+    "tags contains 'a' and tags contains 'b'",
+    "tags excludes 'a'",
+    "tags contains 'ab' and tags excludes 'b'",
+    "not tags contains 'a'",
+    "open = true",
+    "at >= 1970-01-01 and at < 2026-03-01T10:00:00.000001Z",
+    "period < XVIII",
+    "rank < top",
+    "not rank < left",
+    "rank >= bottom and rank != top",
+    "colour in (red, 'dark blue')",
+    "category <= table",
+    "not category <= table",
+    "category > desk",
+    "craft <= wood and craft <= storage",
+    "craft < storage",
+    "picture exists",
+    "picture missing and price exists",
+    "price missing",
+    "price exists or tags missing",
+    "(price < 1 or number > 1) and (title exists or open = false)",
+    "not (price < 1 and number > 1)",
+)
+
+
+@check
+def labels_move(make: Make) -> None:
+    """Text constants that crowd into one gap: labels are dealt anew and the matcher follows."""
+    engine = Engine(cases.SCHEMA, make())
+    moves: list[int] = []
+    follow = engine.matcher.follow
+
+    def counted(attribute: int, moved: Moved) -> None:
+        moves.append(attribute)
+        follow(attribute, moved)
+
+    engine.matcher.follow = counted  # type: ignore[method-assign]
+    conditions: dict[int, Condition] = {}
+    for number in range(120):
+        # In turns below and above all that is left: the gap halves every time.
+        constant = "m" * (number // 2) + "az"[number % 2]
+        for text in (f'title = "b{constant}"', f'title > "b" and title < "b{constant}"'):
+            conditions[int(engine.subscribe(text))] = parse(text)
+    assert moves, "labels moved"
+    del engine.matcher.follow
+    events: list[dict[str, Any]] = [
+        {"event_type": "single", "title": f"b{'m' * many}{last}"}
+        for many in (0, 1, 2, 30, 58, 59, 60)
+        for last in ("", "a", "b", "z")
+    ]
+    agree(engine, conditions, events)
+    engine.check()
+
+
+@check
+def threads(make: Make) -> None:
+    """An engine may be asked from several threads at once."""
+    chooser = cases.RandomChooser(13)
+    engine = Engine(cases.SCHEMA, make())
+    subscribe_random(engine, chooser, 120)
+    events = [cases.event(chooser) for _ in range(30)]
+    right = [set(ids) for ids in engine.match_batch(events)]
+    answers: list[list[set[int]]] = []
+
+    def ask() -> None:
+        answers.extend([set(ids) for ids in engine.match_batch(events)] for _ in range(4))
+
+    asking = [Thread(target=ask) for _ in range(2)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert answers == [right] * 8, "two threads disturbed each other"
