@@ -45,7 +45,7 @@ check: setup
 	@$(BIN)/lint-imports --no-logo
 
 parts: setup
-	@$(BIN)/python scripts/parts.py
+	@$(BIN)/python scripts/parts.py postgresql
 
 bench: setup
 	@$(ENVIRONMENT) $(BIN)/tamis bench

@@ -24,9 +24,16 @@ def _id(trial: Trial) -> str:
     return name + "".join(f"-{key}={value}" for key, value in options.items())
 
 
-# One group a matcher: its kernels are compiled in one process only.
+def _marks(trial: Trial) -> list[pytest.MarkDecorator]:
+    # One group a matcher: its kernels are compiled in one process only.
+    marks = [pytest.mark.xdist_group(trial[0])]
+    if trial[1].get("database") == "postgresql":
+        marks.append(pytest.mark.postgresql)
+    return marks
+
+
 TRIALS = [
-    pytest.param((name, trial), id=_id((name, trial)), marks=pytest.mark.xdist_group(name))
+    pytest.param((name, trial), id=_id((name, trial)), marks=_marks((name, trial)))
     for name in matchers()
     for trial in entry(name).trials
 ]
@@ -47,7 +54,7 @@ def test_state_machine_of_adds_removes_and_matches(trial: Trial) -> None:
     run_state_machine_as_test(
         machine(_make(trial)),
         settings=settings(
-            max_examples=15,
+            max_examples=max(2, round(15 * entry(trial[0]).effort)),
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -57,6 +64,8 @@ def test_state_machine_of_adds_removes_and_matches(trial: Trial) -> None:
 
 @pytest.mark.parametrize("trial", TRIALS)
 def test_a_short_soak_agrees_with_naive(trial: Trial) -> None:
-    found = soak(_make(trial), partial(create, "naive"), operations=800, seed=7)
-    assert found.pairs > 10_000
+    effort = entry(trial[0]).effort
+    operations = round(800 * effort)
+    found = soak(_make(trial), partial(create, "naive"), operations=operations, seed=7)
+    assert found.pairs > 10_000 * effort**2
     assert found.disagreements == 0

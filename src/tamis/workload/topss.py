@@ -12,8 +12,9 @@ What the paper leaves open, and what is done here:
 - *W3, "a unified mixture of W0, W1 and W2"*: an attribute must keep one domain (the table-based
   scheme allots its table by it), so the domains are dealt to the attributes in turn, 40 each.
 - *The ends of a domain.* `a1 < 1` never holds over [1, 10]. Such predicates are among the paper's
-  400 and are kept; the schema's domain is one value wider at each end, so that loading them is
-  not refused as never true.
+  400 and are kept; the schema's domain is two values wider at each end, so that loading them is
+  not refused as never true, and what is below or above stays a range: were it a single value,
+  `a1 < 1` would be folded to an equality, and `a1 != 1` to an equality and a range.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _events(rng: np.random.Generator, n: int, *, setting: Setting) -> pa.Table:
 
 def _schema(setting: Setting) -> dict[str, Any]:
     kinds = {
-        name: {"kind": "integer", "low": int(low) - 1, "high": int(high) + 1}
+        name: {"kind": "integer", "low": int(low) - 2, "high": int(high) + 2}
         for name, low, high in zip(setting.names(), *setting.bounds(), strict=True)
     }
     # The paper does not require a publication to bind all attributes of its type.

@@ -40,7 +40,7 @@ def test_attributes_are_different_and_values_in_their_domain(setting: str) -> No
         mine = value[predicates.names == name]
         assert low <= mine.min() <= mine.max() <= high
         kind = made.schema["attributes"][name]
-        assert (kind["low"], kind["high"]) == (low - 1, high + 1)
+        assert (kind["low"], kind["high"]) == (low - 2, high + 2)
 
 
 def test_events_bind_every_attribute_in_the_paper() -> None:

@@ -1,0 +1,23 @@
+-- create_fresh
+-- Predicates of new subscriptions arrive here, by COPY.
+CREATE TEMP TABLE fresh (sid integer, attr integer, op smallint, val bigint, total integer)
+ON COMMIT DELETE ROWS;
+
+-- create_gone
+-- Subscriptions to be deleted arrive here, by COPY.
+CREATE TEMP TABLE gone (sid integer) ON COMMIT DELETE ROWS;
+
+-- match
+-- The events come as three arrays and the answer goes as two: one row, which needs no parsing. The
+-- name in braces stands for the algorithm's own statement.
+WITH ev AS (
+    SELECT * FROM unnest(%s::integer[], %s::integer[], %s::bigint[]) AS pair (event, attr, val)
+), answer AS (
+    {match}
+)
+SELECT array_agg(event), array_agg(sid) FROM answer;
+
+-- nbytes
+-- Bytes of the tables and indexes of this session.
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
+FROM pg_class WHERE relnamespace = pg_my_temp_schema() AND relkind = 'r';

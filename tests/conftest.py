@@ -1,0 +1,30 @@
+"""Real parts that some tests need. A test marked with a part is skipped where it is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests import postgres
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """How to connect to a PostgreSQL that was started for this session."""
+    bin = postgres.programs()
+    if bin is None:
+        missing = "there is no PostgreSQL server here; as root: apt-get install postgresql"
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with postgres.server(bin) as dsn:
+        yield dsn
+
+
+@pytest.fixture(autouse=True)
+def _parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a marked test its part."""
+    if request.node.get_closest_marker("postgresql"):
+        monkeypatch.setenv("TAMIS_POSTGRESQL", request.getfixturevalue("postgresql"))
