@@ -163,6 +163,8 @@ def _caret(text: str, span: Span) -> list[str]:
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """A hint naming what the user probably meant, or None when nothing is close."""
     known = sorted(names)
+    if len(name) > 256:
+        return None
     # difflib is slow, and a publisher may be wrong in every event: only names of like length.
     like = [each for each in known if abs(len(each) - len(name)) <= 1 + len(name) // 3]
     close = difflib.get_close_matches(name, like[:500], n=1, cutoff=0.6)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
@@ -93,6 +94,24 @@ def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
 
 
 def _one(chunked: pa.ChunkedArray) -> pa.Array:
+    """One array, in the plain layout where Arrow has several for the same values."""
+    array = one_chunk(chunked)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if isinstance(array, pa.FixedSizeListArray):
+        array = array.cast(pa.list_(array.values.type))
+    elif types.is_list_view(array.type) or types.is_large_list_view(array.type):
+        # A cast loses the items of a view; its lengths and its items say it all.
+        lengths = np.asarray(pc.list_value_length(array).fill_null(0)).astype(np.int64)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        array = pa.LargeListArray.from_arrays(pa.array(ends), pc.list_flatten(array))
+    return array
+
+
+def one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
+    """The chunks of a column as one array; copied only where there are several."""
     if chunked.num_chunks == 1:
         return chunked.chunk(0)
     combined = chunked.combine_chunks()
@@ -106,9 +125,9 @@ def _valid(array: pa.Array) -> NDArray[np.bool_]:
 def _read(encoder: Encoder, at: int, array: pa.Array) -> _Read:
     rows: Rows | None = None
     opaque = isinstance(encoder.codecs[at].domain, Opaque) and not _always_multiple(encoder, at)
-    if isinstance(array, pa.FixedSizeListArray) and not opaque:
-        array = array.cast(pa.list_(array.values.type))
-    if isinstance(array, pa.ListArray | pa.LargeListArray) and not opaque:
+    listed = isinstance(array, pa.ListArray | pa.LargeListArray)
+    if listed and not isinstance(array, pa.MapArray) and not opaque:
+        assert isinstance(array, pa.ListArray | pa.LargeListArray)
         lengths = np.asarray(array.value_lengths().fill_null(0)).astype(np.int64)
         rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
         array = array.flatten()

@@ -18,6 +18,7 @@ from tamis.errors import NeverTrueError, Span
 from tamis.model.condition import Clause, Literal, Not
 from tamis.model.printer import to_text
 
+EVENT_TYPE_POSITION = 0  # a schema has it first
 SOME, NONE, MISSING = 0, 1, 2
 """Kinds of constraint: some value lies in the intervals; the attribute is bound and no value does;
 the attribute is not bound."""
@@ -86,6 +87,8 @@ def _fold_attribute(attribute: int, literals: list[Literal], codec: Codec) -> li
             if test is not None:
                 patterns.append(test)
     values = _drop_unfit_points(values, patterns)
+    if attribute == EVENT_TYPE_POSITION:
+        bound = True  # every event names its types
     if not values or (missing and (bound or contained or constrained)):
         raise _never(literals)
     outside = intervals.complement(excluded, codec.bottom, codec.top)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 Piece = str | tuple[str | None, ...]
 """What a pattern has between two `%`: text, or code points where None stands for `_`."""
@@ -82,13 +84,17 @@ def _piece(characters: list[str | None]) -> Piece:
 def _fits(piece: Piece, text: str, at: int) -> bool:
     if isinstance(piece, str):
         return text.startswith(piece, at)
-    return all(wanted is None or text[at + i] == wanted for i, wanted in enumerate(piece))
+    return _expression(piece).match(text, at) is not None
 
 
 def _find(piece: Piece, text: str, start: int, end: int) -> int:
     if isinstance(piece, str):
         return text.find(piece, start, end)
-    for at in range(start, end - len(piece) + 1):
-        if _fits(piece, text, at):
-            return at
-    return -1
+    found = _expression(piece).search(text, start, end)
+    return -1 if found is None else found.start()
+
+
+@lru_cache(maxsize=4096)
+def _expression(piece: tuple[str | None, ...]) -> re.Pattern[str]:
+    """A piece with `_` as an expression of fixed length: nothing in it can backtrack."""
+    return re.compile("".join("." if c is None else re.escape(c) for c in piece), re.DOTALL)

@@ -254,7 +254,7 @@ def _code(encoder: Encoder, flat: Flat) -> tuple[Int64s, Int64s, Bools, Int64s]:
             usable &= exact | ((kind != _EQUAL) & (kind != _UNEQUAL))
         elif isinstance(codec, TextCodec):
             usable = worded & (kind == _EQUAL)
-            usable &= np.array([bool(t) for t in flat.texts] + [False])[flat.text[mine]]
+            usable &= np.array([0 < len(t) < 10_000 for t in flat.texts] + [False])[flat.text[mine]]
             text[mine[usable]] = flat.text[mine[usable]]
         elif isinstance(codec, BooleanCodec):
             continue

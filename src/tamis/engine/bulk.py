@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from tamis.encode.arrow import one_chunk
 from tamis.encode.clause import Constraint
 from tamis.encode.table import Bulk
 from tamis.engine.predicates import condition_of
@@ -19,7 +20,7 @@ from tamis.language.limits import PREDICATE_LIMIT
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
-Progress = Callable[[int, int], None] | None
+Progress = Callable[[int, int], object] | None
 Folded = list[tuple[Constraint, ...]]
 _STEP = 1000  # rows between two calls of progress
 
@@ -36,8 +37,6 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
     else:
         column = _one(table, "predicates")
         _subscribe_predicates(engine, ids, column, progress)
-    if progress:
-        progress(len(ids), len(ids))
     return len(ids)
 
 
@@ -47,6 +46,7 @@ def _subscribe_conditions(
     folded = [
         _compile(engine, column[row].as_py(), row, len(ids), progress) for row in range(len(ids))
     ]
+    _checked(progress, len(ids))
     _enter(engine, ids, folded, column)
 
 
@@ -60,7 +60,7 @@ def _subscribe_predicates(
         folded.extend(_compile_predicates(engine, column, row))
         if progress and done % _STEP == 0:
             progress(done, len(ids))
-    # Everything is known to be right: from here on state changes.
+    _checked(progress, len(ids))  # from here on state changes
     slots = engine.roster.reserve(len(ids))
     fast = slots[bulk.fast]
     moved = engine.encoder.count_texts(bulk.text_uses())
@@ -94,6 +94,12 @@ def _compile(
         return engine.compile(condition)
     except ConditionError as error:
         raise error.at_row(row) from None
+
+
+def _checked(progress: Progress, rows: int) -> None:
+    """All rows are checked. Whatever `progress` raises, it raises before anything is changed."""
+    if progress:
+        progress(rows, rows)
 
 
 def _enter(engine: Engine, ids: list[Id], folded: list[Folded], column: pa.Array) -> None:
@@ -161,15 +167,16 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _one(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+    column = one_chunk(table.column(name))
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as why:  # for example bytes that are no UTF-8
+        raise SubscriptionError(f"the column {name!r}: {why}") from None
+    return column
 
 
 def _ids(engine: Engine, table: pa.Table) -> list[Id]:
-    column = table.column("id")
+    column = _one(table, "id")
     kind = column.type
     if not (types.is_integer(kind) or _is_text(kind)):
         raise SubscriptionError(f"the column 'id' is {kind}, expected int64 or string")

@@ -68,6 +68,8 @@ class Engine:
 
     def extend(self, schema: Schema) -> None:
         """Go over to an extension of the schema; refused where it is more than an extension."""
+        if not isinstance(schema, Schema):
+            raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock:
             schema.check_extends(self.schema)
             self.encoder.extend(schema)
@@ -95,7 +97,7 @@ class Engine:
             return checked
 
     def subscribe_table(
-        self, table: Any, progress: Callable[[int, int], None] | None = None
+        self, table: Any, progress: Callable[[int, int], object] | None = None
     ) -> int:
         """Add all subscriptions of an Arrow table, or none and an error that names the row.
 

@@ -58,7 +58,7 @@ class Roster:
         return len(self._leader_of)
 
     def __contains__(self, id: object) -> bool:
-        return not isinstance(id, bool) and self._find(id) is not None
+        return self._find(id) is not None
 
     def ids(self) -> list[Id]:
         """All ids, in the order in which they came."""
@@ -77,16 +77,16 @@ class Roster:
 
     def slots(self, id: Any) -> Slots:
         """The slots of a subscription, its leader first."""
-        leader = None if isinstance(id, bool) else self._find(id)
+        leader = self._find(id)
         if leader is None:
             raise SubscriptionError(f"there is no subscription {show(id)}")
         return np.array([leader, *self._followers.get(leader, ())], np.int64)
 
     def _find(self, id: Any) -> int | None:
-        try:
-            return self._leader_of.get(id)
-        except TypeError:  # not hashable, so no id
+        """The leader of an id. 1.0 and True equal 1, but are no ids."""
+        if isinstance(id, bool) or not isinstance(id, (int, str, np.integer)):
             return None
+        return self._leader_of.get(id if isinstance(id, str) else int(id))
 
     def reserve(self, count: int) -> Slots:
         """Free slots, which stay free until `enter`."""

@@ -6,11 +6,13 @@ where they are folded (`encode.clause`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language.lexer import tokens
 from tamis.language.limits import LIST_LIMIT
 from tamis.model.condition import Condition, Predicate, Word, predicates
-from tamis.model.domain import Domain, RefusalError
+from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.schema import Schema
 
 
@@ -18,6 +20,8 @@ def check(condition: Condition, schema: Schema, text: str | None = None) -> None
     """Raise a `ConditionError` for an unknown name, a wrong comparator or a wrong type."""
     attributes = schema.attributes
     for predicate in predicates(condition):
+        if not isinstance(predicate, Predicate) or not isinstance(predicate.attribute, str):
+            raise ConditionError(f"{show(predicate)} is no part of a condition")
         domain = attributes.get(predicate.attribute)
         if domain is None:
             raise ConditionError(
@@ -34,10 +38,12 @@ def check(condition: Condition, schema: Schema, text: str | None = None) -> None
                 text=text,
                 hint="it has: " + ", ".join(domain.comparators),
             )
-        _check_value(predicate, domain, text)
+        _check_value(predicate, domain, attributes, text)
 
 
-def _check_value(predicate: Predicate, domain: Domain, text: str | None) -> None:
+def _check_value(
+    predicate: Predicate, domain: Domain, attributes: Mapping[str, Domain], text: str | None
+) -> None:
     comparator, value = predicate.comparator, predicate.value
     if comparator in ("exists", "missing"):
         given: tuple[object, ...] = ()
@@ -67,11 +73,7 @@ def _check_value(predicate: Predicate, domain: Domain, text: str | None) -> None
                 hint = "text is written in quotes"
             elif domain.kind == "boolean" and isinstance(item, str):
                 hint = "write true or false, without quotes"
-            elif (
-                isinstance(item, Word)
-                and domain.kind in ("integer", "decimal")
-                and not _dated(item)
-            ):
+            elif isinstance(item, Word) and item in attributes:
                 hint = "two attributes cannot be compared with each other"
             raise ConditionError(
                 f"{predicate.attribute!r} is {domain.kind}: {why}",
@@ -86,10 +88,6 @@ def _check_value(predicate: Predicate, domain: Domain, text: str | None) -> None
             text=text,
             hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
         )
-
-
-def _dated(word: Word) -> bool:
-    return word[:1].isdigit()  # names do not start with a digit, bare dates do
 
 
 def _open_escape(pattern: str) -> bool:

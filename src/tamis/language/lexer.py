@@ -73,7 +73,7 @@ def _unescape(text: str, start: int, end: int) -> str:
             f"unknown escape {match[0]!r}",
             span=(place, place + len(match[0])),
             text=text,
-            hint=r"known are \\ \" \' \n \r \t \uXXXX; a backslash itself is written \\",
+            hint=r"known are \\ \" \' \n \r \t \uXXXX \UXXXXXXXX; a backslash itself is written \\",
         )
 
     return _ESCAPE.sub(one, inner)
@@ -89,6 +89,9 @@ def _bad(text: str, start: int) -> ConditionError:
             end += 1
         what, hint = f"{text[start:end][:40]!r} is no number", "text is written in quotes"
         return ConditionError(what, span=(start, end), text=text, hint=hint)
+    elif character in "&|":
+        what = f"{character!r} has no meaning here"
+        hint = "write " + ("'and'" if character == "&" else "'or'")
     elif character == "?":
         what, hint = "variables stand only beside operators, and no operator is registered", None
     else:

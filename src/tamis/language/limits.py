@@ -5,3 +5,4 @@ DEPTH_LIMIT = 100  # levels of parentheses and `not`
 LIST_LIMIT = 10_000  # values in one `in`
 CLAUSE_LIMIT = 256
 PREDICATE_LIMIT = 64  # in one clause
+VALUE_LIMIT = 100_000  # in all lists of all clauses together

@@ -6,9 +6,12 @@ expansion.
 
 from __future__ import annotations
 
-from tamis.errors import LimitError
-from tamis.language.limits import CLAUSE_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT
+from typing import NamedTuple
+
+from tamis.errors import ConditionError, LimitError
+from tamis.language.limits import CLAUSE_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
 from tamis.model.condition import And, Clause, Condition, Literal, Not, Or, Predicate
+from tamis.model.domain import show
 
 _MANY = 10**9
 
@@ -27,7 +30,7 @@ def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
 def check_size(condition: Condition, text: str | None = None) -> None:
     """Refuse a condition that is nested too deeply or would expand to too much."""
     _check_depth(condition, text)
-    number, longest = _size(condition, True, {})
+    number, longest, values = _size(condition, True, {})
     if number > CLAUSE_LIMIT:
         raise LimitError(
             f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
@@ -37,6 +40,12 @@ def check_size(condition: Condition, text: str | None = None) -> None:
     if longest > PREDICATE_LIMIT:
         raise LimitError(
             f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}", text=text
+        )
+    if values > VALUE_LIMIT:
+        raise LimitError(
+            f"{_about(values)} values in the lists of all clauses; at most {VALUE_LIMIT:,}",
+            text=text,
+            hint="a long 'in' is repeated in each clause that the 'or's beside it expand to",
         )
 
 
@@ -54,6 +63,8 @@ def _check_depth(condition: Condition, text: str | None) -> None:
             if isinstance(node, Predicate):
                 continue
             for part in (node.part,) if isinstance(node, Not) else node.parts:
+                if not isinstance(part, Condition):
+                    raise ConditionError(f"{show(part)} is no part of a condition")
                 if isinstance(node, Not):
                     deeper = 1 if isinstance(part, Predicate | Not) else 2
                 elif isinstance(part, Predicate | Not):
@@ -69,32 +80,33 @@ def _check_depth(condition: Condition, text: str | None) -> None:
     raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", text=text)
 
 
-def _size(
-    condition: Condition, positive: bool, known: dict[tuple[int, bool], tuple[int, int]]
-) -> tuple[int, int]:
-    """How many clauses there will be, and the most predicates in one."""
+class _Size(NamedTuple):
+    clauses: int
+    longest: int  # predicates in one clause
+    values: int  # in the lists of all clauses together
+
+
+def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _Size]) -> _Size:
+    """How large the expanded form will be; each number is cut off at `_MANY`."""
     if isinstance(condition, Predicate):
-        return 1, 1
+        given = condition.value
+        return _Size(1, 1, len(given) if isinstance(given, tuple) else 1)
     if isinstance(condition, Not):
         return _size(condition.part, not positive, known)
     key = id(condition), positive
     if key not in known:
-        sizes = [_size(part, positive, known) for part in condition.parts]
-        counts, lengths = [count for count, _ in sizes], [longest for _, longest in sizes]
-        if isinstance(condition, And) == positive:
-            number, longest = _product(counts), sum(lengths)
-        else:
-            number, longest = sum(counts), max(lengths)
-        known[key] = min(number, _MANY), min(longest, _MANY)
+        total = _Size(1, 0, 0) if isinstance(condition, And) == positive else _Size(0, 0, 0)
+        for part in condition.parts:
+            one = _size(part, positive, known)
+            if isinstance(condition, And) == positive:
+                values = total.values * one.clauses + one.values * total.clauses
+                total = _Size(total.clauses * one.clauses, total.longest + one.longest, values)
+            else:
+                longest = max(total.longest, one.longest)
+                total = _Size(total.clauses + one.clauses, longest, total.values + one.values)
+            total = _Size(*(min(number, _MANY) for number in total))
+        known[key] = total
     return known[key]
-
-
-def _product(counts: list[int]) -> int:
-    """Cut off at `_MANY`: the product of a million numbers would itself take long to compute."""
-    number = 1
-    for count in counts:
-        number = min(number * count, _MANY)
-    return number
 
 
 def _expand(condition: Condition, positive: bool) -> list[Clause]:

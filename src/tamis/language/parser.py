@@ -10,7 +10,9 @@ Limits on length and nesting are checked before any work that grows with them.
 
 from __future__ import annotations
 
-from tamis.errors import ConditionError, LimitError, Span, nearest
+from decimal import Decimal
+
+from tamis.errors import ConditionError, LimitError, SchemaError, Span, nearest
 from tamis.language.check import check
 from tamis.language.lexer import Token, tokens
 from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT, TEXT_LIMIT
@@ -30,6 +32,8 @@ Predicate(attribute='category', comparator='<=', value='toy')))
     """
     if not isinstance(text, str):
         raise ConditionError(f"a condition is text, got {type(text).__name__}")
+    if schema is not None and not isinstance(schema, Schema):
+        raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     if len(text) > TEXT_LIMIT or (not text.isascii() and _bytes(text) > TEXT_LIMIT):
         raise LimitError(
             f"the condition is {len(text):,} characters long; at most {TEXT_LIMIT:,} bytes are read"
@@ -210,7 +214,23 @@ class _Parser:
         number = float(word)
         if number in (float("inf"), float("-inf")):
             raise ConditionError("a number too large for a double", span=span, text=self.text)
+        if len(word) > 15 and number.is_integer() and "e" not in word.lower():
+            return self._whole(word, number, span)
         return number
+
+    def _whole(self, word: str, number: float, span: Span) -> int | float:
+        """A long literal whose double is whole: exact where it is whole itself, else refused.
+
+        `9007199254740993.0` is that integer; `1.0000000000000000001` is not 1.
+        """
+        exact = Decimal(word)
+        if exact == number:
+            return number
+        if exact == exact.to_integral_value() and abs(exact) < 2**64:
+            return int(exact)
+        raise ConditionError(
+            f"no double is that exact; the nearest is {number!r}", span=span, text=self.text
+        )
 
     def _expect(self, kind: str, message: str) -> None:
         if self.tokens[self.at][0] != kind:

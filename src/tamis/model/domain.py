@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal as PythonDecimal
 from typing import Any, ClassVar, NoReturn
 
-from tamis.errors import SchemaError
+from tamis.errors import SchemaError, TamisError
 from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
 from tamis.model.timestamp import parse_timestamp
 
@@ -23,7 +23,7 @@ TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; past that it belo
 DEPTH_LIMIT = 64  # nesting of an opaque JSON value
 
 
-class RefusalError(Exception):
+class RefusalError(TamisError):
     """Why a value is not in a domain, in words. Callers add where."""
 
 

@@ -55,10 +55,12 @@ class Event:
             if raw is None or name == EVENT_TYPE:
                 continue
             use = view.get(name)
+            several = isinstance(raw, (list, tuple, set, frozenset))
             if use is None:
+                if several and all(item is None for item in raw):
+                    continue  # no value at all, as null
                 raise _outside(name, types)
             domain = attributes[name]
-            several = isinstance(raw, (list, tuple, set, frozenset))
             if several and (use.multiple or not isinstance(domain, Opaque)):
                 bound = _distinct(domain, raw, name, types)
                 if len(bound) > 1 and not use.multiple:
@@ -136,7 +138,7 @@ def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
             if name in flat:
                 raise EventError(f"{name!r} is bound twice", rule="R2", attribute=name)
             flat[name] = raw
-        elif raw is None:
+        elif raw is None or (isinstance(raw, (list, tuple)) and all(v is None for v in raw)):
             continue
         elif isinstance(raw, Mapping) and isinstance(name, str):
             if depth > DEPTH_LIMIT:

@@ -159,7 +159,10 @@ def _json_bound(spec: Mapping[str, Any], key: str, name: str) -> int | float | N
 
 
 def from_arrow(schema: Any, name: str) -> Schema:
-    """One event type from a pyarrow schema."""
+    """One event type from a pyarrow schema, or from the schema of a table."""
+    schema = getattr(schema, "schema", schema)
+    if not hasattr(schema, "field"):
+        raise SchemaError(f"expected a pyarrow schema, got {type(schema).__name__}")
     return _schema(_arrow_fields(schema, "", True, 0), name)
 
 
@@ -215,7 +218,7 @@ def from_spark(struct: Any, name: str) -> Schema:
     if isinstance(struct, str):
         try:
             struct = json.loads(struct)
-        except ValueError as why:
+        except (ValueError, RecursionError) as why:
             raise SchemaError(f"Spark schema: not valid JSON: {why}") from None
     document = struct.jsonValue() if hasattr(struct, "jsonValue") else struct
     if not isinstance(document, Mapping) or document.get("type") != "struct":

@@ -86,6 +86,12 @@ class Schema:
         for name in domains or {}:
             if name in BUILT_IN:
                 raise SchemaError(f"domain {name!r}: the name is taken by a built-in kind")
+        for name in attributes or {}:
+            parts = name.split(".")
+            for end in range(1, len(parts)):
+                if (stem := ".".join(parts[:end])) in (attributes or {}):
+                    # A nested object would bind the one or the other.
+                    raise SchemaError(f"attribute {name!r} lies within the attribute {stem!r}")
         self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains or {}))
         # event_type comes first so that its position never moves when attributes are created.
         self.attributes: Mapping[str, Domain] = MappingProxyType(
@@ -110,8 +116,8 @@ class Schema:
         """The domain of an attribute; a `SchemaError` that suggests a name where there is none."""
         try:
             return self.attributes[attribute]
-        except KeyError:
-            hint = nearest(attribute, self.attributes)
+        except (KeyError, TypeError):
+            hint = nearest(attribute, self.attributes) if isinstance(attribute, str) else None
             raise SchemaError(
                 f"{where}: unknown attribute {attribute!r}" + (f"; {hint}" if hint else "")
             ) from None
@@ -172,7 +178,7 @@ class Schema:
         where = f"extend event type {name!r}"
         made = use if isinstance(use, Use) else Use.parse(use, where)
         if name not in self.event_types:
-            hint = nearest(name, self.event_types)
+            hint = nearest(str(name), self.event_types)
             raise SchemaError(f"{where}: there is none" + (f"; {hint}" if hint else ""))
         self.domain(attribute, where)
         if attribute in self.event_types[name]:
@@ -189,6 +195,8 @@ class Schema:
         """A new event type (fourth extension rule)."""
         if name in self.event_types:
             raise SchemaError(f"create event type {name!r}: there is one of that name already")
+        if not isinstance(uses, Mapping):
+            raise SchemaError(f"event type {name!r}: expected a mapping of attributes to uses")
         made = {
             attribute: use if isinstance(use, Use) else Use.parse(use, f"event type {name!r}")
             for attribute, use in uses.items()
@@ -197,6 +205,8 @@ class Schema:
 
     def check_extends(self, older: Schema) -> None:
         """Raise unless this schema comes from `older` by the four extension rules alone."""
+        if not isinstance(older, Schema):
+            raise SchemaError(f"expected a Schema, got {type(older).__name__}")
         for name, domain in older.domains.items():
             if self.domains.get(name) != domain:
                 raise SchemaError(f"domain {name!r} was changed or dropped; domains only come new")
@@ -243,7 +253,10 @@ class Schema:
         """From a YAML or JSON file."""
         from tamis.model.document import load_schema
 
-        return load_schema(Path(path))
+        try:
+            return load_schema(Path(path))
+        except (TypeError, ValueError) as why:  # no path at all
+            raise SchemaError(f"{path!r} is no file's path: {why}") from None
 
     @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:

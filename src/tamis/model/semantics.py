@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from tamis.errors import ConditionError, SchemaError
 from tamis.model.condition import And, Condition, Literal, Not, Predicate
 from tamis.model.domain import Domain
 from tamis.model.event import Event
@@ -18,7 +19,11 @@ from tamis.model.schema import Schema
 
 
 def satisfies(condition: Condition, event: Mapping[str, Any] | Event, schema: Schema) -> bool:
-    """Whether the event satisfies the condition."""
+    """Whether the event satisfies the condition, which must have passed the type check."""
+    if not isinstance(condition, Condition):
+        raise ConditionError(f"expected a condition, got {type(condition).__name__}; see parse")
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     checked = event if isinstance(event, Event) else schema.event(event)
     return any(conjunction_holds(branch, checked, schema) for branch in branches(condition))
 
