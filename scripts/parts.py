@@ -2,8 +2,9 @@
 
     python scripts/parts.py [NAME ...]
 
-Installs the named parts that are missing, as root on Debian, and reports. A part is named once a
-test needs it. Where one stays missing, its tests are skipped; with CI=true that is a failure.
+Installs the named parts that are missing, as root on Debian, and reports; without a name there is
+nothing to do or to say. A part is named once a test needs it. Where one stays missing, its tests
+are skipped; with CI=true that is a failure.
 """
 
 import os
@@ -57,6 +58,8 @@ def main(names: list[str]) -> int:
     if unknown:
         say(f"no part is called {', '.join(unknown)}; there are {', '.join(known)}")
         return 2
+    if not names:
+        return 0
     required = [known[name] for name in names]
     missing = [part for part in required if not part.is_there()]
     if missing:

@@ -10,9 +10,11 @@ from types import ModuleType
 import pytest
 
 from tamis.cli.main import COMMANDS
+from tamis.match import registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_SPAN = re.DOTALL | re.MULTILINE
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
@@ -61,3 +63,30 @@ def _anchor(heading: str) -> str:
 def test_every_command_is_documented(command: str) -> None:
     written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert re.search(rf"\btamis {command}\b", written), f"no page mentions `tamis {command}`"
+
+
+def test_the_table_of_matchers_is_that_of_the_registry() -> None:
+    page = (ROOT / "docs" / "matchers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \|(?:[^|\n]+\|){4}$", page, re.MULTILINE)
+    assert sorted(rows) == sorted(registry.matchers())
+
+
+def test_no_kernel_of_a_matcher_calls_another_matchers() -> None:
+    """As docs/matchers.md says: the cache of kernels would not notice a change."""
+    folder = ROOT / "src" / "tamis" / "match"
+    kernels = {
+        path.stem: set(
+            re.findall(
+                r"^@(?:kernel|inlined)\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
+            )
+        )
+        for path in folder.glob("*.py")
+    }
+    assert kernels["scan"]
+    for path in folder.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for module, names in re.findall(
+            r"from tamis\.match\.(\w+) import (\(.*?\)|.*?$)", text, _SPAN
+        ):
+            shared = set(re.findall(r"\w+", names)) & kernels.get(module, set())
+            assert not shared, f"{path.name} imports {shared} from {module}"

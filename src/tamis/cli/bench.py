@@ -14,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.screen import screen
+from tamis.errors import TamisError
 from tamis.lab import foundation
 from tamis.lab.foundation import Measurement
-from tamis.lab.plots import plot_contests
-from tamis.lab.results import Contest, Figure, Refusal, Result, machine, write
+from tamis.lab.plots import plot
+from tamis.lab.results import Contest, Figure, Refusal, Result, machine, prepare, write
 from tamis.lab.setting import Setting
 from tamis.match import registry
 
@@ -31,7 +32,8 @@ _NAMES = ", ".join(foundation.MEASUREMENTS)
 
     Figures are medians of repeated runs. `match` compares every matcher with a careful NumPy brute
     force measured in the same run, on events encoded beforehand. The results are also written to a
-    JSON file with parameters, versions and facts about the machine.
+    JSON file with parameters, versions and facts about the machine, and plotted beside it
+    (`tamis plot` does that again without measuring).
     """
 )
 @click.argument("names", nargs=-1)
@@ -52,9 +54,11 @@ def bench(
         registry.entry(matcher)
     setting = Setting(seed=seed, matchers=matchers)
     setting = setting.quick() if quick else setting
+    measurements = foundation.chosen(names)
+    prepare(out)  # the last thing that can be refused: from here on it takes minutes
     started = datetime.now(UTC)
     console = screen()
-    results = _run(console, foundation.chosen(names), setting)
+    results = _run(console, measurements, setting)
     _show(console, results)
     path = write(out, results, {"names": list(names), "quick": quick, **asdict(setting)}, started)
     facts = machine()
@@ -63,9 +67,11 @@ def bench(
         + (", quick: sizes too small to quote" if quick else "")
     )
     console.print(f"written to {path}")
-    contests = [each for each in results if isinstance(each, Contest)]
-    if contests and (picture := plot_contests(contests, path.with_suffix(".png"))):
-        console.print(f"plotted in {picture}")
+    if any(isinstance(each, Contest) for each in results):
+        try:
+            console.print(f"plotted in {plot(path)}")
+        except TamisError as why:  # the figures are safe; a picture can be had later
+            console.print(f"not plotted: {why}")
 
 
 def _run(console: Console, measurements: Sequence[Measurement], setting: Setting) -> list[Result]:
@@ -133,8 +139,8 @@ def _figures(figures: Sequence[Figure]) -> Table:
 
 def _contests(contests: Sequence[Contest]) -> Table:
     table = _table(
-        "workload", "matcher", "alone ms", "× numpy", "batch", "batched ms", "× numpy",
-        "build s", "add µs", "remove µs", "bytes each", "matches", left=2,
+        "workload", "matcher", "alone\nms", "×\nnumpy", "batch", "batched\nms", "×\nnumpy",
+        "build\ns", "add\nµs", "remove\nµs", "bytes\neach", "matches", left=2,
     )  # fmt: skip
     before = ""
     for each in contests:

@@ -36,6 +36,7 @@ COMMANDS = {
     "matchers": Entry("tamis.cli.matchers:matchers", "List the matching algorithms."),
     "soak": Entry("tamis.cli.soak:soak", "Compare matchers over thousands of random operations."),
     "bench": Entry("tamis.cli.bench:bench", "Measure this installation on this machine."),
+    "plot": Entry("tamis.cli.plot:plot", "Draw results that bench kept, without measuring."),
 }
 
 
@@ -83,14 +84,26 @@ def _run(arguments: list[str] | None) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except BrokenPipeError:
-        # The reader has gone, as in `tamis matchers | head -1`. Python would complain once more
-        # when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has gone, as in `tamis matchers | head -1`
         return 1
     except TamisError as error:
-        click.echo(f"tamis: {error}", err=True)
-        return REFUSED
+        return _refused(str(error))
+    except OSError as error:  # a path that cannot be read or written, a full disk
+        if error.filename is None:
+            _drop_output()
+            return _refused(f"cannot go on: {error.strerror or error}")
+        return _refused(f"{error.filename}: {error.strerror}")
     return 0
+
+
+def _refused(why: str) -> int:
+    click.echo(f"tamis: {why}", err=True)
+    return REFUSED
+
+
+def _drop_output() -> None:
+    """Forget what standard output did not take: Python would complain again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -6,16 +6,22 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, TextIO, TypeVar, get_args, get_origin, get_type_hints
 
+from tamis.errors import TamisError
 from tamis.lab.timing import Sample
 
 _LIBRARIES = ("tamis", "numpy", "numba", "pyarrow")
+_PACKAGE = Path(__file__).resolve().parent.parent
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -121,22 +127,100 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in _LIBRARIES}
 
 
+def prepare(folder: Path) -> None:
+    """Make the folder of the result files, and refuse one that cannot be written to.
+
+    For use before measuring: minutes of work must not end in an answer that has no place to go.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as why:
+        raise TamisError(f"results cannot be written to {folder}: {why.strerror}") from None
+
+
 def write(
     folder: Path, results: Sequence[Result], parameters: dict[str, Any], started: datetime
 ) -> Path:
-    """Write a result file named after the moment it began; gives its path."""
+    """Write a result file named after the moment it began, and no other file over; its path."""
     document = {
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        **_origin(_PACKAGE),
         "parameters": parameters,
         "versions": versions(),
         "machine": machine(),
         "results": [{"kind": type(each).__name__.lower(), **asdict(each)} for each in results],
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}.json"
-    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path
+    prepare(folder)
+    with _new(folder, f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}") as file:
+        json.dump(document, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+        return Path(file.name)
+
+
+def read(path: Path) -> list[Result]:
+    """The results of a file that `write` wrote."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as why:
+        raise TamisError(f"{path} cannot be read: {why.strerror}") from None
+    except (ValueError, RecursionError) as why:
+        raise TamisError(f"{path} is not a result file of tamis bench: {why}") from None
+    found = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(found, list):
+        raise TamisError(f"{path} is not a result file of tamis bench: it has no list of results")
+    try:
+        return [_result(each) for each in found]
+    except (TypeError, ValueError) as why:
+        raise TamisError(f"{path} is not a result file of this version of tamis: {why}") from None
+
+
+_KINDS: dict[str, type[Result]] = {
+    kind.__name__.lower(): kind for kind in (Figure, Contest, Refusal)
+}
+
+
+def _result(given: Any) -> Result:
+    if not isinstance(given, dict):
+        raise TypeError("a result is not an object")
+    kind = _KINDS.get(str(given.get("kind")))
+    if kind is None:
+        raise ValueError(f"there is no kind of result {given.get('kind')!r}")
+    fields = {name: value for name, value in given.items() if name != "kind"}
+    if fields.get("goal") is not None:
+        fields["goal"] = _made(Goal, fields["goal"])
+    return _made(kind, fields)
+
+
+def _made(kind: type[_Kind], fields: Mapping[str, Any]) -> _Kind:
+    """An instance with these fields, of the types that it declares."""
+    if not isinstance(fields, dict):
+        raise TypeError(f"a {kind.__name__.lower()} is not an object")
+    made = kind(**fields)
+    for name, hint in get_type_hints(kind).items():
+        if not _is(getattr(made, name), hint):
+            raise TypeError(f"{name} of a {kind.__name__.lower()} is {getattr(made, name)!r}")
+    return made
+
+
+def _is(value: object, hint: Any) -> bool:
+    if get_origin(hint) is UnionType:
+        return any(_is(value, each) for each in get_args(hint))
+    if hint is float:  # JSON has one kind of number
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, get_origin(hint) or hint)
+
+
+def _new(folder: Path, stem: str) -> TextIO:
+    """A file that was not there before: two runs may begin within one second."""
+    for number in count(1):
+        name = f"{stem}.json" if number == 1 else f"{stem}-{number}.json"
+        try:
+            return (folder / name).open("x", encoding="utf-8")
+        except FileExistsError:
+            continue
+    raise AssertionError("numbers do not end")
 
 
 def _cpu() -> str:
@@ -148,16 +232,22 @@ def _cpu() -> str:
     return next(named, platform.processor())
 
 
-def _commit() -> str | None:
-    """The commit that the package was run from; None outside a checkout."""
+def _origin(package: Path) -> dict[str, Any]:
+    """The commit that the package is from, and whether anything differs from it.
+
+    Both are None outside a checkout, and for a package installed inside somebody else's: git would
+    answer there too, from a folder above, but that commit says nothing about this package.
+    """
     try:
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        _git(package, "ls-files", "--error-unmatch", "__init__.py")
+        commit = _git(package, "rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git(package, "status", "--porcelain"))}
     except (OSError, subprocess.CalledProcessError):
-        return None
-    return found.stdout.strip()
+        return {"commit": None, "dirty": None}
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    ran = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.strip()

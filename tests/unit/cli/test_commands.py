@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tamis.cli import main as cli
+from tamis.errors import MatcherError
 from tamis.match import registry
 
 SCHEMA = """
@@ -173,6 +174,11 @@ def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
         ("demo", "--matcher", "scam"),
         ("bench", "--matcher", "scam"),
         ("bench", "nothing"),
+        ("bench", "--out", "/proc/nowhere"),
+        ("plot", "nothing.json"),
+        ("plot", "/"),
+        ("soak", "scam"),
+        ("soak", "--reference", "tama"),
     ],
 )
 def test_wrong_calls_are_refused(arguments: tuple[str, ...], capsys: Capture) -> None:
@@ -240,6 +246,29 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     process.wait()
 
 
+def test_a_full_disk_is_no_traceback() -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "tamis.cli.main", "matchers"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 2
+    assert ran.stderr == "tamis: cannot go on: No space left on device\n"
+
+
+def test_a_path_of_the_users_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "lots.yaml")
+
+    monkeypatch.setattr("tamis.model.schema.Schema.load", denied)
+    assert refused(capsys, "schema", "lots.yaml") == "tamis: lots.yaml: Permission denied\n"
+
+
 def test_bench_measures_and_keeps_the_results(tmp_path: Path, capsys: Capture) -> None:
     assert run("bench", "--quick", "--out", str(tmp_path / "new")) == 0
     out = capsys.readouterr().out
@@ -261,3 +290,89 @@ def test_bench_measures_what_is_asked_for(tmp_path: Path, capsys: Capture) -> No
     arguments = ("bench", "match", "--quick", "--matcher", "scan", "--out", str(tmp_path))
     assert run(*arguments) == 0
     assert "naive" not in capsys.readouterr().out
+
+
+def test_bench_refuses_a_folder_before_it_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def measure(*_: object) -> None:
+        pytest.fail("measured")
+
+    monkeypatch.setattr("tamis.cli.bench._run", measure)
+    (tmp_path / "file").touch()
+    err = refused(capsys, "bench", "--quick", "--out", str(tmp_path / "file" / "results"))
+    assert "cannot be written to" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_plot_draws_again_without_measuring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    assert run("bench", "match", "--quick", "--matcher", "naive", "--out", str(tmp_path)) == 0
+    (path,) = tmp_path.glob("*.json")
+    path.with_suffix(".png").unlink()
+
+    def measure(*_: object) -> None:
+        pytest.fail("measured")
+
+    monkeypatch.setattr("tamis.lab.matching.contests", measure)
+    other = tmp_path / "new" / "other.svg"
+    assert run("plot", str(path)) == 0
+    assert run("plot", str(path), "--out", str(other)) == 0
+    assert path.with_suffix(".png").stat().st_size > 10_000
+    assert "</svg>" in other.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert "not supported" in refused(capsys, "plot", str(path), "--out", str(tmp_path / "a.b"))
+
+
+def test_bench_without_matchers_is_not_plotted(tmp_path: Path, capsys: Capture) -> None:
+    assert run("bench", "parse", "--quick", "--out", str(tmp_path)) == 0
+    capsys.readouterr()
+    (path,) = tmp_path.iterdir()
+    assert "no matchers to plot" in refused(capsys, "plot", str(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "trials"),
+    [
+        (("naive",), ["naive with scan"]),
+        (("scan",), ["scan with naive"]),
+        (("scan", "naive"), ["scan with naive", "naive with scan"]),
+        (("naive", "--reference", "naive"), ["naive with scan"]),
+    ],
+)
+def test_soak_compares_nothing_with_itself(
+    arguments: tuple[str, ...], trials: list[str], capsys: Capture
+) -> None:
+    assert run("soak", *arguments, "--operations", "60") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [f"{line.split(':')[0]} {' '.join(line.split()[-2:])}" for line in lines] == trials
+
+
+def test_soak_of_all_leaves_out_the_reference() -> None:
+    from tamis.cli.soak import _trials
+
+    trials = _trials((), "scan")
+    assert {trial.name for trial in trials} == set(registry.matchers()) - {"scan"}
+    assert {trial.against for trial in trials} == {"scan"}
+
+
+def test_soak_reports_disagreements(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    from tamis.testing.soak import Soaked
+
+    monkeypatch.setattr("tamis.cli.soak.run_soak", lambda *_: Soaked(60, missing=2, extra=1))
+    assert run("soak", "naive") == 2
+    assert "naive disagrees with scan: 2 matches missing, 1 too many" in capsys.readouterr().err
+
+
+def test_soak_passes_over_what_cannot_run_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def create(name: str, **_: object) -> None:
+        raise MatcherError("there is no database")
+
+    monkeypatch.setattr("tamis.match.registry.create", create)
+    assert run("soak", "naive") == 2
+    out, err = capsys.readouterr()
+    assert out == "naive: not soaked, there is no database\n"
+    assert err == "tamis: nothing was soaked\n"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
-from tamis.lab import foundation, matching
-from tamis.lab.results import Contest, Figure, Goal, write
+from tamis.lab import foundation, matching, results
+from tamis.lab.plots import plot
+from tamis.lab.results import Contest, Figure, Goal, Refusal, read, write
 from tamis.lab.setting import Setting
 from tamis.lab.timing import Sample, fitting, repeated
 from tamis.lab.yardstick import Yardstick
@@ -127,14 +131,102 @@ def test_measurements_are_chosen_by_name() -> None:
         foundation.chosen(["parce"])
 
 
+FIGURE = Figure("x", "what", 1.5, "s", 1.0, 2.0, 3, Goal(2.0, at_most=True), {"rows": 5})
+CONTEST = Contest("match", "w", "naive", 10, 1.0, 0.5, 100, 7, 3.0, 2.0, 4.0)
+REFUSAL = Refusal("match", "w", "gough", "too large")
+MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
 def test_result_files_say_where_they_come_from(tmp_path: Path) -> None:
-    figure = Figure("x", "what", 1.5, "s", 1.0, 2.0, 3, Goal(2.0, at_most=True))
-    contest = Contest("match", "w", "naive", 10, 1.0, 0.5, 100, 7, 3.0, 2.0, 4.0)
-    moment = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-    path = write(tmp_path / "a" / "b", [figure, contest], {"seed": 4}, moment)
-    assert path.name == "20260131T120000Z.json"
+    path = write(tmp_path / "a" / "b", [FIGURE, CONTEST], {"seed": 4}, MOMENT)
+    assert path == tmp_path / "a" / "b" / "20260131T120000Z.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["parameters"] == {"seed": 4}
+    assert {"commit", "dirty"} < document.keys()
     assert document["machine"].keys() == {"cpus", "cpu", "system", "python"}
     assert [each["kind"] for each in document["results"]] == ["figure", "contest"]
     assert document["results"][0]["goal"] == {"limit": 2.0, "at_most": True}
+
+
+def test_result_files_are_read_back(tmp_path: Path) -> None:
+    path = write(tmp_path, [FIGURE, CONTEST, REFUSAL], {}, MOMENT)
+    assert read(path) == [FIGURE, CONTEST, REFUSAL]
+
+
+def test_result_files_are_not_written_over(tmp_path: Path) -> None:
+    paths = [write(tmp_path, [each], {}, MOMENT) for each in (FIGURE, CONTEST, REFUSAL)]
+    assert [path.stem for path in paths] == [
+        "20260131T120000Z",
+        "20260131T120000Z-2",
+        "20260131T120000Z-3",
+    ]
+    assert [read(path) for path in paths] == [[FIGURE], [CONTEST], [REFUSAL]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not a result file"),
+        ("[1]", "no list of results"),
+        ('{"results": 5}', "no list of results"),
+        ('{"results": [5]}', "not an object"),
+        ('{"results": [{"kind": "photo"}]}', "no kind of result 'photo'"),
+        ('{"results": [{"kind": ["figure"]}]}', "no kind of result"),
+        ('{"results": [{"kind": "refusal", "why": "x"}]}', "missing"),
+        (
+            json.dumps({"results": [{"kind": "refusal", **asdict(REFUSAL), "matcher": 5}]}),
+            "matcher of a refusal is 5",
+        ),
+        ("[" * 100_000, "not a result file"),
+    ],
+)
+def test_what_is_no_result_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "some.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TamisError, match=said) as refusal:
+        read(path)
+    assert "some.json" in str(refusal.value)
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    name = ("-c", "user.name=n", "-c", "user.email=e@x")
+    ran = subprocess.run(
+        ["git", *name, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return ran.stdout.strip()
+
+
+def test_the_commit_is_that_of_the_package(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "tamis"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (tmp_path / ".gitignore").write_text("src\n", encoding="utf-8")
+    nothing = {"commit": None, "dirty": None}
+    assert results._origin(package) == nothing, "no checkout"
+    _git(tmp_path, "init", "-q")
+    _git(tmp_path, "add", ".")
+    _git(tmp_path, "commit", "-q", "-m", "other")
+    assert results._origin(package) == nothing, "a checkout of something else"
+    _git(tmp_path, "add", "-f", "src")
+    _git(tmp_path, "commit", "-q", "-m", "package")
+    head = _git(tmp_path, "rev-parse", "HEAD")
+    assert results._origin(package) == {"commit": head, "dirty": False}
+    (tmp_path / "new").touch()
+    assert results._origin(package) == {"commit": head, "dirty": True}
+
+
+def test_plots_are_of_result_files(tmp_path: Path) -> None:
+    """Recognised by its name: a matcher that is just as fast is no yardstick."""
+    even = replace(CONTEST, alone_times=1.0, batch_times=1.0)
+    path = write(tmp_path, [even, REFUSAL], {}, MOMENT)
+    without = plot(path, tmp_path / "without.svg").read_text(encoding="utf-8")
+    assert "brute force" not in without
+    path = write(tmp_path, [replace(even, matcher=matching.YARDSTICK), CONTEST], {}, MOMENT)
+    assert "brute force" in plot(path, tmp_path / "with.svg").read_text(encoding="utf-8")
+    assert plot(path) == path.with_suffix(".png")
+
+
+def test_plots_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(TamisError, match=r"tamis\[lab\]"):
+        plot(write(tmp_path, [CONTEST], {}, MOMENT))

