@@ -11,7 +11,7 @@ class Setting:
 
     seed: int = 1
     matchers: tuple[str, ...] = ()  # none named: all that are registered
-    seconds: float = 2.0  # for one measurement that can be made shorter
+    seconds: float = 1.0  # for one measurement that can be made shorter
     repeats: int = 5
     conditions: int = 5_000  # texts to parse
     load_subscriptions: int = 1_000_000

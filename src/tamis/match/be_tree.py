@@ -43,15 +43,17 @@ class BETree(Matcher):
 
     add O(depth) amortised, remove O(depth), match O(nodes on the event's paths + clauses in them).
     Sadoghi and Jacobsen, SIGMOD 2011 and TODS 2013. Differs: buckets are cut at the median of the
-    ends in them, not in the middle (codes have no width); the score of an attribute is the share of
-    events that its intervals rule out, estimated from the clauses and corrected by what visits let
-    through, in place of the papers' gain and loss. Capacities are not given there; on wide ranges
-    over all attributes (DEXIN) small leaves only add nodes, and most clauses are enclosed by no
-    half of any bucket: there it cannot beat a scan.
+    ends in them, not in the middle (codes have no width), and those below are cut anew where
+    values that come in order would make a chain of them (their depth is O(log n)); the score of an
+    attribute is the share of events that its intervals rule out, estimated from the clauses and
+    corrected by what visits let through, in place of the papers' gain and loss. Capacities are not
+    given there; on wide ranges over all attributes (DEXIN) small leaves only add nodes, and most
+    clauses are enclosed by no half of any bucket: there it cannot beat a scan.
     """
 
     def __init__(self, capacity: int = 64, min_partition: int = 2, window: int = 1000) -> None:
-        for name, value in (("capacity", capacity), ("window", window)):
+        options = ("capacity", capacity), ("min_partition", min_partition), ("window", window)
+        for name, value in options:
             if not isinstance(value, int) or value < 1:
                 raise MatcherError(f"{name} is a whole number from 1, got {value!r}")
         self._capacity, self._least, self._window = capacity, min_partition, window
