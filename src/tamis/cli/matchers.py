@@ -1,9 +1,8 @@
-"""`tamis matchers`: the registry as a table."""
+"""`tamis matchers`: what the registry knows."""
 
 from __future__ import annotations
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.screen import screen
@@ -16,13 +15,14 @@ def matchers() -> None:
 
     Any of the names goes into `Engine(schema, matcher=NAME)` and `tamis demo --matcher NAME`.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for title in ("name", "answer", "paper", "idea", "options"):
-        table.add_column(title, no_wrap=title in ("name", "answer", "paper"))
+    console = screen()
+    widest = max(len(name) for name in registry.matchers())
     for name in registry.matchers():
         entry = registry.entry(name)
         answer = "exact" if entry.exact else "approximate"
-        options = ", ".join(entry.options) or "none"
-        cells = (answer, entry.paper, entry.idea, options)
-        table.add_row(Text(entry.name, style="cyan"), *map(Text, cells))
-    screen().print(table)
+        # Lines rather than a table: papers and ideas are too long for columns side by side.
+        head = Text.assemble((f"{name:<{widest}}", "bold cyan"), f"  {answer}  ", entry.paper)
+        console.print(head, soft_wrap=True)
+        console.print(Text(f"    {entry.idea}"), soft_wrap=True)
+        if entry.options:
+            console.print(Text(f"    options: {', '.join(entry.options)}", "dim"), soft_wrap=True)
