@@ -19,7 +19,7 @@ from tamis.engine.patterns import PatternTests
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import Id, Roster, Slots, TableRow
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
-from tamis.language import check, check_size, clauses, parse, to_text
+from tamis.language import check, check_size, expand, parse, to_text
 from tamis.match.base import Matcher, Matches
 from tamis.match.registry import create
 from tamis.model.condition import Condition
@@ -132,7 +132,7 @@ class Engine:
         check_size(parsed, text)  # before looking at each of a million predicates
         check(parsed, self.schema, text)
         try:
-            return [self.encoder.fold(clause) for clause in clauses(parsed, text)]
+            return [self.encoder.fold(clause) for clause in expand(parsed)]
         except ConditionError as error:
             raise (error if text is None else error.with_text(text)) from None
 

@@ -14,6 +14,7 @@ from tamis.model.condition import And, Clause, Condition, Literal, Not, Or, Pred
 from tamis.model.domain import show
 
 _MANY = 10**9
+_SHORT_LIST = VALUE_LIMIT // PREDICATE_LIMIT // 2
 
 
 def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
@@ -24,11 +25,13 @@ def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
     [2, 2]
     """
     check_size(condition, text)
-    return _expand(condition, True)
+    return expand(condition)
 
 
 def check_size(condition: Condition, text: str | None = None) -> None:
     """Refuse a condition that is nested too deeply or would expand to too much."""
+    if _is_plain(condition):
+        return  # what most conditions are: a few predicates, all of them simple
     _check_depth(condition, text)
     number, longest, values = _size(condition, True, {})
     if number > CLAUSE_LIMIT:
@@ -78,6 +81,25 @@ def _check_depth(condition: Condition, text: str | None) -> None:
         if not waiting:
             return
     raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", text=text)
+
+
+def expand(condition: Condition) -> list[Clause]:
+    """The clauses of a condition whose size has been checked."""
+    return _expand(condition, True)
+
+
+def _is_plain(condition: Condition) -> bool:
+    if isinstance(condition, Predicate):
+        return True
+    return (
+        isinstance(condition, And)
+        and len(condition.parts) <= PREDICATE_LIMIT
+        and all(
+            type(part) is Predicate
+            and (type(part.value) is not tuple or len(part.value) <= _SHORT_LIST)
+            for part in condition.parts
+        )
+    )
 
 
 class _Size(NamedTuple):
