@@ -128,14 +128,15 @@ class Schema:
         view = self._views.get(chosen)
         if view is None:
             uses: dict[str, Use] = {}
-            for name in chosen:
-                if name not in self.event_types:
-                    hint = nearest(name, self.event_types)
-                    raise EventError(
-                        f"unknown event type {name!r}" + (f"; {hint}" if hint else ""),
-                        rule="R1",
-                        attribute=EVENT_TYPE,
-                    )
+            for name in sorted(chosen - self.event_types.keys()):
+                hint = nearest(name, self.event_types)
+                raise EventError(
+                    f"unknown event type {name!r}" + (f"; {hint}" if hint else ""),
+                    rule="R1",
+                    attribute=EVENT_TYPE,
+                )
+            # In the schema's order: a view looks the same in every process.
+            for name in (each for each in self.event_types if each in chosen):
                 for attribute, use in self.event_types[name].items():
                     other = uses.get(attribute, Use(False, False))
                     uses[attribute] = Use(

@@ -309,3 +309,12 @@ def test_domains_are_equal_when_their_documents_are() -> None:
     assert Integer(0) != Integer()
     assert Enumerated(["a", "b"]) != Enumerated(["b", "a"])
     assert len({Integer(), Integer(), Integer(1)}) == 2
+
+
+def test_a_view_lists_attributes_in_the_order_of_the_schema() -> None:
+    kinds = {f"t{n}": {f"a{n}": "optional", "b": "optional"} for n in range(8)}
+    attributes = {**{f"a{n}": "integer" for n in range(8)}, "b": "integer"}
+    schema = Schema.from_dict({"attributes": attributes, "event_types": kinds})
+    forth = list(schema.view(kinds))
+    assert forth == ["a0", "b", *(f"a{n}" for n in range(1, 8))]
+    assert list(Schema.from_dict(schema.to_dict()).view(reversed(list(kinds)))) == forth
