@@ -50,9 +50,12 @@ class ColumnTable:
         self.view = _columns(popular, slots, width)
         self.add(everything)
 
-    def add(self, spans: Spans) -> None:
-        """Write the intervals of clauses. Of two on one attribute, either one will do."""
-        top = int(spans.slot.max(initial=-1)) + 1
+    def add(self, spans: Spans, slots: int = 0) -> None:
+        """Write the intervals of clauses. Of two on one attribute, either one will do.
+
+        Have room for all slots below `slots`: a clause without spans is looked up here too.
+        """
+        top = max(int(spans.slot.max(initial=-1)) + 1, slots)
         old = self.view.low.shape[1]
         width = int(spans.attribute.max(initial=-1)) + 1
         if width > len(self.view.column):
@@ -74,7 +77,6 @@ class ColumnTable:
 
     def remove(self, slots: Int64s) -> None:
         """Leave everything open again."""
-        slots = slots[slots < self.view.low.shape[1]]  # a clause without spans has no place here
         self.view.low[:, slots] = LOWEST
         self.view.high[:, slots] = HIGHEST
         self.view.needed[:, slots] = 0

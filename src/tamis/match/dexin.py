@@ -158,6 +158,7 @@ class Dexin(Matcher):
         self._ends.check(everything)
         self._columns.check(everything)
         assert (self._exact[live] == everything.exact).all()
+        assert self._columns.view.low.shape[1] > live.max(initial=-1), "columns for every slot"
         assert (_count(self._ends.view, self._ends.lists) == self._upto).all(), "running sums"
 
     def _added(self, slots: Slots, terms: Terms) -> None:
@@ -170,7 +171,7 @@ class Dexin(Matcher):
         if self._ends.stale(len(fresh.slot)):
             self._deal(self.clauses.live_slots())
         else:
-            self._columns.add(fresh)
+            self._columns.add(fresh, int(slots.max()) + 1)
             self._sum(*self._ends.add(fresh), 1)
 
     def _removing(self, slots: Slots) -> None:

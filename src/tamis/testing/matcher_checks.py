@@ -376,3 +376,20 @@ def many_gone_at_once(make: Make) -> None:
     remove(matcher, list(range(0, 3000, 3)))
     kept = {slot: rows for slot in range(3000) if slot % 3}
     _expect(matcher, kept, [{0: [5], 1: [3]}, {0: [5]}])
+
+
+@check
+def far_slots(make: Make) -> None:
+    """Clauses that leave everything open, in slots far above those that the index knows."""
+    matcher = make()
+    clauses, events = _random_set(15, 200, 10)
+    add(matcher, clauses)
+    answers(matcher, events)
+    for number in range(12):
+        slot = 1000 * (number + 1)
+        odd: Sequence[Row] = [(number % 6, 0, MISSING, 0, -1)] if number % 3 else []
+        add(matcher, {slot: odd})
+        clauses[slot] = odd
+        _expect(matcher, clauses, events)
+    remove(matcher, [slot for slot in clauses if slot >= 1000])
+    _expect(matcher, {s: rows for s, rows in clauses.items() if s < 1000}, events)
