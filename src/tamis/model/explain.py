@@ -111,5 +111,7 @@ def _join(values: tuple[Any, ...]) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as the language writes it
     text = value.isoformat() if hasattr(value, "isoformat") else str(value)
     return text if len(text) <= 80 else text[:77] + "…"
