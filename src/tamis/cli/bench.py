@@ -28,7 +28,7 @@ _NAMES = ", ".join(foundation.MEASUREMENTS)
 @click.command(
     help=f"""Measure this installation on this machine.
 
-    NAMES are any of {_NAMES}; without one, all are measured, in about a quarter of an hour.
+    NAMES are any of {_NAMES}; without one, all are measured, in under ten minutes.
 
     Figures are medians of repeated runs. `match` compares every matcher with a careful NumPy brute
     force measured in the same run, on events encoded beforehand. The results are also written to a
