@@ -143,6 +143,10 @@ class MatcherError(TamisError):
     """An unknown matcher or option, or a batch that a matcher cannot take."""
 
 
+class SavedIndexError(TamisError):
+    """A saved index that cannot be written, or that is damaged, foreign or of another format."""
+
+
 def _caret(text: str, span: Span) -> list[str]:
     """The line of the place and a row of carets under it, cut to what fits a terminal."""
     start, end = span

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +13,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -20,33 +20,90 @@ from rich.progress import (
 from tamis.cli.screen import screen
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
+from tamis.testing.pairs import compare_pairs
 from tamis.testing.soak import soak as run_soak
+from tamis.workload import VARIANTS, make_variant, variant
 
 _OTHER = {"naive": "scan"}  # what a reference is compared with, where that is not `naive`
+_OPERATIONS = 20_000
+_PAIRS = "1e7"
 
 
-@click.command()
-@click.argument("names", nargs=-1)
-@click.option("--operations", default=20_000, show_default=True, type=click.IntRange(1))
-@click.option("--reference", default="scan", show_default=True, help="The matcher to agree with.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
-def soak(names: tuple[str, ...], operations: int, reference: str, seed: int) -> None:
-    """Compare matchers with a reference over random operations on every domain.
+def _whole(given: str) -> int:
+    """A number of things that may be written as 1e7."""
+    try:
+        number = int(float(given))
+    except (ValueError, OverflowError):  # no number, NaN, infinite
+        number = 0
+    if number < 1:
+        raise click.BadParameter(f"{given!r} is not a number from 1 up.")
+    return number
+
+
+class Disagreement(click.ClickException):
+    """Not a mistake of the user's, but one of a matcher's: exit code 1."""
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"tamis: {self.message}", err=True)
+
+
+@click.command(
+    help=f"""Compare matchers with a reference over random operations on every domain.
 
     NAMES are matchers; without one, all but the reference are soaked, each under every set of
     options that it is tested with. The reference itself, when it is named, is compared with `naive`
     (and `naive` with `scan`).
 
-    Disagreements are counted, and reported when a trial has done all its operations. The first
-    trial that has any is the last: the exit code is then 2. An approximate matcher may let through
-    too much, but must not lose a match. Trials that cannot run on this machine, for want of a
-    database, are named and passed over.
+    With --pairs or --workload they are compared on large workloads instead: {", ".join(VARIANTS)}.
+
+    Disagreements are counted, and reported when a trial has done all its work; the exit code is
+    then 1. The first trial of random operations that has any is the last; large workloads are all
+    gone through. An approximate matcher may let through too much, but must not lose a match. Trials
+    that cannot run on this machine, for want of a database or of memory, are named and passed over.
     """
+)
+@click.argument("names", nargs=-1)
+@click.option(
+    "--operations", type=click.IntRange(1), help=f"Of each trial.  [default: {_OPERATIONS}]"
+)
+@click.option(
+    "--pairs",
+    callback=lambda _, __, given: None if given is None else _whole(given),
+    help=f"Of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+)
+@click.option("--workload", "workloads", multiple=True, help="Only this one; may be repeated.")
+@click.option(
+    "--subscriptions",
+    default=50_000,
+    show_default=True,
+    type=click.IntRange(100),
+    help="Of each workload.",
+)
+@click.option("--reference", default="scan", show_default=True, help="The matcher to agree with.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+def soak(
+    names: tuple[str, ...],
+    operations: int | None,
+    pairs: int | None,
+    workloads: tuple[str, ...],
+    subscriptions: int,
+    reference: str,
+    seed: int,
+) -> None:
     if not registry.entry(reference).exact:
         raise TamisError(f"{reference} is approximate: a reference has to be exact, as scan is")
+    large = pairs is not None or bool(workloads)
+    if large and operations is not None:
+        raise TamisError("--operations are random; --pairs and --workload are not: choose one")
+    for workload in workloads:
+        variant(workload)
     console = screen()
     trials = _trials(names, reference)
-    soaked = sum(_soak(console, trial, operations, seed) for trial in trials)
+    if large:
+        size = _Size(pairs or _whole(_PAIRS), subscriptions, seed)
+        soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
+    else:
+        soaked = sum(_soak(console, trial, operations or _OPERATIONS, seed) for trial in trials)
     if not soaked:
         raise TamisError("nothing was soaked")
 
@@ -84,6 +141,71 @@ def _soak(console: Console, trial: Trial, operations: int, seed: int) -> bool:
     except MatcherError as why:
         console.print(f"{trial}: not soaked, {why}", style="yellow")
         return False
+    with _bar(console, str(trial), operations) as advance:
+        found = run_soak(make, partial(registry.create, trial.against), operations, seed, advance)
+    wrong = found.disagreements if trial.exact else found.missing
+    console.print(
+        f"{trial}: {found.adds:,} adds, {found.removes:,} removes, {found.matches:,} matches, "
+        f"{found.pairs:,} pairs, {wrong} disagreements with {trial.against}"
+    )
+    if wrong:
+        raise Disagreement(
+            f"{trial} disagrees with {trial.against}: {found.missing} matches missing, "
+            f"{found.extra} too many (seed {seed})"
+        )
+    return True
+
+
+class _Size(NamedTuple):
+    """How much is compared on each workload."""
+
+    pairs: int
+    subscriptions: int
+    seed: int
+
+
+def _compare_all(
+    console: Console, trials: Sequence[Trial], workloads: Sequence[str], size: _Size
+) -> int:
+    """How many comparisons could be made. Raises at the end if any came out wrong."""
+    made = wrong = 0
+    for workload in workloads:
+        for trial in trials:
+            found = _compare(console, trial, workload, size)
+            made += found is not None
+            wrong += bool(found)
+    if wrong:
+        raise Disagreement(f"{wrong} of {made} comparisons found disagreements (seed {size.seed})")
+    return made
+
+
+def _compare(console: Console, trial: Trial, workload: str, size: _Size) -> int | None:
+    """How many disagreements there are; None where the trial cannot run."""
+    made = make_variant(workload, size.subscriptions, seed=size.seed)
+    with _bar(console, f"{trial} on {workload}", size.pairs) as advance:
+        try:
+            found = compare_pairs(
+                partial(registry.create, trial.name, **trial.options),
+                partial(registry.create, trial.against),
+                made,
+                size.pairs,
+                advance,
+            )
+        except MatcherError as why:
+            console.print(f"{trial} on {workload}: not compared, {why}", style="yellow")
+            return None
+    wrong = found.disagreements if trial.exact else found.missing
+    console.print(
+        f"{trial} on {workload}: {found.pairs:,} pairs, {found.matches:,} matches, "
+        f"{wrong} disagreements with {trial.against}",
+        style="red" if wrong else None,
+    )
+    return wrong
+
+
+@contextmanager
+def _bar(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar in a terminal; gives what moves it to a number of things done."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=40),
@@ -93,26 +215,5 @@ def _soak(console: Console, trial: Trial, operations: int, seed: int) -> bool:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        task = progress.add_task(str(trial), total=operations)
-        found = run_soak(
-            make,
-            partial(registry.create, trial.against),
-            operations,
-            seed,
-            partial(_advance, progress, task),
-        )
-    wrong = found.disagreements if trial.exact else found.missing
-    console.print(
-        f"{trial}: {found.adds:,} adds, {found.removes:,} removes, {found.matches:,} matches, "
-        f"{found.pairs:,} pairs, {wrong} disagreements with {trial.against}"
-    )
-    if wrong:
-        raise TamisError(
-            f"{trial} disagrees with {trial.against}: {found.missing} matches missing, "
-            f"{found.extra} too many (seed {seed})"
-        )
-    return True
-
-
-def _advance(progress: Progress, task: TaskID, done: int) -> None:
-    progress.update(task, completed=done)
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)

@@ -45,21 +45,34 @@ def fold(
 ) -> tuple[Constraint, ...]:
     """The constraints of a clause, sorted by attribute; a `NeverTrueError` where none can hold."""
     groups: dict[int, list[Literal]] = {}
+    special: set[int] = set()
     for literal in clause:
-        groups.setdefault(positions[literal.predicate.attribute], []).append(literal)
+        attribute = positions[literal.predicate.attribute]
+        groups.setdefault(attribute, []).append(literal)
+        if literal.predicate.comparator in _SPECIAL:
+            special.add(attribute)
     found: list[Constraint] = []
     for attribute in sorted(groups):
-        found.extend(_fold_attribute(attribute, groups[attribute], codecs[attribute]))
+        literals, codec = groups[attribute], codecs[attribute]
+        if attribute in special:
+            found.extend(_fold_special(attribute, literals, codec))
+        else:
+            found.append(_fold_intervals(attribute, literals, codec))
     return tuple(found)
 
 
-def _fold_attribute(attribute: int, literals: list[Literal], codec: Codec) -> list[Constraint]:
-    if len(literals) == 1 and literals[0].predicate.comparator not in _SPECIAL:
-        # One predicate that is an interval: the common case, kept short.
-        values = codec.satisfying(literals[0])
-        if not values:
-            raise _never(literals)
-        return [Constraint(attribute, SOME, values)]
+def _fold_intervals(attribute: int, literals: list[Literal], codec: Codec) -> Constraint:
+    """Predicates that are intervals: nearly all are, so this is kept short."""
+    values = codec.satisfying(literals[0])
+    for literal in literals[1:]:
+        values = intervals.intersect(values, codec.satisfying(literal))
+    if not values:
+        raise _never(literals)
+    return Constraint(attribute, SOME, values)
+
+
+def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list[Constraint]:
+    """Predicates of which some are about the set of values, or are patterns."""
     values = codec.everything
     patterns: list[PatternTest] = []
     contained: list[Intervals] = []

@@ -21,6 +21,8 @@ from tamis.model.named import Enumerated, Hierarchy
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ENDLESS = 1 << 62
+_DOUBLE, _WHOLE = struct.Struct("<d"), struct.Struct("<q")
+_DIRECT = frozenset(("=", "<", "<=", ">", ">=", "starts with"))  # what codecs compare themselves
 
 
 def decimal_code(value: float) -> int:
@@ -28,7 +30,7 @@ def decimal_code(value: float) -> int:
 
     Neighbouring doubles have neighbouring codes, and both zeros have code 0.
     """
-    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    bits: int = _WHOLE.unpack(_DOUBLE.pack(value))[0]
     return bits if bits >= 0 else -(bits & INT_HIGH)
 
 
@@ -59,8 +61,10 @@ class Codec(ABC):
         predicate, positive = literal
         comparator, given = predicate.comparator, predicate.value
         constant = self.domain.constant
-        if comparator == "exists":
-            found: Intervals = ((self.bottom, self.top),)
+        if comparator in _DIRECT:
+            found = self.compare(comparator, constant(given))
+        elif comparator == "exists":
+            found = self.everything
         elif comparator == "!=":
             found, positive = self.compare("=", constant(given)), not positive
         elif comparator == "in":
@@ -68,13 +72,12 @@ class Codec(ABC):
             found = intervals.unite(
                 interval for item in given for interval in self.compare("=", constant(item))
             )
-        elif comparator == "between":
+        else:
+            assert comparator == "between"
             assert isinstance(given, tuple)
             found = intervals.intersect(
                 self.compare(">=", constant(given[0])), self.compare("<=", constant(given[1]))
             )
-        else:
-            found = self.compare(comparator, constant(given))
         return found if positive else intervals.complement(found, self.bottom, self.top)
 
     @property
@@ -94,14 +97,12 @@ class NumberCodec(Codec):
         code, exact = self.floor(constant)
         below = code if exact else code + 1  # the cut under the constant itself
         above = code + 1
-        low, high = {
-            "=": (code, above) if exact else (above, above),
-            "<": (self.bottom, below),
-            "<=": (self.bottom, above),
-            ">": (above, self.top),
-            ">=": (below, self.top),
-        }[comparator]
-        return intervals.intersect(((low, high),), self.everything)
+        low, high = self.bottom, self.top
+        if comparator in ("=", "<", "<="):
+            high = min(high, below if comparator == "<" else above)
+        if comparator in ("=", ">", ">="):
+            low = max(low, above if comparator == ">" else below)
+        return ((low, high),) if low < high else ()
 
 
 class IntegerCodec(NumberCodec):
@@ -258,14 +259,15 @@ class TextCodec(Codec):
         raise AssertionError("the code of a text comes from the labels of its attribute")
 
     def compare(self, comparator: str, constant: str) -> Intervals:
-        low, high = {
-            "=": (intervals.before(constant), intervals.after(constant)),
-            "<": (TEXT_BOTTOM, intervals.before(constant)),
-            "<=": (TEXT_BOTTOM, intervals.after(constant)),
-            ">": (intervals.after(constant), TEXT_TOP),
-            ">=": (intervals.before(constant), TEXT_TOP),
-            "starts with": (intervals.before(constant), intervals.after_prefix(constant)),
-        }[comparator]
+        low, high = TEXT_BOTTOM, TEXT_TOP
+        if comparator == "starts with":
+            low, high = intervals.before(constant), intervals.after_prefix(constant)
+        if comparator in ("=", "<", "<="):
+            cut = intervals.before if comparator == "<" else intervals.after
+            high = cut(constant)
+        if comparator in ("=", ">", ">="):
+            cut = intervals.after if comparator == ">" else intervals.before
+            low = cut(constant)
         return () if intervals.empty(low, high) else ((low, high),)
 
 

@@ -70,26 +70,34 @@ class Encoder:
 
     def terms(self, clauses: Sequence[Sequence[Constraint]]) -> Encoded:
         """The terms of folded clauses, labelling the texts that they mention."""
-        texts: dict[int, Counter[str]] = {}
+        texts: dict[int, dict[str, int]] = {}
         for clause in clauses:
             for constraint in clause:
                 if constraint.attribute in self.labels:
-                    counted = texts.setdefault(constraint.attribute, Counter())
-                    counted.update(cut_texts(constraint))
+                    uses = texts.setdefault(constraint.attribute, {})
+                    for text in cut_texts(constraint):
+                        uses[text] = uses.get(text, 0) + 1
                     if constraint.patterns:
                         if not self.patterned[constraint.attribute]:
                             self.restamp()  # batches did not keep the raw texts so far
                         self.patterned[constraint.attribute] += 1
-        moved = self.count_texts(texts)
+        moved = self.count_texts(texts) if texts else {}
         return Encoded(from_rows([self._rows(clause) for clause in clauses]), moved)
 
     def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
         """Count uses of texts as constants; tells which labels moved."""
-        versions = [self.labels[at].version for at in texts]
-        found = {at: self.labels[at].add_counted(dict(each)) for at, each in texts.items() if each}
-        if versions != [self.labels[at].version for at in texts]:
+        found: dict[int, Moved] = {}
+        fresh = False
+        for at, uses in texts.items():
+            labels = self.labels[at]
+            version = labels.version
+            moved = labels.add_counted(uses)
+            fresh |= labels.version != version
+            if moved is not None:
+                found[at] = moved
+        if fresh:
             self.restamp()
-        return {at: moved for at, moved in found.items() if moved is not None}
+        return found
 
     def release(self, terms: Terms, clauses: Sequence[Sequence[Constraint]] = ()) -> None:
         """Give back the text constants of terms, and the patterns of clauses, no longer used.
@@ -100,14 +108,17 @@ class Encoder:
         for clause in clauses:
             for constraint in clause:
                 self.patterned[constraint.attribute] -= bool(constraint.patterns)
-        for at, labels in self.labels.items():
-            mine = terms.attribute == at
-            if not mine.any():
-                continue
-            mine &= terms.kind != MISSING
-            low, high = terms.low[mine], terms.high[mine]
-            labels.drop(labels.lower_texts(low[low != LOWEST]))
-            labels.drop(labels.upper_texts(high[high != HIGHEST]))
+        gone: dict[int, list[str]] = {}
+        for at, _, kind, low, high in zip(*(each.tolist() for each in terms[1:]), strict=True):
+            labels = self.labels.get(at)
+            if labels is not None and kind != MISSING:
+                texts = gone.setdefault(at, [])
+                if low != LOWEST:
+                    texts.append(labels.lower_text(low))
+                if high != HIGHEST:
+                    texts.append(labels.upper_text(high))
+        for at, texts in gone.items():
+            self.labels[at].drop(texts)
 
     def _rows(self, clause: Sequence[Constraint]) -> list[Row]:
         rows: list[Row] = []
@@ -116,17 +127,13 @@ class Encoder:
                 rows.append((attribute, term, kind, 0, -1))
                 continue
             labels = self.labels.get(attribute)
-            if labels is None:
-                codec = self.codecs[attribute]
-                rows.extend(
-                    (attribute, term, kind, *closed(low, high - 1, codec.bottom, codec.top - 1))
-                    for low, high in intervals
-                )
-            else:
-                rows.extend(
-                    (attribute, term, kind, labels.lower(low), labels.upper(high))
-                    for low, high in intervals
-                )
+            codec = self.codecs[attribute]
+            for low, high in intervals:
+                if labels is None:
+                    first, last = closed(low, high - 1, codec.bottom, codec.top - 1)
+                else:
+                    first, last = labels.lower(low), labels.upper(high)
+                rows.append((attribute, term, kind, first, last))
         return rows
 
     # -- events ------------------------------------------------------------------------------------

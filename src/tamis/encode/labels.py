@@ -11,7 +11,7 @@ caller is told which labels moved so that codes already handed out can follow.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -55,6 +55,16 @@ class Moved(NamedTuple):
         return np.where(moved, self.new[at] + beside, codes)
 
 
+class LabelState(NamedTuple):
+    """Labels in a form to be saved. `uses` is 0 for a constant that nobody uses at present."""
+
+    texts: list[str]
+    labels: NDArray[np.int64]
+    uses: NDArray[np.int64]
+    last: str | None
+    side: int
+
+
 class Labels:
     """The constants of one text attribute and their labels."""
 
@@ -77,7 +87,7 @@ class Labels:
             counted[text] = counted.get(text, 0) + 1
         return self.add_counted(counted)
 
-    def add_counted(self, counted: dict[str, int]) -> Moved | None:
+    def add_counted(self, counted: Mapping[str, int]) -> Moved | None:
         """Count several uses of each text at once."""
         fresh = [text for text in counted if text not in self._known]
         for text, uses in counted.items():
@@ -118,20 +128,13 @@ class Labels:
         known = self._known
         return [known[text] if text in known else self._between(text) for text in texts]
 
-    def lower_texts(self, codes: NDArray[np.int64]) -> list[str]:
-        """The constants whose `lower` codes these are."""
-        return self._texts_at(codes, codes - 1)
+    def lower_text(self, code: int) -> str:
+        """The constant whose `lower` code this is: its label is the code or one below it."""
+        return self._texts[bisect_left(self._labels, code - 1)]
 
-    def upper_texts(self, codes: NDArray[np.int64]) -> list[str]:
-        """The constants whose `upper` codes these are."""
-        return self._texts_at(codes, codes + 1)
-
-    def _texts_at(self, codes: NDArray[np.int64], beside: NDArray[np.int64]) -> list[str]:
-        found: list[str] = []
-        for code, other in zip(codes.tolist(), beside.tolist(), strict=True):
-            at = bisect_left(self._labels, min(code, other))
-            found.append(self._texts[at])
-        return found
+    def upper_text(self, code: int) -> str:
+        """The constant whose `upper` code this is: its label is the code or one above it."""
+        return self._texts[bisect_left(self._labels, code)]
 
     def check(self) -> None:
         """Raise if an invariant is broken."""
@@ -263,3 +266,26 @@ class Labels:
             return None
         old, now = zip(*pairs, strict=True)
         return Moved(np.array(old, np.int64), np.array(now, np.int64))
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def state(self) -> LabelState:
+        """All that there is to know, to be saved."""
+        return LabelState(
+            self._texts,
+            np.array(self._labels, np.int64),
+            np.array([self._uses.get(text, 0) for text in self._texts], np.int64),
+            self._last,
+            self._side,
+        )
+
+    @classmethod
+    def restored(cls, state: LabelState) -> Labels:
+        """Labels as they were."""
+        made = cls()
+        made._texts, made._labels = state.texts, state.labels.tolist()
+        made._known = dict(zip(made._texts, made._labels, strict=True))
+        uses = zip(made._texts, state.uses.tolist(), strict=True)
+        made._uses = {text: many for text, many in uses if many}
+        made._last, made._side = state.last, state.side
+        return made

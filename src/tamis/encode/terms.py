@@ -7,6 +7,7 @@ rows with the same `term` number belong to one constraint of the clause. Most te
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -43,15 +44,13 @@ Row = tuple[int, int, int, int, int]
 
 def from_rows(clauses: Sequence[Sequence[Row]]) -> Terms:
     """Terms from Python rows, for subscriptions that come one by one."""
-    starts = np.zeros(len(clauses) + 1, np.int64)
-    np.cumsum([len(clause) for clause in clauses], out=starts[1:])
-    flat = [row for clause in clauses for row in clause]
-    table = np.array(flat, np.int64).reshape(len(flat), 5)
+    starts = [*accumulate(map(len, clauses), initial=0)]
+    rows = clauses[0] if len(clauses) == 1 else [row for clause in clauses for row in clause]
     return Terms(
-        starts,
-        table[:, 0].astype(np.int32),
-        table[:, 1].astype(np.int16),
-        table[:, 2].astype(np.int8),
-        np.ascontiguousarray(table[:, 3]),
-        np.ascontiguousarray(table[:, 4]),
+        np.array(starts, np.int64),
+        np.array([row[0] for row in rows], np.int32),
+        np.array([row[1] for row in rows], np.int16),
+        np.array([row[2] for row in rows], np.int8),
+        np.array([row[3] for row in rows], np.int64),
+        np.array([row[4] for row in rows], np.int64),
     )

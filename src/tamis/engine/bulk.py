@@ -12,8 +12,9 @@ from pyarrow import types
 from tamis.encode.arrow import one_chunk
 from tamis.encode.clause import Constraint
 from tamis.encode.table import Bulk
+from tamis.engine.ids import Id
 from tamis.engine.predicates import condition_of
-from tamis.engine.roster import Id, check_id
+from tamis.engine.roster import check_id
 from tamis.errors import ConditionError, SubscriptionError
 from tamis.language.limits import PREDICATE_LIMIT
 

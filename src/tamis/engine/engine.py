@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,20 +15,22 @@ from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine import bulk
+from tamis.engine import bulk, saving
+from tamis.engine.ids import Id
 from tamis.engine.patterns import PatternTests
 from tamis.engine.predicates import condition_of
-from tamis.engine.roster import Id, Roster, Slots, TableRow
+from tamis.engine.roster import Roster, Slots
+from tamis.engine.sources import TableRow
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, expand, parse, to_text
-from tamis.match.base import Matcher, Matches
+from tamis.match.base import Bitmaps, Matcher, Matches
 from tamis.match.registry import create
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
 
-DEFAULT = "scan"
+DEFAULT = "tamis"
 
 
 class Engine:
@@ -114,7 +117,8 @@ class Engine:
         with self._lock:
             slots = self.roster.slots(id)
             tests = [self.patterns.remove(slot) for slot in slots.tolist()]
-            self.encoder.release(self.matcher.terms(slots), tests)
+            if self.encoder.labels:  # without text attributes there is nothing to give back
+                self.encoder.release(self.matcher.terms(slots), tests)
             self.matcher.remove(slots)
             self.roster.leave(id)
 
@@ -177,15 +181,25 @@ class Engine:
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
         """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
         with self._lock:
-            batch = events if isinstance(events, EventBatch) else self.encode(events)
-            if batch.stamp != self.encoder.stamp:
-                raise EventError(
-                    "the batch was encoded before subscriptions brought new text constants, or by "
-                    "another engine; encode it again"
-                )
-            found = self.patterns.filter(batch, self.matcher.match(batch))
-            starts, leaders = self.roster.distinct(found.starts, found.slots)
-            return Matches(starts, leaders, self.roster.of(leaders))
+            batch = self._current(events)
+            return self.roster.named(self.patterns.filter(batch, self.matcher.match(batch)))
+
+    def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
+        """The same answer as bits, a row for each event: to count, and to join answers."""
+        with self._lock:
+            batch = self._current(events)
+            found = self.matcher.match_bits(batch)
+            self.patterns.filter_bits(batch, found)
+            return self.roster.named_bits(found)
+
+    def _current(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> EventBatch:
+        batch = events if isinstance(events, EventBatch) else self.encode(events)
+        if batch.stamp != self.encoder.stamp:
+            raise EventError(
+                "the batch was encoded before subscriptions brought new text constants, or by "
+                "another engine; encode it again"
+            )
+        return batch
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         """Check events and encode them, for matching the same batch several times."""
@@ -220,7 +234,31 @@ class Engine:
         if not isinstance(source, TableRow):
             return source
         given = source.column[source.row].as_py()
-        return parse(given) if isinstance(given, str) else condition_of(given, self.schema)
+        if not isinstance(given, str):
+            return condition_of(given, self.schema)
+        return parse(given, limit=None)  # one that a program built may be longer in text
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def save(self, folder: str | PathLike[str], *, replace: bool = False) -> None:
+        """Write all of it to a folder, which `Engine.open` opens again.
+
+        A folder that exists is refused. With `replace`, one that holds a saved engine is exchanged
+        for the new one, and those who have opened it go on with what they have.
+        """
+        with self._lock:
+            saving.save(self, folder, replace)
+
+    @classmethod
+    def open(cls, folder: str | PathLike[str], *, verify: bool = True, **options: Any) -> Self:
+        """The engine that was saved to a folder; a `SavedIndexError` where that is damaged.
+
+        Its files are mapped into memory: processes that open the same folder share one copy of
+        them, and what one changes it changes for itself. Without `verify` checksums are not
+        compared: for a process that opens what another has verified. `options` are those of the
+        matcher that are to differ, or that are not saved, such as a password.
+        """
+        return saving.opened(cls, folder, verify, options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}

@@ -1,34 +1,32 @@
 """Who sits in which slot: subscriptions by id, their slots, and where their condition is kept.
 
 A subscription takes one slot for each of its clauses; the first is its leader, under which all
-that is known of it is kept. Slots are recycled.
+that is known of it is kept. Slots are recycled. Most subscriptions have one clause, and where all
+have, a slot in an answer needs no translation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tamis.engine.ids import Id, IdTable
+from tamis.engine.later import Later
+from tamis.engine.saved_tables import Part
+from tamis.engine.sources import Source, Sources
 from tamis.errors import SubscriptionError
+from tamis.match.answers import Matches
+from tamis.match.bitmaps import Bitmaps
 from tamis.model.condition import Condition
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
 
-Id = int | str
 Slots = NDArray[np.int64]
-
-
-class TableRow(NamedTuple):
-    """A condition kept as a row of the table it came with."""
-
-    column: pa.Array
-    row: int
-
-
-Source = str | Condition | TableRow
+_ALONE = -1
+_SCRATCH = 1 << 20  # places for pairs of event and leader, by which doubles are found
 
 
 class Roster:
@@ -39,20 +37,15 @@ class Roster:
         self._clear()
 
     def _clear(self) -> None:
-        self._leader_of: dict[Id, int] = {}
-        self._followers: dict[int, list[int]] = {}  # leaders of subscriptions of several clauses
-        self._leader = np.zeros(0, np.int64)  # of each slot
-        self._several = np.zeros(0, np.bool_)  # whether the slot's subscription has others
-        self._number = np.zeros(0, np.int64)  # id of each leader, where it is a number
-        self._text: NDArray[np.object_] | None = None  # and where it is text
+        self._leader_of: Later[Id, int] = Later()
+        self._followers: Later[int, list[int]] = Later()  # of subscriptions of several clauses
+        # Of each slot its leader if there are followers, else _ALONE, which is also the last one:
+        # slots beyond the end read that.
+        self._leader = np.full(1, _ALONE, np.int32)
         self._free: list[int] = []
         self._top = 0
-        self._texts = 0
-        self._single: dict[int, str | Condition] = {}  # sources of subscriptions that came alone
-        self._column: dict[int, tuple[pa.Array, int]] = {}  # number -> (column, rows still live)
-        self._column_of = np.zeros(0, np.int32)
-        self._row_of = np.zeros(0, np.int64)
-        self._columns_made = 0
+        self._ids = IdTable()
+        self._sources = Sources()
 
     def __len__(self) -> int:
         return len(self._leader_of)
@@ -77,19 +70,25 @@ class Roster:
 
     def slots(self, id: Any) -> Slots:
         """The slots of a subscription, its leader first."""
+        leader = self._known(id)
+        return np.array([leader, *(self._followers.find(leader) or ())], np.int64)
+
+    def _known(self, id: Any) -> int:
         leader = self._find(id)
         if leader is None:
             raise SubscriptionError(f"there is no subscription {show(id)}")
-        return np.array([leader, *self._followers.get(leader, ())], np.int64)
+        return leader
 
     def _find(self, id: Any) -> int | None:
         """The leader of an id. 1.0 and True equal 1, but are no ids."""
         if isinstance(id, bool) or not isinstance(id, (int, str, np.integer)):
             return None
-        return self._leader_of.get(id if isinstance(id, str) else int(id))
+        return self._leader_of.find(id if isinstance(id, str) else int(id))
 
     def reserve(self, count: int) -> Slots:
         """Free slots, which stay free until `enter`."""
+        if count == 1:
+            return np.array([self._free[-1] if self._free else self._top], np.int64)
         reused = self._free[-count:] if count else []
         fresh = count - len(reused)
         return np.concatenate(
@@ -98,121 +97,153 @@ class Roster:
 
     def enter(self, id: Id, slots: Slots, source: str | Condition) -> None:
         """A subscription takes slots that were just reserved."""
-        self._take(slots)
-        leader = int(slots[0])
+        leader, *followers = listed = slots.tolist()
+        self._take(len(listed), max(listed))
         self._leader_of[id] = leader
-        self._leader[slots] = leader
-        self._several[slots] = len(slots) > 1
-        if len(slots) > 1:
-            self._followers[leader] = slots[1:].tolist()
-        self._single[leader] = source
-        self._name(np.array([leader]), [id])
+        if followers:
+            self._lead(slots, leader)
+            self._followers[leader] = followers
+        self._sources.keep(leader, source)
+        self._ids.put(leader, id)
+        self._next += id == self._next
 
     def enter_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
         """Subscriptions of a table: row i takes the next `counts[i]` of the reserved slots."""
-        self._take(slots)
+        self._take(len(slots), int(slots.max()))
         firsts = np.cumsum(counts) - counts
         leaders = slots[firsts]
-        self._leader[slots] = np.repeat(leaders, counts)
-        self._several[slots] = np.repeat(counts > 1, counts)
-        self._leader_of.update(zip(ids, leaders.tolist(), strict=True))
+        self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
         for row in np.flatnonzero(counts > 1).tolist():
-            run = slots[firsts[row] + 1 : firsts[row] + counts[row]]
-            self._followers[int(leaders[row])] = run.tolist()
-        number = self._columns_made
-        self._columns_made += 1
-        self._column[number] = (column, len(ids))
-        self._column_of[leaders] = number
-        self._row_of[leaders] = np.arange(len(ids))
-        self._name(leaders, ids)
+            run = slots[firsts[row] : firsts[row] + counts[row]]
+            self._lead(run, int(run[0]))
+            self._followers[int(run[0])] = run[1:].tolist()
+        self._sources.keep_table(leaders, column)
+        self._ids.put_all(leaders, ids)
 
     def leave(self, id: Id) -> None:
         """A subscription gives its slots back."""
-        slots = self.slots(id)
-        leader = self._leader_of.pop(id)
-        self._followers.pop(leader, None)
-        self._free.extend(slots.tolist())
-        self._single.pop(leader, None)
-        number = int(self._column_of[leader])
-        if number >= 0:
-            column, live = self._column[number]
-            self._column_of[leader] = -1
-            if live == 1:
-                del self._column[number]
-            elif len(column) > 4 * live + 1024:  # do not keep a table for a few of its rows
-                mine = np.flatnonzero(self._column_of == number)
-                self._column[number] = (column.take(pa.array(self._row_of[mine])), live - 1)
-                self._row_of[mine] = np.arange(len(mine))
-            else:
-                self._column[number] = (column, live - 1)
-        if self._text is not None and isinstance(id, str):
-            self._text[leader] = None
-            self._texts -= 1
+        leader = self._known(id)
+        del self._leader_of[id]
         if not self._leader_of:
             self._clear()  # but numbers go on: an id given out is not given out again
+            return
+        followers = self._followers.find(leader)
+        if followers:
+            del self._followers[leader]
+            self._leader[[leader, *followers]] = _ALONE
+            self._free.extend(followers)
+        self._free.append(leader)
+        self._sources.drop(leader)
+        self._ids.drop(leader, id)
 
     def source(self, id: Id) -> Source:
         """What a subscription's condition was given as."""
-        leader = int(self.slots(id)[0])
-        number = int(self._column_of[leader])
-        if number >= 0:
-            return TableRow(self._column[number][0], int(self._row_of[leader]))
-        return self._single[leader]
+        return self._sources.of(self._known(id))
 
     # -- slots to subscriptions --------------------------------------------------------------------
 
-    def distinct(self, starts: Slots, slots: Slots) -> tuple[Slots, Slots]:
-        """Each subscription once per event, as its leader, when several of its clauses matched."""
-        leaders = self._leader[slots]
-        if not self._followers or len(slots) == 0:
-            return starts, leaders
-        several = np.flatnonzero(self._several[slots])  # only these can stand twice
-        if len(several) < 2:
-            return starts, leaders
-        events = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        keys = events[several] * len(self._leader) + leaders[several]
-        order = np.argsort(keys, kind="stable")
-        again = order[1:][keys[order][1:] == keys[order][:-1]]
-        keep = np.ones(len(slots), np.bool_)
-        keep[several[again]] = False
-        counts = np.bincount(events[keep], minlength=len(starts) - 1)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), leaders[keep]
+    def named(self, found: Matches) -> Matches:
+        """The answer of a matcher with ids, each subscription once an event."""
+        if self._followers:
+            found = self._distinct(found)
+        return Matches(found.starts, found.slots, self._ids.now())
 
-    def of(self, slots: Slots) -> NDArray[Any]:
-        """The ids of leaders: int64, or objects where some id is text."""
-        if self._text is None or self._texts == 0:
-            return self._number[slots]
-        texts = self._text[slots]
-        numbers = self._number[slots].astype(object)
-        return np.where(texts == np.array(None), numbers, texts)
+    def named_bits(self, found: Bitmaps) -> Bitmaps:
+        """The same for bits."""
+        if self._followers:
+            leaders = self._leader[np.minimum(found.slots, len(self._leader) - 1)]
+            follow = np.flatnonzero((leaders != _ALONE) & (leaders != found.slots))
+            used = np.flatnonzero(found.slots >= 0)
+            bit_of = np.empty(self._top, np.int64)
+            bit_of[found.slots[used]] = used
+            found = found.fold(follow, bit_of[leaders[follow]])
+        return Bitmaps(found.words, found.slots, self._ids.now())
 
-    def _take(self, slots: Slots) -> None:
-        reused = min(len(slots), len(self._free))
+    def _distinct(self, found: Matches) -> Matches:
+        """Each subscription once an event, as its leader, when several of its clauses matched.
+
+        Some events at a time: all pairs of event and leader leave their number in one place, where
+        only one of those that are the same finds its own again.
+        """
+        step = max(1, _SCRATCH // self._top)
+        place = np.empty(min(step, len(found)) * self._top, np.int32)
+        slots = np.empty_like(found.slots)
+        gone = [np.zeros(0, np.int64)]
+        end = 0
+        for first in range(0, len(found), step):
+            starts = found.starts[first : first + step + 1]
+            part = found.slots[starts[0] : starts[-1]].copy()
+            leaders = self._leader.take(part, mode="clip")
+            several = np.flatnonzero(leaders != _ALONE)
+            if len(several):
+                leaders = leaders[several]
+                events = np.searchsorted(starts, several + starts[0], side="right") - 1
+                keys = events * self._top + leaders
+                numbers = np.arange(len(keys), dtype=np.int32)
+                place[keys] = numbers
+                again = several[place[keys] != numbers]
+                part[several] = leaders
+                part = np.delete(part, again)
+                gone.append(again + starts[0])
+            slots[end : end + len(part)] = part
+            end += len(part)
+        left_out = np.searchsorted(np.concatenate(gone), found.starts)
+        return Matches(found.starts - left_out, slots[:end])
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def saved(self) -> dict[str, Part]:
+        """All of it, in parts."""
+        followers = list(self._followers.values())
+        own = Part(
+            {
+                "order": np.array(list(self._leader_of.values()), np.int64),
+                "leader": self._leader,
+                "free": np.array(self._free, np.int64),
+                "followed": np.array(list(self._followers), np.int64),
+                "follower_starts": np.cumsum([0, *map(len, followers)], dtype=np.int64),
+                "followers": np.array([slot for each in followers for slot in each], np.int64),
+            },
+            {"next": self._next, "top": self._top},
+            {},
+        )
+        return {"roster": own, "ids": self._ids.saved(), "sources": self._sources.saved()}
+
+    def restore(self, parts: dict[str, Part]) -> None:
+        """Take over what `saved` gave. What finds a subscription by its id is made when needed."""
+        self._clear()
+        self._ids.restore(parts["ids"])
+        self._sources.restore(parts["sources"])
+        arrays, facts, _ = parts["roster"]
+        self._leader, self._free = arrays["leader"], arrays["free"].tolist()
+        self._next, self._top = facts["next"], facts["top"]
+        order, ids = arrays["order"], self._ids.now()
+        followed, runs, starts = (
+            arrays[name] for name in ("followed", "followers", "follower_starts")
+        )
+
+        def leader_of() -> dict[Id, int]:
+            return dict(zip(ids.of(order).tolist(), order.tolist(), strict=True))
+
+        def followers() -> dict[int, list[int]]:
+            each = np.split(runs, starts[1:-1])
+            return {lead: run.tolist() for lead, run in zip(followed.tolist(), each, strict=True)}
+
+        self._leader_of = Later(leader_of, len(order))
+        self._followers = Later(followers, len(followed))
+
+    def _take(self, slots: int, highest: int) -> None:
+        reused = min(slots, len(self._free))
         if reused:
             del self._free[-reused:]
-        self._top = max(self._top, int(slots.max(initial=-1)) + 1)
-        if self._top > len(self._leader):
-            size = max(self._top, 2 * len(self._leader), 16)
-            grow = size - len(self._leader)
-            self._leader = np.append(self._leader, np.zeros(grow, np.int64))
-            self._several = np.append(self._several, np.zeros(grow, np.bool_))
-            self._number = np.append(self._number, np.zeros(grow, np.int64))
-            self._row_of = np.append(self._row_of, np.zeros(grow, np.int64))
-            self._column_of = np.append(self._column_of, np.full(grow, -1, np.int32))
-            if self._text is not None:
-                self._text = np.append(self._text, np.full(grow, None))
+        self._top = max(self._top, highest + 1)
 
-    def _name(self, leaders: Slots, ids: Sequence[Id]) -> None:
-        if isinstance(ids[0], int):
-            self._number[leaders] = ids
-            self._next += ids[0] == self._next and len(ids) == 1
-            if self._text is not None:
-                self._text[leaders] = None
-        else:
-            if self._text is None:
-                self._text = np.full(len(self._leader), None)
-            self._text[leaders] = ids
-            self._texts += len(ids)
+    def _lead(self, slots: Slots, leader: int) -> None:
+        top = int(slots.max()) + 2  # with room for the last one
+        if top > len(self._leader):
+            more = max(top, 2 * len(self._leader)) - len(self._leader)
+            self._leader = np.append(self._leader, np.full(more, _ALONE, np.int32))
+        self._leader[slots] = leader
 
 
 def check_id(id: Any) -> Id:

@@ -7,14 +7,17 @@ reused by clauses of the same size, and the table is packed when most of it is h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.errors import SavedIndexError
 from tamis.index.kernel import inlined, kernel
 
 SOME, NONE, MISSING = 0, 1, 2
+_ROWS = ("attribute", "term", "kind", "low", "high")
 _BULK = 64  # from this many clauses on, appending as one block beats looking for holes
 
 
@@ -121,6 +124,37 @@ class ClauseTable:
     def live_slots(self) -> NDArray[np.int64]:
         """The slots that hold clauses, ascending."""
         return np.flatnonzero(self._count[: self.slots] >= 0)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that the table holds, to be saved; not copied."""
+        named = zip(_ROWS, self._rows, strict=True)
+        holes = [(start, size) for size, free in self._holes.items() for start in free]
+        return {
+            "start": self._start[: self.slots],
+            "size": self._count[: self.slots],
+            **{name: column[: self._top] for name, column in named},
+            "holes": np.array(holes, np.int64).reshape(len(holes), 2),
+            "counts": np.array([self.live, self.live_rows, self.width], np.int64),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `arrays` gave, as it is; the arrays are the table's from then on."""
+        start, size, holes = arrays["start"], arrays["size"], arrays["holes"]
+        rows = tuple(arrays[name] for name in _ROWS)
+        self.clear()
+        own: list[NDArray[Any]] = [self._start, self._count, *self._rows]
+        fits = [each.dtype for each in [start, size, *rows]] == [each.dtype for each in own]
+        if not (fits and len(start) == len(size) and len({len(column) for column in rows}) == 1):
+            raise SavedIndexError("the saved table of clauses does not fit together")
+        self._start, self._count, self._rows = start, size, rows
+        self._top, self.slots = len(rows[0]), len(start)
+        self.live, self.live_rows, self.width = arrays["counts"].tolist()
+        for each in np.unique(holes[:, 1]).tolist():
+            self._holes[each] = holes[holes[:, 1] == each, 0].tolist()
+
+    def mentioning(self, attribute: int) -> NDArray[np.int64]:
+        """The slots whose clause says something of an attribute."""
+        return _mentioning(self.view, attribute)
 
     def check(self) -> None:
         """Raise if blocks overlap, or counts do not add up."""
@@ -250,7 +284,7 @@ def unbind(
 
 
 @kernel
-def mentioning(clauses: Clauses, attribute: int) -> NDArray[np.int64]:
+def _mentioning(clauses: Clauses, attribute: int) -> NDArray[np.int64]:
     """The slots whose clause says something of an attribute."""
     found = np.empty(len(clauses.size), np.int64)
     many = 0

@@ -1,7 +1,8 @@
 """The foundation's figures: what reading, loading, encoding and matching cost.
 
 `MEASUREMENTS` is the table; a new measurement is one function and one line there. A function takes
-a `Setting`, gives its results one by one as they are known, and prints nothing.
+a `Setting`, gives its results one by one as they are known, with a `Step` now and then where they
+are minutes apart, and prints nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import pyarrow as pa
 from tamis import workload
 from tamis.engine import Engine
 from tamis.errors import TamisError, nearest
-from tamis.lab import matching
-from tamis.lab.results import Figure, Goal, Result
+from tamis.lab import churn, matching, peers, scale
+from tamis.lab.progress import Step
+from tamis.lab.records import Figure, Goal, Result
 from tamis.lab.setting import Setting
 from tamis.lab.timing import Sample, repeated
 from tamis.language import clauses, parse
@@ -38,8 +40,9 @@ class Measurement:
 
     name: str
     what: str
-    run: Callable[[Setting], Iterator[Result]]
-    steps: Callable[[Setting], int] = lambda setting: 1  # how many results it will give
+    run: Callable[[Setting], Iterator[Result | Step]]
+    steps: Callable[[Setting], int] = lambda setting: 1  # how many results and steps it will give
+    named: bool = False  # it takes long or fills the memory: only where it is asked for by name
 
 
 def parse_rate(setting: Setting) -> Iterator[Figure]:
@@ -203,14 +206,21 @@ MEASUREMENTS: dict[str, Measurement] = {
         Measurement("dicts", "events from dicts", dicts),
         Measurement("import", "import tamis", import_time),
         Measurement("match", "every matcher on three workloads", matching.contests, matching.steps),
+        Measurement("peers", "the fastest at the sizes of others", peers.duels, peers.steps),
+        Measurement("scale", "up to ten million", scale.points, scale.steps, named=True),
+        Measurement("churn", "half of all replaced", churn.churns, churn.steps, named=True),
     )
 }
 
 
 def chosen(names: Iterable[str]) -> Sequence[Measurement]:
-    """The named measurements, in the order of the table; all of them where none is named."""
+    """The named measurements, in the order of the table; all usual ones where none is named."""
     wanted = set(names)
     for name in wanted - MEASUREMENTS.keys():
         hint = nearest(name, MEASUREMENTS)
         raise TamisError(f"there is no measurement {name!r}" + (f"; {hint}" if hint else ""))
-    return [each for each in MEASUREMENTS.values() if not wanted or each.name in wanted]
+    return [
+        each
+        for each in MEASUREMENTS.values()
+        if (each.name in wanted if wanted else not each.named)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -14,27 +14,25 @@ from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, TamisError
-from tamis.lab.results import Contest, Refusal
+from tamis.lab.records import Contest, Refusal
 from tamis.lab.setting import Setting
 from tamis.lab.timing import fitting, repeated
-from tamis.lab.yardstick import Yardstick
+from tamis.lab.yardstick import Yardstick, make_yardstick
 from tamis.match import registry
+from tamis.match.base import Matcher
 from tamis.model.schema import Schema
 from tamis.workload import Workload
 
 YARDSTICK = "numpy"
-WORKLOADS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("dexin", "DEXIN", {}),
-    ("lesubscribe", "Le Subscribe", {}),
-    ("topss", "TOPSS W4", {"setting": "W4"}),
-)
-_COMPARED = 20  # events on which a matcher's answer is compared with the yardstick's
+WORKLOADS = ("dexin", "lesubscribe", "topss-w4")
+COMPARED = 20  # events on which a matcher's answer is compared with the yardstick's
 
 
 def contests(setting: Setting) -> Iterator[Contest | Refusal]:
     """Each matcher on each workload; the yardstick first, since the others are measured by it."""
-    for name, title, parameters in WORKLOADS:
-        made = workload.make(name, setting.match_subscriptions, seed=setting.seed, **parameters)
+    for name in WORKLOADS:
+        title = workload.variant(name).title
+        made = workload.make_variant(name, setting.match_subscriptions, seed=setting.seed)
         events = made.events(setting.batch)
         yardstick, base = _yardstick(setting, made, events, title)
         yield base
@@ -50,10 +48,15 @@ def steps(setting: Setting) -> int:
     return len(WORKLOADS) * (1 + len(setting.matchers or registry.matchers()))
 
 
+def one_thread(matcher: str) -> dict[str, int]:
+    """The options that keep a matcher to one thread, as the yardstick has one."""
+    return {"threads": 1} if "threads" in registry.entry(matcher).options else {}
+
+
 def _yardstick(
     setting: Setting, made: Workload, events: pa.Table, title: str
 ) -> tuple[Yardstick, Contest]:
-    yardstick = Yardstick(made.subscriptions, events)
+    yardstick = make_yardstick(made.subscriptions, events)
     encoded = yardstick.encode(events)
     number = fitting(
         lambda: yardstick.match(encoded[0]), most=len(encoded), budget=setting.seconds / 2
@@ -81,15 +84,15 @@ def _contest(
     yardstick: Yardstick,
     base: Contest,
 ) -> Contest:
-    engine = Engine(Schema.from_dict(made.schema), matcher)
+    engine = Engine(Schema.from_dict(made.schema), matcher, **one_thread(matcher))
     engine.subscribe_table(made.subscriptions)
     batch = engine.encode(events)
     if registry.entry(matcher).exact:
-        _compare(engine, batch, yardstick, yardstick.encode(events), matcher)
-    alone_ms, alone_events = _alone(setting, engine, batch)
-    batch_ms, size, matches = _together(setting, engine, batch)
+        compare(engine.match_batch(batch[:COMPARED]), yardstick, yardstick.encode(events), matcher)
+    alone_ms, alone_events = alone(setting, engine.matcher, batch)
+    batch_ms, size, matches = together(setting, engine.matcher, batch)
     bytes_each = engine.matcher.nbytes / len(engine)
-    build_s = _build(setting, engine, batch, matcher)
+    build_s = build(setting, engine.matcher, batch, matcher)
     add_us, remove_us = _changes(setting, engine)
     return Contest(
         "match",
@@ -111,58 +114,58 @@ def _contest(
     )
 
 
-def _compare(
-    engine: Engine,
-    batch: EventBatch,
-    yardstick: Yardstick,
-    encoded: NDArray[np.int64],
-    matcher: str,
+def compare(
+    found: Iterable[list[Any]], yardstick: Yardstick, encoded: NDArray[np.int64], matcher: str
 ) -> None:
     """A figure of a wrong answer is worth nothing: the first events must agree."""
-    some = batch[: min(_COMPARED, len(batch))]
-    for row, found in enumerate(engine.match_batch(some)):
+    for row, ids in enumerate(found):
         # The ids of the workloads are the numbers of their rows.
-        if sorted(found) != yardstick.match(encoded[row]).tolist():
+        if sorted(ids) != yardstick.match(encoded[row]).tolist():
             raise TamisError(f"matcher {matcher!r} and the yardstick disagree on event {row}")
 
 
-def _alone(setting: Setting, engine: Engine, batch: EventBatch) -> tuple[float, int]:
+def alone(setting: Setting, matcher: Matcher, batch: EventBatch) -> tuple[float, int]:
     """Milliseconds an event when each is a batch of its own, and over how many events."""
-    match = engine.matcher.match
     singles = [batch[row : row + 1] for row in range(len(batch))]
-    number = fitting(lambda: match(singles[0]), most=len(singles), budget=setting.seconds / 2)
+    number = fitting(
+        lambda: matcher.match(singles[0]), most=len(singles), budget=setting.seconds / 2
+    )
 
     def run() -> None:
         for single in singles[:number]:
-            match(single)
+            matcher.match(single)
 
     sample = repeated(run, repeats=setting.repeats, budget=setting.seconds)
     return sample.seconds / number * 1e3, number
 
 
-def _together(setting: Setting, engine: Engine, batch: EventBatch) -> tuple[float, int, float]:
+def together(setting: Setting, matcher: Matcher, batch: EventBatch) -> tuple[float, int, float]:
     """Milliseconds an event in a batch, the batch's size, and matches an event."""
-    match = engine.matcher.match
-    few = batch[: min(10, len(batch))]
-    times = fitting(lambda: match(few), most=len(batch), budget=setting.seconds / 2)
-    size = min(len(batch), times * len(few))
-    some = batch[:size]
-    matches = match(some).total / size
-    sample = repeated(lambda: match(some), repeats=setting.repeats, budget=setting.seconds)
+    some = affordable(setting, matcher, batch)
+    size = len(some)
+    matches = matcher.match(some).total / size
+    sample = repeated(lambda: matcher.match(some), repeats=setting.repeats, budget=setting.seconds)
     return sample.seconds / size * 1e3, size, matches
 
 
-def _build(setting: Setting, engine: Engine, batch: EventBatch, name: str) -> float:
-    """Seconds from an empty matcher to its first answer over all clauses, added at once.
+def affordable(setting: Setting, matcher: Matcher, batch: EventBatch) -> EventBatch:
+    """As much of a batch as a matcher gets through in good time."""
+    few = batch[: min(10, len(batch))]
+    times = fitting(lambda: matcher.match(few), most=len(batch), budget=setting.seconds / 2)
+    return batch[: times * len(few)]
+
+
+def build(setting: Setting, full: Matcher, batch: EventBatch, name: str) -> float:
+    """Seconds from an empty matcher to its first answer over all clauses of another, at once.
 
     What is compiled on first use has been compiled by the measurements before.
     """
-    slots = engine.matcher.clauses.live_slots()
-    terms = engine.matcher.terms(slots)
+    slots = full.clauses.live_slots()
+    terms = full.terms(slots)
     first = batch[:1]
 
     def run() -> None:
-        matcher = registry.create(name)
+        matcher = registry.create(name, **one_thread(name))
         matcher.add(slots, terms)
         matcher.match(first)
 

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
@@ -17,99 +17,11 @@ from types import UnionType
 from typing import Any, TextIO, TypeVar, get_args, get_origin, get_type_hints
 
 from tamis.errors import TamisError
-from tamis.lab.timing import Sample
+from tamis.lab.records import Result
 
 _LIBRARIES = ("tamis", "numpy", "numba", "pyarrow")
 _PACKAGE = Path(__file__).resolve().parent.parent
 _Kind = TypeVar("_Kind")
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What a figure should reach."""
-
-    limit: float
-    at_most: bool
-
-    def met(self, value: float) -> bool:
-        return value <= self.limit if self.at_most else value >= self.limit
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured number. `low` and `high` are the extremes of the repeats."""
-
-    measurement: str
-    what: str
-    value: float
-    unit: str
-    low: float
-    high: float
-    repeats: int
-    goal: Goal | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def seconds(
-        cls,
-        measurement: str,
-        what: str,
-        sample: Sample,
-        goal: Goal | None = None,
-        **parameters: Any,
-    ) -> Figure:
-        """How long something took."""
-        s = sample
-        return cls(measurement, what, s.seconds, "s", s.low, s.high, s.repeats, goal, parameters)
-
-    @classmethod
-    def rate(
-        cls,
-        measurement: str,
-        what: str,
-        sample: Sample,
-        count: int,
-        goal: Goal | None = None,
-        **parameters: Any,
-    ) -> Figure:
-        """How many of `count` things a second; the slowest repeat is the lowest rate."""
-        value, low, high = (count / s for s in (sample.seconds, sample.high, sample.low))
-        return cls(measurement, what, value, "/s", low, high, sample.repeats, goal, parameters)
-
-
-@dataclass(frozen=True)
-class Contest:
-    """One matcher on one workload. Times are milliseconds an event, without encoding."""
-
-    measurement: str
-    workload: str
-    matcher: str
-    subscriptions: int
-    alone_ms: float
-    batch_ms: float
-    batch: int  # events at once; fewer than asked for where the matcher is slow
-    events_alone: int
-    matches: float  # subscriptions an event matched, in the mean
-    alone_times: float  # how many times faster than the yardstick in the same run
-    batch_times: float
-    add_us: float | None = None
-    remove_us: float | None = None
-    bytes_each: float | None = None
-    build_s: float | None = None  # all clauses in one add, and the first match
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A matcher that does not take a workload, and what it says."""
-
-    measurement: str
-    workload: str
-    matcher: str
-    why: str
-
-
-Result = Figure | Contest | Refusal
 
 
 def machine() -> dict[str, Any]:
@@ -176,9 +88,7 @@ def read(path: Path) -> list[Result]:
         raise TamisError(f"{path} is not a result file of this version of tamis: {why}") from None
 
 
-_KINDS: dict[str, type[Result]] = {
-    kind.__name__.lower(): kind for kind in (Figure, Contest, Refusal)
-}
+_KINDS: dict[str, type[Result]] = {kind.__name__.lower(): kind for kind in get_args(Result)}
 
 
 def _result(given: Any) -> Result:
@@ -187,21 +97,24 @@ def _result(given: Any) -> Result:
     kind = _KINDS.get(str(given.get("kind")))
     if kind is None:
         raise ValueError(f"there is no kind of result {given.get('kind')!r}")
-    fields = {name: value for name, value in given.items() if name != "kind"}
-    if fields.get("goal") is not None:
-        fields["goal"] = _made(Goal, fields["goal"])
-    return _made(kind, fields)
+    return _made(kind, {name: value for name, value in given.items() if name != "kind"})
 
 
 def _made(kind: type[_Kind], fields: Mapping[str, Any]) -> _Kind:
     """An instance with these fields, of the types that it declares."""
-    if not isinstance(fields, dict):
-        raise TypeError(f"a {kind.__name__.lower()} is not an object")
-    made = kind(**fields)
-    for name, hint in get_type_hints(kind).items():
+    hints = get_type_hints(kind)
+    made = kind(**{name: _record(value, hints.get(name)) for name, value in fields.items()})
+    for name, hint in hints.items():
         if not _is(getattr(made, name), hint):
             raise TypeError(f"{name} of a {kind.__name__.lower()} is {getattr(made, name)!r}")
     return made
+
+
+def _record(value: Any, hint: Any) -> Any:
+    """A record within a record, where one is meant; anything else as it is."""
+    kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+    kind = next((each for each in kinds if is_dataclass(each)), None)
+    return _made(kind, value) if isinstance(kind, type) and isinstance(value, dict) else value
 
 
 def _is(value: object, hint: Any) -> bool:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+FASTEST = "tamis"
+
 
 @dataclass(frozen=True)
 class Setting:
     """The sizes of one run. The defaults are what the goals are stated for."""
 
     seed: int = 1
-    matchers: tuple[str, ...] = ()  # none named: all that are registered
+    matchers: tuple[str, ...] = ()  # none named: all that are registered, or the fastest
+    rows: tuple[str, ...] = ()  # of the table of peers; none named: all
     seconds: float = 1.0  # for one measurement that can be made shorter
     repeats: int = 5
+    rounds: int = 7  # in which a matcher and the yardstick take turns
     conditions: int = 5_000  # texts to parse
     load_subscriptions: int = 1_000_000
     load_repeats: int = 3
@@ -21,8 +25,15 @@ class Setting:
     dict_events: int = 10_000
     imports: int = 7
     match_subscriptions: int = 100_000
+    most_subscriptions: int = 10_000_000  # in peers, scale and churn, which have sizes of their own
+    chunk: int = 1_000_000  # subscriptions loaded at once while a workload grows
     batch: int = 1_000
     changes: int = 1_000
+
+    @property
+    def fastest(self) -> tuple[str, ...]:
+        """The matchers of measurements that would take hours with all of them."""
+        return self.matchers or (FASTEST,)
 
     def quick(self) -> Setting:
         """The same measurements, small: to see that they work, not to quote."""
@@ -30,6 +41,7 @@ class Setting:
             self,
             seconds=0.02,
             repeats=2,
+            rounds=2,
             conditions=50,
             load_subscriptions=1_000,
             load_repeats=1,
@@ -38,6 +50,8 @@ class Setting:
             dict_events=100,
             imports=1,
             match_subscriptions=500,
+            most_subscriptions=min(500, self.most_subscriptions),
+            chunk=100,
             batch=20,
             changes=20,
         )

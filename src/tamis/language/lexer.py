@@ -37,7 +37,8 @@ def tokens(text: str) -> list[Token]:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "bad"
         word = match[kind]
-        start, end = match.span(kind)
+        end = match.end()
+        start = end - len(word)
         if kind == "name":
             if (lowered := word.lower()) in KEYWORDS:
                 kind = lowered
@@ -46,7 +47,7 @@ def tokens(text: str) -> list[Token]:
         elif kind == "text":
             word = _unescape(text, start, end)
         elif kind == "quoted":
-            kind, start, end = "name", start - 1, end + 1
+            kind, start = "name", start - 2
         elif kind == "bad":
             raise _bad(text, start)
         found.append((kind, word, start, end))

@@ -139,13 +139,15 @@ def _expand(condition: Condition, positive: bool) -> list[Clause]:
     if isinstance(condition, And) != positive:
         return [clause for part in condition.parts for clause in _expand(part, positive)]
     found: list[Clause] = [()]
+    run: list[Literal] = []  # predicates side by side, which most conditions are made of
     for part in condition.parts:
         if isinstance(part, Predicate):
-            found = [(*left, Literal(part, positive)) for left in found]
+            run.append(Literal(part, positive))
         else:
             more = _expand(part, positive)
-            found = [left + right for left in found for right in more]
-    return found
+            found = [(*left, *run, *right) for left in found for right in more]
+            run = []
+    return [(*left, *run) for left in found]
 
 
 def _about(number: int) -> str:

@@ -23,8 +23,10 @@ _SIMPLE = frozenset(("=", "!=", "<", "<=", ">", ">=", "like", "contains", "exclu
 _VALUE = "expected a value: a number, a name, true, false, or text in quotes"
 
 
-def parse(text: str, schema: Schema | None = None) -> Condition:
+def parse(text: str, schema: Schema | None = None, *, limit: int | None = TEXT_LIMIT) -> Condition:
     """The condition that `text` says, type-checked where a schema is given.
+
+    A text of more than `limit` bytes is refused; None reads any, for what was accepted before.
 
     >>> parse("price < 5 and category <= toy")
     And(parts=(Predicate(attribute='price', comparator='<', value=5), \
@@ -34,9 +36,9 @@ Predicate(attribute='category', comparator='<=', value='toy')))
         raise ConditionError(f"a condition is text, got {type(text).__name__}")
     if schema is not None and not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
-    if len(text) > TEXT_LIMIT or (not text.isascii() and _bytes(text) > TEXT_LIMIT):
+    if limit is not None and (len(text) > limit or (not text.isascii() and _bytes(text) > limit)):
         raise LimitError(
-            f"the condition is {len(text):,} characters long; at most {TEXT_LIMIT:,} bytes are read"
+            f"the condition is {len(text):,} characters long; at most {limit:,} bytes are read"
         )
     condition = _Parser(text).whole()
     if schema is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,12 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import ClauseTable, mentioning
+from tamis.index.clauses import ClauseTable
+from tamis.index.saved import part, under
+from tamis.match.answers import Matches
+from tamis.match.bitmaps import Bitmaps
+
+__all__ = ["Bitmaps", "Matcher", "Matches", "Slots", "Tally"]
 
 Slots = NDArray[np.int64]
 
@@ -34,59 +39,6 @@ class Tally:
             setattr(self, field.name, 0)
 
 
-class Matches:
-    """The answer to a batch: for each event a set, as CSR arrays.
-
-    Event i matched `subscriptions[starts[i]:starts[i + 1]]`. A matcher speaks of slots; the engine
-    attaches the ids that they stand for at that moment, so that an answer stays what it was when
-    subscriptions go.
-    """
-
-    def __init__(
-        self, starts: NDArray[np.int64], slots: Slots, ids: NDArray[Any] | None = None
-    ) -> None:
-        self.starts, self.slots = starts, slots
-        self.subscriptions: NDArray[Any] = slots if ids is None else ids
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def total(self) -> int:
-        """How many (event, subscription) pairs there are."""
-        return int(self.starts[-1])
-
-    @property
-    def events(self) -> NDArray[np.int64]:
-        """For each pair the position of its event in the batch."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
-
-    def __getitem__(self, event: int) -> list[Any]:
-        """The ids that matched one event, in no particular order."""
-        if not -len(self) <= event < len(self):
-            raise IndexError(f"event {event} of a batch of {len(self)}")
-        event %= len(self)
-        found: list[Any] = self.subscriptions[self.starts[event] : self.starts[event + 1]].tolist()
-        return found
-
-    def __iter__(self) -> Iterator[list[Any]]:
-        return (self[event] for event in range(len(self)))
-
-    def to_arrow(self) -> Any:
-        """A table with the columns `event` (position in the batch) and `subscription` (id).
-
-        Ids are int64 or string; where an engine has both kinds, all are strings.
-        """
-        import pyarrow as pa
-
-        ids = self.subscriptions
-        if ids.dtype == object:
-            column = pa.array([str(id) for id in ids], pa.string())
-        else:
-            column = pa.array(ids)
-        return pa.table({"event": pa.array(self.events), "subscription": column})
-
-
 class Matcher(ABC):
     """An algorithm over terms. Exact unless the registry says otherwise.
 
@@ -95,10 +47,25 @@ class Matcher(ABC):
     in batches; one clause is a batch of one.
     """
 
+    layout: ClassVar[int] = 1  # of what is saved: the next number when arrays or facts change
+    unsaved: ClassVar[tuple[str, ...]] = ()  # options that are secret or belong to a machine
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *given: Any, **options: Any) -> Self:
+        """Remember what it is made with: opening a saved engine makes it again."""
+        made = super().__new__(cls)
+        made._made_with = (given, options)
+        return made
+
     def __init__(self) -> None:
-        self.clauses = ClauseTable()
+        self.clauses = self._table()
         self.tally = Tally()
         self._reset()
+
+    def _table(self) -> Any:
+        """An empty table of clauses."""
+        return ClauseTable()
 
     def __len__(self) -> int:
         return len(self.clauses)
@@ -127,6 +94,14 @@ class Matcher(ABC):
     def match(self, batch: EventBatch) -> Matches:
         """The slots whose clause holds, for each event of the batch."""
 
+    def match_bits(self, batch: EventBatch) -> Bitmaps:
+        """The same answer as bits. For a matcher that has it so anyway, or finds it sooner so.
+
+        The words are given away: an engine writes in them. The slots are not written in, and must
+        stay what they are when clauses come and go.
+        """
+        return Bitmaps.of(self.match(batch), self.clauses.live_slots())
+
     def check(self) -> None:
         """Raise if an invariant is broken. Slow; for tests."""
         self.clauses.check()
@@ -143,7 +118,7 @@ class Matcher(ABC):
 
     def follow(self, attribute: int, moved: Moved) -> None:
         """Labels of a text attribute moved: the clauses that mention them follow."""
-        slots = mentioning(self.clauses.view, attribute)
+        slots = self.clauses.mentioning(attribute)
         terms = self.terms(slots)
         mine = terms.attribute == attribute
         low, high = terms.low.copy(), terms.high.copy()
@@ -162,6 +137,24 @@ class Matcher(ABC):
             self.clauses.add(slots[touched], followed.starts, followed[1:])
             self._rebuild()
             raise
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it, not copied: the table of clauses, and of the index what is quicker
+        read than made again."""
+        return under("clauses", self.clauses.arrays())
+
+    def facts(self) -> dict[str, Any]:
+        """What is saved besides arrays, such as JSON can say: text for keys, lists for tuples."""
+        return {}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+        """Become what gave these arrays and facts, under the same options.
+
+        The arrays are mapped from files and the matcher's own from then on: writing to them is
+        allowed and private, and costs memory. Making the index anew, as here, is always right.
+        """
+        self.clauses.restore(part("clauses", arrays))
+        self._rebuild()
 
     def _rebuild(self) -> None:
         """Make the index anew from the table of clauses."""

@@ -31,6 +31,14 @@ _TABLE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry(
+            "tamis",
+            "tamis.match.tamis.matcher:Tamis",
+            "none: the default",
+            "each clause where it is cheapest: hashed values and cells, or bitmaps in blocks",
+            options=("threads",),
+            trials=({}, {"threads": 2}),
+        ),
+        Entry(
             "naive",
             "tamis.match.naive:Naive",
             "Le Subscribe, figure 1",
@@ -248,6 +256,17 @@ def create(name: str, **options: Any) -> Matcher:
     made = getattr(import_module(module), cls)(**options)
     assert isinstance(made, Matcher)
     return made
+
+
+def name_of(matcher: Matcher) -> str | None:
+    """The name under which a matcher's class is registered; None where it is not."""
+    kind = type(matcher)
+    for known in _TABLE.values():
+        module, _, cls = known.path.partition(":")
+        # A class may be registered under the module that shows it rather than where it is written.
+        if cls == kind.__qualname__ and getattr(import_module(module), cls, None) is kind:
+            return known.name
+    return None
 
 
 def register(new: Entry) -> None:

@@ -19,6 +19,7 @@ from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
 from tamis.model.timestamp import parse_timestamp
 
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
+_INFINITY = float("inf")
 TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; past that it belongs in `opaque`
 DEPTH_LIMIT = 64  # nesting of an opaque JSON value
 
@@ -94,6 +95,10 @@ class Domain(ABC):
 
 def _number(given: object, wanted: str) -> int | float:
     """An int or a finite float, with Python's look-alikes (bool, NumPy scalars) sorted out."""
+    if (type(given) is int and INT_LOW <= given <= INT_HIGH) or (
+        type(given) is float and -_INFINITY < given < _INFINITY
+    ):
+        return given  # what nearly all are
     if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
         refuse(given, f"is a boolean, expected {wanted}")
     if isinstance(given, str):
@@ -105,7 +110,7 @@ def _number(given: object, wanted: str) -> int | float:
         even = given.adjusted() < 20 and given == given.to_integral_value()
         given = int(given) if even else float(given)
     if isinstance(given, float):
-        if given != given or given in (float("inf"), float("-inf")):
+        if given != given or given in (_INFINITY, -_INFINITY):
             refuse(given, "is not a finite number")
         return float(given)
     try:

@@ -1,4 +1,4 @@
-"""The table of conformance checks, which the two files of checks fill."""
+"""The table of conformance checks, which the files of checks fill."""
 
 from __future__ import annotations
 

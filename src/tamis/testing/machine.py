@@ -14,7 +14,9 @@ from tamis.errors import NeverTrueError
 from tamis.match.base import Matcher
 from tamis.model.condition import Condition
 from tamis.testing import cases
+from tamis.testing.bitmap_checks import same_bits
 from tamis.testing.engine_checks import agree
+from tamis.testing.saving_checks import restored
 
 T = TypeVar("T")
 
@@ -81,10 +83,15 @@ def machine(make: Callable[[], Matcher]) -> type[RuleBasedStateMachine]:
         @rule(batch=st.lists(events(), min_size=1, max_size=4))
         def match(self, batch: list[dict[str, Any]]) -> None:
             agree(self.engine, self.live, batch)
+            same_bits(self.engine, batch)
 
         @rule()
         def pickle(self) -> None:
             self.engine = pickle.loads(pickle.dumps(self.engine))
+
+        @rule()
+        def restore(self) -> None:
+            self.engine.matcher = restored(self.engine.matcher, make())
 
         @invariant()
         def invariants_hold(self) -> None:

@@ -19,15 +19,19 @@ from tamis.workload import auctions, dexin, gryphon, lesubscribe, sparse, topss
 from tamis.workload.base import Recipe, Workload, look_up
 from tamis.workload.liu import OperatorWorkload
 from tamis.workload.tables import as_dicts
+from tamis.workload.variants import VARIANTS, variant
 
 __all__ = [
+    "VARIANTS",
     "WORKLOADS",
     "OperatorWorkload",
     "Recipe",
     "Workload",
     "as_dicts",
     "make",
+    "make_variant",
     "names",
+    "variant",
 ]
 
 WORKLOADS: dict[str, Recipe] = {
@@ -50,3 +54,9 @@ def make(name: str, n: int, *, seed: int = 0, **parameters: Any) -> Workload:
     if name == "liu":
         raise TamisError("liu's predicates have no attributes: call tamis.workload.liu.make")
     return look_up(WORKLOADS, name, parameters).make(n, seed=seed, **parameters)
+
+
+def make_variant(name: str, n: int, *, seed: int = 0) -> Workload:
+    """A workload of `n` subscriptions as `VARIANTS` names it."""
+    found = variant(name)
+    return make(found.workload, n, seed=seed, **found.parameters)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.workload.draw import Bools, Floats, Ints
 
@@ -75,6 +76,24 @@ def _offsets(lengths: Ints) -> pa.Array:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return pa.array(offsets)
+
+
+def conditions(subscriptions: pa.Table) -> pa.Array:
+    """The subscriptions of a bulk table as conditions in text; each has at least one predicate.
+
+    Numbers are written so that the same doubles are read again. Texts must be free of quotes and
+    backslashes, as those of all workloads are.
+    """
+    lists = subscriptions.column("predicates").combine_chunks()
+    assert isinstance(lists, pa.ListArray)
+    structs = lists.flatten()
+    assert isinstance(structs, pa.StructArray)
+    attribute, comparator, value, text = structs.flatten()
+    quoted = pc.binary_join_element_wise('"', text, '"', "")  # null where the text is
+    constant = pc.coalesce(quoted, value.cast(pa.string()))
+    predicates = pc.binary_join_element_wise(attribute, comparator, constant, " ")
+    lengths = np.asarray(lists.value_lengths().to_numpy())
+    return pc.binary_join(ragged(lengths, predicates), " and ")
 
 
 def ragged(lengths: Ints, values: pa.Array, absent: Bools | None = None) -> pa.Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tamis.cli import main as cli
-from tamis.errors import MatcherError
 from tamis.match import registry
+from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = """
 domains:
@@ -20,7 +19,6 @@ attributes: {price: decimal, category: goods, sold: boolean}
 event_types:
   lot: {price: mandatory, category: optional, sold: optional}
 """
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -28,25 +26,6 @@ def schema(tmp_path: Path) -> str:
     path = tmp_path / "lots.yaml"
     path.write_text(SCHEMA, encoding="utf-8")
     return str(path)
-
-
-def run(*arguments: str) -> int:
-    """The exit code; what is printed is for `capsys`."""
-    with pytest.raises(SystemExit) as leaving:
-        cli.main(list(arguments))
-    code = leaving.value.code
-    assert isinstance(code, int)
-    return code
-
-
-def refused(capsys: Capture, *arguments: str) -> str:
-    """The message of a call that must be refused: exit code 2, no traceback, nothing printed."""
-    assert run(*arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    assert err.strip()
-    return err
 
 
 def test_help_lists_every_command(capsys: Capture) -> None:
@@ -175,10 +154,16 @@ def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
         ("bench", "--matcher", "scam"),
         ("bench", "nothing"),
         ("bench", "--out", "/proc/nowhere"),
+        ("bench", "peers", "--rows", "dexin,sparce"),
+        ("bench", "peers", "--subscriptions", "0"),
         ("plot", "nothing.json"),
         ("plot", "/"),
         ("soak", "scam"),
         ("soak", "--reference", "tama"),
+        ("soak", "--workload", "dexim"),
+        ("soak", "--pairs", "nan"),
+        ("soak", "--pairs", "0"),
+        ("soak", "--pairs", "1e4", "--operations", "50"),
     ],
 )
 def test_wrong_calls_are_refused(arguments: tuple[str, ...], capsys: Capture) -> None:
@@ -267,112 +252,3 @@ def test_a_path_of_the_users_is_no_traceback(
 
     monkeypatch.setattr("tamis.model.schema.Schema.load", denied)
     assert refused(capsys, "schema", "lots.yaml") == "tamis: lots.yaml: Permission denied\n"
-
-
-def test_bench_measures_and_keeps_the_results(tmp_path: Path, capsys: Capture) -> None:
-    assert run("bench", "--quick", "--out", str(tmp_path / "new")) == 0
-    out = capsys.readouterr().out
-    assert "× numpy" in out
-    (path,) = (tmp_path / "new").glob("*.json")
-    assert path.with_suffix(".png").stat().st_size > 10_000
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert document["parameters"]["seed"] == 1
-    assert document["machine"]["cpus"]
-    assert document["versions"]["numpy"]
-    names = {result["measurement"] for result in document["results"]}
-    assert {"parse", "load", "arrow", "import", "match"} <= names
-    contests = [each for each in document["results"] if each["kind"] == "contest"]
-    assert {each["matcher"] for each in contests} == {"numpy", *registry.matchers()}
-    assert all(each["alone_ms"] > 0 for each in contests)
-
-
-def test_bench_measures_what_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
-    arguments = ("bench", "match", "--quick", "--matcher", "scan", "--out", str(tmp_path))
-    assert run(*arguments) == 0
-    assert "naive" not in capsys.readouterr().out
-
-
-def test_bench_refuses_a_folder_before_it_measures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    def measure(*_: object) -> None:
-        pytest.fail("measured")
-
-    monkeypatch.setattr("tamis.cli.bench._run", measure)
-    (tmp_path / "file").touch()
-    err = refused(capsys, "bench", "--quick", "--out", str(tmp_path / "file" / "results"))
-    assert "cannot be written to" in err
-    assert len(err.splitlines()) == 1
-
-
-def test_plot_draws_again_without_measuring(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    assert run("bench", "match", "--quick", "--matcher", "naive", "--out", str(tmp_path)) == 0
-    (path,) = tmp_path.glob("*.json")
-    path.with_suffix(".png").unlink()
-
-    def measure(*_: object) -> None:
-        pytest.fail("measured")
-
-    monkeypatch.setattr("tamis.lab.matching.contests", measure)
-    other = tmp_path / "new" / "other.svg"
-    assert run("plot", str(path)) == 0
-    assert run("plot", str(path), "--out", str(other)) == 0
-    assert path.with_suffix(".png").stat().st_size > 10_000
-    assert "</svg>" in other.read_text(encoding="utf-8")
-    capsys.readouterr()
-    assert "not supported" in refused(capsys, "plot", str(path), "--out", str(tmp_path / "a.b"))
-
-
-def test_bench_without_matchers_is_not_plotted(tmp_path: Path, capsys: Capture) -> None:
-    assert run("bench", "parse", "--quick", "--out", str(tmp_path)) == 0
-    capsys.readouterr()
-    (path,) = tmp_path.iterdir()
-    assert "no matchers to plot" in refused(capsys, "plot", str(path))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "trials"),
-    [
-        (("naive",), ["naive with scan"]),
-        (("scan",), ["scan with naive"]),
-        (("scan", "naive"), ["scan with naive", "naive with scan"]),
-        (("naive", "--reference", "naive"), ["naive with scan"]),
-    ],
-)
-def test_soak_compares_nothing_with_itself(
-    arguments: tuple[str, ...], trials: list[str], capsys: Capture
-) -> None:
-    assert run("soak", *arguments, "--operations", "60") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [f"{line.split(':')[0]} {' '.join(line.split()[-2:])}" for line in lines] == trials
-
-
-def test_soak_of_all_leaves_out_the_reference() -> None:
-    from tamis.cli.soak import _trials
-
-    trials = _trials((), "scan")
-    assert {trial.name for trial in trials} == set(registry.matchers()) - {"scan"}
-    assert {trial.against for trial in trials} == {"scan"}
-
-
-def test_soak_reports_disagreements(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    from tamis.testing.soak import Soaked
-
-    monkeypatch.setattr("tamis.cli.soak.run_soak", lambda *_: Soaked(60, missing=2, extra=1))
-    assert run("soak", "naive") == 2
-    assert "naive disagrees with scan: 2 matches missing, 1 too many" in capsys.readouterr().err
-
-
-def test_soak_passes_over_what_cannot_run_here(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    def create(name: str, **_: object) -> None:
-        raise MatcherError("there is no database")
-
-    monkeypatch.setattr("tamis.match.registry.create", create)
-    assert run("soak", "naive") == 2
-    out, err = capsys.readouterr()
-    assert out == "naive: not soaked, there is no database\n"
-    assert err == "tamis: nothing was soaked\n"

@@ -112,12 +112,11 @@ class LabelsMachine(RuleBasedStateMachine):
 
     @invariant()
     def ends_lead_back_to_their_texts(self) -> None:
-        names = [text for text in self.uses if text]
-        low = np.array([code for text in names for code in self.codes[text][:2]], np.int64)
-        high = np.array([code for text in names for code in self.codes[text][2:]], np.int64)
-        twice = [text for text in names for _ in range(2)]
-        assert self.labels.lower_texts(low) == twice
-        assert self.labels.upper_texts(high) == twice
+        for text in self.uses:
+            if text:
+                lower, above, below, upper = self.codes[text]
+                assert self.labels.lower_text(lower) == self.labels.lower_text(above) == text
+                assert self.labels.upper_text(below) == self.labels.upper_text(upper) == text
 
 
 TestLabels = LabelsMachine.TestCase

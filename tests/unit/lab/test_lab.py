@@ -4,68 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from tamis import Engine, Schema, TamisError, workload
+from tamis import TamisError
 from tamis.lab import foundation, matching, results
-from tamis.lab.plots import plot
-from tamis.lab.results import Contest, Figure, Goal, Refusal, read, write
+from tamis.lab.progress import Step
+from tamis.lab.records import Contest, Figure, Goal, Result
+from tamis.lab.results import read, write
 from tamis.lab.setting import Setting
-from tamis.lab.timing import Sample, fitting, repeated
+from tamis.lab.timing import Sample, Spread, fitting, repeated
 from tamis.lab.yardstick import Yardstick
 from tamis.match import registry
-from tamis.workload.tables import SUBSCRIPTIONS_SCHEMA
-
-
-@pytest.mark.parametrize("name", ["dexin", "lesubscribe", "topss", "gryphon"])
-def test_the_yardstick_agrees_with_the_engine(name: str) -> None:
-    made = workload.make(name, 400, seed=3)
-    events = made.events(60)
-    engine = Engine(Schema.from_dict(made.schema))
-    engine.subscribe_table(made.subscriptions)
-    yardstick = Yardstick(made.subscriptions, events)
-    answers = [yardstick.match(event).tolist() for event in yardstick.encode(events)]
-    assert [sorted(ids) for ids in engine.match_batch(events)] == answers
-    assert any(answers)
-
-
-def test_the_yardstick_at_the_ends() -> None:
-    """Null fails whatever is constrained, and only that; values between constants count."""
-    rows = [
-        [("a", ">", 1.0)],
-        [("a", "<=", 1.0), ("b", "!=", 5.0)],
-        [("b", "!=", 5.0)],
-        [("a", "=", 2.0)],
-        [("a", ">=", 1.0), ("a", "<", 2.0)],
-        [],
-    ]
-    keys = ("attribute", "comparator", "value")
-    predicates = [[dict(zip(keys, each, strict=True)) for each in row] for row in rows]
-    table = pa.table({"id": range(6), "predicates": predicates}, schema=SUBSCRIPTIONS_SCHEMA)
-    events = pa.table({"a": [None, 0.5, 1.0, 1.5, 2.0, 9.0], "b": [5.0, 5.0, 6.0, None, 5.0, 4.0]})
-    yardstick = Yardstick(table, events)
-    found = [yardstick.match(event).tolist() for event in yardstick.encode(events)]
-    assert found == [[5], [5], [1, 2, 4, 5], [0, 4, 5], [0, 3, 5], [0, 2, 5]]
-
-
-def test_the_yardstick_keeps_columns_narrow() -> None:
-    made = workload.make("dexin", 200, seed=1, cardinality=100)
-    yardstick = Yardstick(made.subscriptions, made.events(5))
-    assert {column.low.dtype for column in yardstick._columns} == {np.dtype(np.uint8)}
-
-
-def test_the_yardstick_refuses_what_it_cannot_do() -> None:
-    predicates = [[{"attribute": "a", "comparator": "starts with", "text": "x"}]]
-    table = pa.table({"id": [0], "predicates": predicates}, schema=SUBSCRIPTIONS_SCHEMA)
-    with pytest.raises(TamisError, match="starts with"):
-        Yardstick(table, pa.table({"a": ["x"]}))
+from tests.unit.lab.examples import CHURN, CONTEST, DUEL, FIGURE, MOMENT, POINT, REFUSAL
 
 
 def test_a_wrong_matcher_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +46,13 @@ def test_fitting_is_at_least_one_and_at_most_what_is_asked_for() -> None:
     assert fitting(lambda: None, most=5, budget=0) == 1
 
 
+def test_a_spread_is_of_what_was_measured() -> None:
+    spread = Spread.of(n * 1e-6 for n in range(1, 201))
+    assert (spread.p50, spread.p99, spread.most) == pytest.approx((100, 198, 200))
+    assert spread.count == 200
+    assert Spread.of([5e-6]).p99 == pytest.approx(5)
+
+
 def test_goals() -> None:
     assert Goal(30, at_most=True).met(30)
     assert not Goal(30, at_most=True).met(31)
@@ -107,11 +68,12 @@ def test_a_rate_is_lowest_where_time_is_longest() -> None:
 
 @pytest.mark.parametrize("name", foundation.MEASUREMENTS)
 def test_measurements_give_as_many_results_as_they_say(name: str) -> None:
-    setting = Setting().quick()
+    setting = Setting(matchers=("scan",)).quick()
     measurement = foundation.MEASUREMENTS[name]
-    results = list(measurement.run(setting))
-    assert len(results) == measurement.steps(setting)
-    assert {result.measurement for result in results} == {name}
+    given = list(measurement.run(setting))
+    assert len(given) == measurement.steps(setting)
+    assert {each.measurement for each in given} == {name}
+    assert any(not isinstance(each, Step) for each in given)
 
 
 def test_contests_cover_all_matchers() -> None:
@@ -126,15 +88,11 @@ def test_contests_cover_all_matchers() -> None:
 
 def test_measurements_are_chosen_by_name() -> None:
     assert [each.name for each in foundation.chosen(["match", "parse"])] == ["parse", "match"]
-    assert len(foundation.chosen([])) == len(foundation.MEASUREMENTS)
+    usual = {each.name for each in foundation.chosen([])}
+    assert foundation.MEASUREMENTS.keys() - usual == {"scale", "churn"}, "only where asked for"
+    assert [each.name for each in foundation.chosen(["churn"])] == ["churn"]
     with pytest.raises(TamisError, match="did you mean 'parse'"):
         foundation.chosen(["parce"])
-
-
-FIGURE = Figure("x", "what", 1.5, "s", 1.0, 2.0, 3, Goal(2.0, at_most=True), {"rows": 5})
-CONTEST = Contest("match", "w", "naive", 10, 1.0, 0.5, 100, 7, 3.0, 2.0, 4.0)
-REFUSAL = Refusal("match", "w", "gough", "too large")
-MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 
 def test_result_files_say_where_they_come_from(tmp_path: Path) -> None:
@@ -149,8 +107,8 @@ def test_result_files_say_where_they_come_from(tmp_path: Path) -> None:
 
 
 def test_result_files_are_read_back(tmp_path: Path) -> None:
-    path = write(tmp_path, [FIGURE, CONTEST, REFUSAL], {}, MOMENT)
-    assert read(path) == [FIGURE, CONTEST, REFUSAL]
+    every: list[Result] = [FIGURE, CONTEST, REFUSAL, DUEL, POINT, CHURN]
+    assert read(write(tmp_path, every, {}, MOMENT)) == every
 
 
 def test_result_files_are_not_written_over(tmp_path: Path) -> None:
@@ -176,6 +134,14 @@ def test_result_files_are_not_written_over(tmp_path: Path) -> None:
         (
             json.dumps({"results": [{"kind": "refusal", **asdict(REFUSAL), "matcher": 5}]}),
             "matcher of a refusal is 5",
+        ),
+        (
+            json.dumps({"results": [{"kind": "duel", **asdict(DUEL), "alone": {"us": 1.0}}]}),
+            "missing",
+        ),
+        (
+            json.dumps({"results": [{"kind": "duel", **asdict(DUEL), "alone": 5}]}),
+            "alone of a duel is 5",
         ),
         ("[" * 100_000, "not a result file"),
     ],
@@ -213,20 +179,3 @@ def test_the_commit_is_that_of_the_package(tmp_path: Path) -> None:
     assert results._origin(package) == {"commit": head, "dirty": False}
     (tmp_path / "new").touch()
     assert results._origin(package) == {"commit": head, "dirty": True}
-
-
-def test_plots_are_of_result_files(tmp_path: Path) -> None:
-    """Recognised by its name: a matcher that is just as fast is no yardstick."""
-    even = replace(CONTEST, alone_times=1.0, batch_times=1.0)
-    path = write(tmp_path, [even, REFUSAL], {}, MOMENT)
-    without = plot(path, tmp_path / "without.svg").read_text(encoding="utf-8")
-    assert "brute force" not in without
-    path = write(tmp_path, [replace(even, matcher=matching.YARDSTICK), CONTEST], {}, MOMENT)
-    assert "brute force" in plot(path, tmp_path / "with.svg").read_text(encoding="utf-8")
-    assert plot(path) == path.with_suffix(".png")
-
-
-def test_plots_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(TamisError, match=r"tamis\[lab\]"):
-        plot(write(tmp_path, [CONTEST], {}, MOMENT))

@@ -24,6 +24,7 @@ _COMPARISONS = 20_000_000  # of predicates with events in one statement; it boun
 class SqlMatcher(Matcher):
     """Subscriptions as rows of a database; a statement finds the matches of a batch of events."""
 
+    unsaved = ("dsn",)  # it may hold a password
     file: ClassVar[str]  # of the statements
     counts_twice: ClassVar[bool]  # a predicate, where an event has several values of an attribute
 

@@ -1,0 +1,235 @@
+"""The tables that `tamis bench` shows, one for each kind of result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tamis.lab.records import (
+    Churn,
+    Contest,
+    Duel,
+    Figure,
+    Goal,
+    Point,
+    Refusal,
+    Result,
+    Speed,
+)
+from tamis.lab.timing import Spread
+
+_Kind = TypeVar("_Kind")
+
+
+def show(console: Console, results: Sequence[Result]) -> None:
+    """Print all results: a table for each kind, then what was refused."""
+    _print(console, results, Figure, _figures)
+    _print(console, results, Contest, _contests)
+    _print(console, results, Duel, _duels)
+    _print(console, results, Duel, _costs)
+    _print(console, results, Point, _points)
+    _print(console, results, Churn, _churns)
+    for each in results:
+        if isinstance(each, Churn):
+            console.print(_churned(each))
+        if isinstance(each, Refusal):
+            console.print(Text(f"{each.workload}, {each.matcher}: {each.why}", style="yellow"))
+
+
+def _print(
+    console: Console,
+    results: Sequence[Result],
+    kind: type[_Kind],
+    table: Callable[[Sequence[_Kind]], Table],
+) -> None:
+    if found := [each for each in results if isinstance(each, kind)]:
+        console.print(table(found))
+        console.print()
+
+
+def _table(*columns: str, left: int, wrapped: str = "", caption: str = "") -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(
+            column, justify="left" if place < left else "right", no_wrap=column != wrapped
+        )
+    table.caption = caption or None
+    table.caption_justify = "left"
+    return table
+
+
+def _figures(figures: Sequence[Figure]) -> Table:
+    table = _table("name", "what", "median", "least", "most", "goal", left=2, wrapped="what")
+    for each in figures:
+        table.add_row(
+            each.measurement,
+            Text(each.what),
+            Text(_number(each.value, each.unit), style="bold"),
+            _number(each.low, each.unit),
+            _number(each.high, each.unit),
+            _goal(each.goal, each.value, partial(_number, unit=each.unit)),
+        )
+    return table
+
+
+def _contests(contests: Sequence[Contest]) -> Table:
+    table = _table(
+        "workload", "matcher", "alone\nms", "×\nnumpy", "batch", "batched\nms", "×\nnumpy",
+        "build\ns", "add\nµs", "remove\nµs", "bytes\neach", "matches", left=2,
+        caption=f"{contests[0].subscriptions:,} subscriptions; ms an event, one at a time and in "
+        "batches\n× numpy: how many times faster than brute force in NumPy; matches: subscriptions "
+        "an event matched\nbuild: all clauses in one add, and the first match; add and remove: one "
+        "clause;\nall three in the matcher alone",
+    )  # fmt: skip
+    before = ""
+    for each in contests:
+        head = "" if each.workload == before else each.workload
+        before = each.workload
+        table.add_row(
+            head,
+            Text(each.matcher, style="cyan"),
+            f"{each.alone_ms:.3f}",
+            _times(each.alone_times),
+            f"{each.batch:,}",
+            f"{each.batch_ms:.3f}",
+            _times(each.batch_times),
+            "-" if each.build_s is None else f"{each.build_s:.2f}",
+            _or_dash(each.add_us),
+            _or_dash(each.remove_us),
+            _or_dash(each.bytes_each),
+            f"{each.matches:,.0f}" if head else "",  # of the workload, not of the matcher
+        )
+    return table
+
+
+def _duels(duels: Sequence[Duel]) -> Table:
+    table = _table(
+        "workload", "matcher", "subscrip-\ntions", "matches", "numpy\nµs", "", "µs", "p50", "p99",
+        "×\nnumpy", "goal", left=2,
+        caption="µs an event in one thread, without encoding; alone: one at a time, p50 and p99 of "
+        f"them;\nbatch: {duels[0].events:,} at once; bits: the same, answered as bitmaps\n"
+        "× numpy: how many times faster than brute force in NumPy, which took turns with it",
+    )  # fmt: skip
+    for each in duels:
+        head = (
+            each.title,
+            Text(each.matcher, style="cyan"),
+            f"{each.subscriptions:,}",
+            f"{each.matches:,.0f}",
+            _short(each.yardstick_us),
+        )
+        single = (_short(each.each.p50), _short(each.each.p99))
+        table.add_row(*head, "alone", *_speed(each.alone, single))
+        table.add_row("", "", "", "", "", "batch", *_speed(each.batch))
+        if each.bits is not None:
+            table.add_row("", "", "", "", "", "bits", *_speed(each.bits))
+    return table
+
+
+def _speed(speed: Speed, single: tuple[str, str] = ("", "")) -> tuple[Text | str, ...]:
+    times = Text(_times(speed.times), style="bold")
+    return (_short(speed.us), *single, times, _goal(speed.goal, speed.times, "{:g}".format))
+
+
+def _costs(duels: Sequence[Duel]) -> Table:
+    table = _table(
+        "workload", "matcher", "batch\nµs", "engine\nµs", "2 threads\nµs", "build\ns",
+        "bytes\neach", "add µs\np50", "p99", "remove µs\np50", "p99", left=2,
+        caption="µs an event in batches: in the matcher alone, through the engine with the ids "
+        "read, in\ntwo threads; in the matcher alone, build: all clauses in one add, and the first "
+        "match;\nadd and remove: one clause",
+    )  # fmt: skip
+    for each in duels:
+        table.add_row(
+            each.title,
+            Text(each.matcher, style="cyan"),
+            _short(each.batch.us),
+            _short(each.engine_us),
+            "-" if each.two_threads_us is None else _short(each.two_threads_us),
+            f"{each.build_s:.2f}",
+            f"{each.bytes_each:,.0f}",
+            *_spread(each.add)[:2],
+            *_spread(each.remove)[:2],
+        )
+    return table
+
+
+def _points(points: Sequence[Point]) -> Table:
+    table = _table(
+        "workload", "matcher", "subscriptions", "matches", "alone\nµs", "batch\nµs", "batch",
+        "build\ns", "bytes\neach", "peak\nGiB", left=2,
+        caption="µs an event, one at a time and in batches; build: all adds until there and the "
+        "first\nmatches, in the matcher alone; peak: the most memory of the process until there",
+    )  # fmt: skip
+    for each in points:
+        table.add_row(
+            each.workload,
+            Text(each.matcher, style="cyan"),
+            f"{each.subscriptions:,}",
+            f"{each.matches:,.0f}",
+            _short(each.alone_us),
+            _short(each.batch_us),
+            f"{each.events:,}",
+            f"{each.build_s:.2f}",
+            f"{each.bytes_each:,.0f}",
+            f"{each.peak_bytes / 2**30:.1f}",
+        )
+    return table
+
+
+def _churns(churns: Sequence[Churn]) -> Table:
+    table = _table(
+        "workload", "matcher", "through", "what", "µs p50", "p99", "most", "of", left=4
+    )  # fmt: skip
+    for each in churns:
+        head = (each.workload, Text(each.matcher, style="cyan"), each.through)
+        table.add_row(*head, "add one", *_spread(each.add))
+        table.add_row("", "", "", "remove one", *_spread(each.remove))
+        table.add_row("", "", "", "match one event", *_spread(each.alone))
+        table.add_row("", "", "", f"match {each.events:,} events", *_spread(each.batch))
+    return table
+
+
+def _churned(churn: Churn) -> Text:
+    agreed = (
+        f"{churn.workload}, {churn.matcher}, through the {churn.through}: "
+        f"{churn.disagreements:,} disagreements with {churn.reference} in {churn.pairs:,} pairs"
+    )
+    replaced = (
+        f"  {churn.replaced:,} of {churn.subscriptions:,} subscriptions replaced; bytes each: "
+        f"{churn.bytes_before:,.0f} before, {churn.bytes_after:,.0f} after"
+    )
+    return Text(f"{agreed}\n{replaced}\n", style="red" if churn.disagreements else "")
+
+
+def _spread(spread: Spread) -> tuple[str, ...]:
+    return (_short(spread.p50), _short(spread.p99), _short(spread.most), f"{spread.count:,}")
+
+
+def _goal(goal: Goal | None, value: float, written: Callable[[float], str]) -> Text:
+    if goal is None:
+        return Text("")
+    mark, style = ("met", "green") if goal.met(value) else ("missed", "red")
+    return Text(f"{'≤' if goal.at_most else '≥'} {written(goal.limit)} {mark}", style=style)
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.1f}" if factor >= 1 else f"{factor:.2f}"  # below 1 it is slower
+
+
+def _or_dash(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _number(value: float, unit: str) -> str:
+    digits = 0 if value >= 100 else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f}{unit if unit.startswith('/') else ' ' + unit}"

@@ -1,0 +1,241 @@
+"""A batch of events through the buckets: each looks up its own keys, and no others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.bound import Binding, Doubts, Events, bind, unbind
+from tamis.index.buckets import (
+    ALL,
+    COMBINED,
+    ENTRY,
+    GRAINS,
+    MORE,
+    NOTHING,
+    Buckets,
+    find,
+    first_hash,
+    kind_in,
+    last_hash,
+    next_hash,
+    run_of,
+    slot_in,
+)
+from tamis.index.kernel import inlined, kernel
+from tamis.index.routes import WHOLE, Schemes, shift_of
+from tamis.index.vector import prefetch
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+_TOGETHER = 16  # events
+_VALUES = 3  # of a key, at most
+_FETCHED = 6  # entries of a run that are asked for in advance
+
+
+@kernel
+def pass_buckets(
+    events: Events,
+    buckets: Buckets,
+    schemes: Schemes,
+    binding: Binding,
+    keys: Keys,
+    out: Int32s,
+    counts: Int64s,
+    doubts: Doubts,
+) -> int:
+    """Slots that events meet in buckets, event by event, and pairs to be verified.
+
+    What dominates is waiting for memory: looking up a key is a miss, and so is a run of entries.
+    So a few events are taken together: all their keys are asked for, then all their runs, and by
+    the time they are looked at they are there.
+
+    Gives how many slots there are; -1 when `out` is too short, -2 when `doubts` is.
+    """
+    bucket, pool = buckets.bucket, buckets.pool
+    starts, attribute, _, cell, several = events
+    span, here = binding
+    at_key, owner = keys.at, keys.event
+    found = 0
+    for first in range(0, len(starts) - 1, _TOGETHER):
+        last = min(first + _TOGETHER, len(starts) - 1)
+        many = _look_up(events, first, last, buckets, schemes, binding, keys)
+        if many < 0:
+            return -3
+        i = 0
+        for e in range(first, last):
+            before = found
+            begin = i
+            room = 0
+            while i < many and owner[i] == e:
+                room += bucket[4 * at_key[i] + 3] >> 8
+                i += 1
+            if found + room > len(out):
+                return -1
+            if doubts.many[0] + room > len(doubts.event):
+                return -2
+            if room == 0:
+                counts[e] = 0
+                continue
+            bind(attribute, cell, starts[e], starts[e + 1], span, here)
+            for j in range(begin, i):
+                start, size = run_of(bucket, at_key[j])
+                found = _visit(pool, start, size, e, several[e] != 0, here, out, found, doubts)
+            unbind(attribute, starts[e], starts[e + 1], span, here)
+            counts[e] = found - before
+    return found
+
+
+class Keys(NamedTuple):
+    """Room for the keys of a few events: where their bucket is, and whose they are."""
+
+    at: Int64s
+    event: Int32s
+    hash: Int64s
+    scheme: Int64s
+    values: Int64s  # three each
+
+
+@kernel
+def _look_up(
+    events: Events,
+    first: int,
+    last: int,
+    buckets: Buckets,
+    schemes: Schemes,
+    binding: Binding,
+    keys: Keys,
+) -> int:
+    """The buckets of all keys of a few events; how many, or -1 where there is no room for them."""
+    starts, attribute, code, cell, _ = events
+    _, used_grains, combination, member, pivot, combined = schemes
+    key, bucket, pool, stored, _, _ = buckets
+    at_key, owner, hashes, of_scheme, values = keys
+    span, here = binding
+    turn = np.zeros(_VALUES, np.int32)
+    mask = len(key) - 1
+    many = 0
+    for e in range(first, last):
+        bind(attribute, cell, starts[e], starts[e + 1], span, here)
+        for pair in range(starts[e], starts[e + 1]):
+            a = attribute[pair]
+            if a >= len(used_grains):
+                continue
+            fresh = pair == span[2 * a]
+            used = used_grains[a]
+            if many + GRAINS > len(at_key):
+                unbind(attribute, starts[e], starts[e + 1], span, here)
+                return -1
+            grain = 0
+            while used >> grain:
+                if used >> grain & 1 and (grain < WHOLE or fresh):
+                    value = code[pair] if grain == 0 else np.int64(0)
+                    if 0 < grain < WHOLE:
+                        value = np.int64(cell[pair] - 1) >> shift_of(grain)
+                    values[_VALUES * many] = value
+                    scheme = GRAINS * a + grain
+                    hash = last_hash(next_hash(first_hash(scheme), value))
+                    hashes[many], of_scheme[many], owner[many] = hash, scheme, e
+                    prefetch(key, hash & mask)
+                    prefetch(bucket, 4 * (hash & mask))
+                    many += 1
+                grain += 1
+            if not fresh:
+                continue
+            for i in range(pivot[a], pivot[a + 1]):
+                begin, end = combination[combined[i]], combination[combined[i] + 1]
+                bound = True
+                for j in range(begin, end):
+                    bound &= span[2 * member[j]] < span[2 * member[j] + 1]
+                    turn[j - begin] = span[2 * member[j]]
+                while bound:
+                    if many == len(at_key):
+                        unbind(attribute, starts[e], starts[e + 1], span, here)
+                        return -1
+                    scheme = COMBINED + combined[i]
+                    hash = first_hash(scheme)
+                    for j in range(end - begin):
+                        values[_VALUES * many + j] = code[turn[j]]
+                        hash = next_hash(hash, code[turn[j]])
+                    hash = last_hash(hash)
+                    hashes[many], of_scheme[many], owner[many] = hash, scheme, e
+                    prefetch(key, hash & mask)
+                    prefetch(bucket, 4 * (hash & mask))
+                    many += 1
+                    bound = _next_choice(turn, member, begin, end, span)
+        unbind(attribute, starts[e], starts[e + 1], span, here)
+    met = 0
+    for i in range(many):
+        scheme = of_scheme[i]
+        size = 1
+        if scheme >= COMBINED:
+            size = combination[scheme - COMBINED + 1] - combination[scheme - COMBINED]
+        mine = values[_VALUES * i : _VALUES * i + _VALUES]
+        at = find(key, bucket, stored, hashes[i], scheme, mine, size)
+        if at >= 0:
+            at_key[met] = at
+            owner[met] = owner[i]
+            met += 1
+            start, length = run_of(bucket, at)
+            for line in range(min(length, _FETCHED)):
+                prefetch(pool, ENTRY * (start + line))
+    return met
+
+
+@inlined
+def _next_choice(turn: Int32s, member: Int64s, first: int, last: int, span: Int32s) -> bool:
+    """The next choice of one value for each attribute, like an odometer; whether there is one."""
+    j = 0
+    while j < last - first:
+        turn[j] += 1
+        if turn[j] < span[2 * member[first + j] + 1]:
+            break
+        turn[j] = span[2 * member[first + j]]
+        j += 1
+    return j < last - first
+
+
+@kernel
+def _visit(
+    pool: Int64s,
+    start: int,
+    size: int,
+    e: int,
+    several: bool,
+    here: Int32s,
+    out: Int32s,
+    found: int,
+    doubts: Doubts,
+) -> int:
+    """A run of entries: slots of clauses that hold, and pairs to be verified."""
+    event, slots, _, many = doubts
+    doubtful = many[0]
+    for i in range(ENTRY * start, ENTRY * (start + size), ENTRY):
+        word = pool[i]
+        kind = kind_in(word)
+        sure = kind != MORE and not several  # with several values it may be met again
+        ok = True
+        if kind != ALL:
+            ok, sure = _fits(pool[i + 1], here, ok, sure)
+            ok, sure = _fits(pool[i + 2], here, ok, sure)
+        out[found] = slot_in(word)
+        found += ok and sure
+        event[doubtful] = e
+        slots[doubtful] = slot_in(word)
+        doubtful += ok and not sure
+    many[0] = doubtful
+    return found
+
+
+@inlined
+def _fits(constraint: int, here: Int32s, ok: bool, sure: bool) -> tuple[bool, bool]:
+    """Whether an event can satisfy a constraint of an entry, and whether it is certain to."""
+    if constraint != NOTHING:
+        value = here[constraint & 0xFFFF]
+        low = (((constraint >> 16) & 0xFFFF) ^ 0x8000) - 0x8000
+        high = constraint >> 32
+        ok &= value < 0 or (0 < value and low <= value <= high)
+        sure &= low < value < high and value > 0
+    return ok, sure

@@ -1,0 +1,276 @@
+"""The fastest matcher at the sizes at which others publish figures, measured by the yardstick.
+
+Times move by a third from one minute to the next on a shared machine, so the matcher and the
+yardstick take turns, and what counts is the median of their ratios. A row of the table is a
+workload, a size and the ratios to reach.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis import workload
+from tamis.encode.batch import EventBatch
+from tamis.engine import Engine
+from tamis.errors import MatcherError, TamisError, nearest
+from tamis.lab.matching import COMPARED, affordable, build, compare, one_thread
+from tamis.lab.progress import Step
+from tamis.lab.records import Duel, Goal, Refusal, Speed
+from tamis.lab.setting import Setting
+from tamis.lab.timing import Spread, fitting, repeated, timed
+from tamis.lab.yardstick import Yardstick, make_yardstick
+from tamis.match import registry
+from tamis.match.base import Matcher
+from tamis.model.schema import Schema
+from tamis.workload import Workload
+
+PEERS = "peers"
+_TURN = 3  # batches in a turn; the median of them counts
+
+
+@dataclass(frozen=True)
+class Row:
+    """A workload at a size, and how many times faster than the yardstick a matcher should be."""
+
+    variant: str
+    subscriptions: int
+    batch: float  # events in batches
+    alone: float | None = None  # events one at a time
+    bits: float | None = None  # events in batches, the answer as bitmaps
+
+    @property
+    def title(self) -> str:
+        return workload.variant(self.variant).title
+
+
+ROWS: dict[str, Row] = {
+    "dexin": Row("dexin", 1_000_000, batch=200, alone=60),
+    "dexin-matching": Row("dexin-matching", 1_000_000, batch=80),
+    "lesubscribe": Row("lesubscribe", 800_000, batch=170),
+    "lesubscribe-large": Row("lesubscribe", 3_200_000, batch=200),
+    "lesubscribe-equality": Row("lesubscribe-equality", 800_000, batch=360),
+    "topss-w4": Row("topss-w4", 1_000_000, batch=80, bits=400),
+    "sparse": Row("sparse", 1_000_000, batch=100),
+}
+
+
+def rows(names: Sequence[str]) -> dict[str, Row]:
+    """The named rows, in the order of the table; all of them where none is named."""
+    for name in names:
+        if name not in ROWS:
+            raise TamisError(f"there is no row {name!r} of peers; {nearest(name, ROWS)}")
+    return {name: row for name, row in ROWS.items() if not names or name in names}
+
+
+def duels(setting: Setting) -> Iterator[Duel | Refusal | Step]:
+    """Each row of the table; one engine at a time, as the largest fill gigabytes."""
+    for name, row in rows(setting.rows).items():
+        yield Step(PEERS, f"{row.title}: subscriptions")
+        made = workload.make_variant(row.variant, _size(setting, row), seed=setting.seed)
+        events = made.events(setting.batch)
+        yield Step(PEERS, f"{row.title}: yardstick")
+        yardstick = make_yardstick(made.subscriptions, events)
+        for matcher in setting.fastest:
+            try:
+                yield from _duel(setting, name, made, events, yardstick, matcher)
+            except MatcherError as why:
+                yield Refusal(PEERS, row.title, matcher, str(why))
+            gc.collect()  # engines and matchers may hold themselves in cycles
+        del made, events, yardstick
+
+
+def steps(setting: Setting) -> int:
+    """How many duels and steps there will be."""
+    return len(rows(setting.rows)) * (2 + len(setting.fastest) * (setting.rounds + 4))
+
+
+@runtime_checkable
+class _Threaded(Protocol):
+    """A matcher whose threads can be set between two batches."""
+
+    threads: int
+
+
+class _Contenders(NamedTuple):
+    """Both sides of a duel, and their events."""
+
+    engine: Engine
+    yardstick: Yardstick
+    ranks: NDArray[np.int64]
+    batch: EventBatch
+    singles: list[EventBatch]
+    bits: bool
+
+
+class _Round(NamedTuple):
+    """Seconds an event, of one turn each; `each` are the single events."""
+
+    yardstick: float
+    each: list[float]
+    batch: float
+    bits: float
+    engine: float
+    two_threads: float
+
+
+def _duel(
+    setting: Setting,
+    name: str,
+    made: Workload,
+    events: pa.Table,
+    yardstick: Yardstick,
+    matcher: str,
+) -> Iterator[Duel | Step]:
+    row = ROWS[name]
+    where = f"{row.title}, {matcher}"
+    yield Step(PEERS, f"{where}: load")
+    engine = Engine(Schema.from_dict(made.schema), matcher, **one_thread(matcher))
+    engine.subscribe_table(made.subscriptions)
+    yield Step(PEERS, f"{where}: compare")
+    batch = engine.encode(events)
+    both = _Contenders(
+        engine,
+        yardstick,
+        yardstick.encode(events),
+        affordable(setting, engine.matcher, batch),
+        [batch[at : at + 1] for at in range(len(batch))],
+        row.bits is not None,
+    )
+    _compare(both, batch, matcher)
+    pick = _picker(setting, both)
+    _round(both, pick(0))  # unmeasured: the first may compile, lay out or start threads
+    found: list[_Round] = []
+    for turn in range(setting.rounds):
+        yield Step(PEERS, f"{where}: round {turn + 1} of {setting.rounds}")
+        found.append(_round(both, pick(turn)))
+    yield Step(PEERS, f"{where}: build and change")
+    build_s = build(setting, engine.matcher, batch, matcher)
+    bytes_each = engine.matcher.nbytes / len(engine)
+    add, remove = _changes(setting, engine.matcher)
+    _compare(both, batch, matcher)  # what came back after it had gone must be found again
+    full = len(engine) == row.subscriptions
+    yield Duel(
+        PEERS,
+        name,
+        row.title,
+        matcher,
+        len(engine),
+        engine.matcher.match(both.batch).total / len(both.batch),
+        median(each.yardstick for each in found) * 1e6,
+        _speed(found, lambda turn: float(np.mean(turn.each)), row.alone if full else None),
+        Spread.of(seconds for turn in found for seconds in turn.each),
+        _speed(found, lambda turn: turn.batch, row.batch if full else None),
+        len(both.batch),
+        _speed(found, lambda turn: turn.bits, row.bits if full else None) if both.bits else None,
+        median(each.engine for each in found) * 1e6,
+        median(each.two_threads for each in found) * 1e6
+        if isinstance(engine.matcher, _Threaded)
+        else None,
+        build_s,
+        bytes_each,
+        add,
+        remove,
+        setting.rounds,
+        made.parameters,
+    )
+
+
+def _size(setting: Setting, row: Row) -> int:
+    return min(row.subscriptions, setting.most_subscriptions)
+
+
+def _compare(both: _Contenders, batch: EventBatch, matcher: str) -> None:
+    if not registry.entry(matcher).exact:
+        return
+    some = batch[:COMPARED]
+    compare(both.engine.match_batch(some), both.yardstick, both.ranks, matcher)
+    if both.bits:
+        compare(both.engine.matcher.match_bits(some), both.yardstick, both.ranks, matcher)
+
+
+def _picker(setting: Setting, both: _Contenders) -> Callable[[int], NDArray[np.int64]]:
+    """Which events the two match one at a time in a turn: as many as both get through.
+
+    Every turn takes the next ones of a fixed random order, so that a turn is a fair sample and all
+    of them together see nearly everything.
+    """
+    most, budget = len(both.singles), setting.seconds
+    slow = fitting(lambda: both.yardstick.match(both.ranks[0]), most=most, budget=budget)
+    alone = both.engine.matcher.match
+    number = min(slow, fitting(lambda: alone(both.singles[0]), most=most, budget=budget))
+    order = np.random.default_rng(setting.seed).permutation(most)
+    return lambda turn: order[(turn * number + np.arange(number)) % most]
+
+
+def _round(both: _Contenders, picked: NDArray[np.int64]) -> _Round:
+    """A turn of the yardstick, then one of the matcher in each of its ways."""
+    engine, batch, matcher = both.engine, both.batch, both.engine.matcher
+    ranks = both.ranks[picked]
+    singles = [both.singles[at] for at in picked.tolist()]
+
+    def slow() -> None:
+        for event in ranks:
+            both.yardstick.match(event)
+
+    return _Round(
+        timed(slow) / len(ranks),
+        [timed(partial(matcher.match, single)) for single in singles],
+        _batched(lambda: matcher.match(batch), batch),
+        _batched(lambda: matcher.match_bits(batch), batch) if both.bits else 0.0,
+        _batched(lambda: engine.match_batch(batch).subscriptions, batch),
+        _two_threads(matcher, batch),
+    )
+
+
+def _batched(run: Callable[[], object], batch: EventBatch) -> float:
+    return repeated(run, repeats=_TURN, budget=60.0).seconds / len(batch)
+
+
+def _two_threads(matcher: Matcher, batch: EventBatch) -> float:
+    if not isinstance(matcher, _Threaded):
+        return 0.0
+    matcher.threads = 2
+    try:
+        return _batched(lambda: matcher.match(batch), batch)
+    finally:
+        matcher.threads = 1
+
+
+def _speed(
+    found: Sequence[_Round], seconds: Callable[[_Round], float], goal: float | None
+) -> Speed:
+    times = [turn.yardstick / seconds(turn) for turn in found]
+    return Speed(
+        median(seconds(turn) for turn in found) * 1e6,
+        median(times),
+        min(times),
+        max(times),
+        None if goal is None else Goal(goal, at_most=False),
+    )
+
+
+def _changes(setting: Setting, matcher: Matcher) -> tuple[Spread, Spread]:
+    """To add and to remove one clause: some leave one by one, and come back."""
+    live = matcher.clauses.live_slots()
+    rng = np.random.default_rng(setting.seed)
+    slots = rng.permutation(live)[: setting.changes]
+    ones = [(slots[i : i + 1], matcher.terms(slots[i : i + 1])) for i in range(len(slots))]
+
+    def both() -> None:
+        matcher.remove(ones[0][0])
+        matcher.add(*ones[0])
+
+    ones = ones[: fitting(both, most=len(ones), budget=setting.seconds)]
+    for _ in range(2):  # the first time unmeasured: a change may compile
+        removed = [timed(partial(matcher.remove, slot)) for slot, _ in ones]
+        added = [timed(partial(matcher.add, *one)) for one in ones]
+    return Spread.of(added), Spread.of(removed)

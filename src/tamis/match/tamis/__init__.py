@@ -1,0 +1,1 @@
+"""The fast matcher: each clause where it is cheapest."""

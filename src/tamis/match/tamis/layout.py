@@ -1,0 +1,292 @@
+"""The layout: cells, keys and columns chosen for the clauses there are and the events seen.
+
+A sample of the clauses is routed with everything allowed; then what does not pay is struck out. A
+key that few clauses use costs every event a look-up and saves little. A column that few clauses ask
+about costs every block a line and rules little out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import Pairs
+from tamis.index.buckets import COMBINED, GRAINS, no_buckets
+from tamis.index.cells import Cells, cut
+from tamis.index.clauses import SOME
+from tamis.index.family import BLOCK, make_family
+from tamis.index.packed import PackedTable
+from tamis.index.routes import (
+    BUCKET,
+    DENSE,
+    DENSE_FROM,
+    DENSE_LINES,
+    LINE,
+    PROBE,
+    SPARSE,
+    SPARSE_LINES,
+    VERIFY,
+    VISIT,
+    WHOLE,
+    Index,
+    Schemes,
+    nearness,
+    rarest_points,
+    survey,
+)
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_SURVEYED = 50_000  # clauses of a sample
+_EVENTS = 1024  # of a sample
+_DRIFT = 0.25  # share of events by which two samples differ much
+_ENOUGH = 64  # values of an attribute, to say where they lie
+_FEW = 512  # so few clauses are one block: nothing is gained by keys
+_SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
+_COLUMNS = 30  # at most, which is two lines of a record
+_COMBINED = 3  # attributes of a key at most
+_GRAINS = (1 << (WHOLE + 1)) - 1
+
+
+class Sample(NamedTuple):
+    """Pairs of some events."""
+
+    attribute: NDArray[np.int32]
+    code: Int64s
+    events: int
+
+    @staticmethod
+    def of(pairs: Pairs) -> Sample:
+        """The first events of a batch."""
+        events = min(len(pairs.starts) - 1, _EVENTS)
+        part = slice(int(pairs.starts[0]), int(pairs.starts[events]))
+        return Sample(pairs.attribute[part].copy(), pairs.code[part].copy(), events)
+
+    def joined(self, other: Sample) -> Sample:
+        """Both, the older one shortened where they are many."""
+        keep = max(0, _EVENTS - other.events)
+        if self.events > keep:
+            part = slice(0, len(self.code) * keep // max(1, self.events))
+            return Sample(self.attribute[part], self.code[part], keep).joined(other)
+        return Sample(
+            np.concatenate([self.attribute, other.attribute]),
+            np.concatenate([self.code, other.code]),
+            self.events + other.events,
+        )
+
+
+    def differs(self, other: Sample, width: int) -> bool:
+        """Whether events have changed so much that a plan for the others may be a bad one.
+
+        Compared is how often each attribute is bound, and the quartiles of its values.
+        """
+        mine, theirs = (
+            np.bincount(each.attribute[each.attribute < width], minlength=width) for each in (self, other)
+        )
+        share = mine / max(1, self.events) - theirs / max(1, other.events)
+        if (np.abs(share) > _DRIFT).any():
+            return True
+        for a in np.flatnonzero(np.minimum(mine, theirs) >= _ENOUGH).tolist():
+            now, then = (np.sort(each.code[each.attribute == a]) for each in (self, other))
+            cuts = then[[len(then) // 4, len(then) // 2, 3 * len(then) // 4]]
+            moved = np.searchsorted(now, cuts) / len(now) - np.searchsorted(then, cuts) / len(then)
+            if np.abs(moved).max() > _DRIFT:
+                return True
+        return False
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """For saving."""
+        return {"sample.attribute": self.attribute, "sample.code": self.code}
+
+    @staticmethod
+    def restored(arrays: Mapping[str, NDArray[Any]], events: int) -> Sample:
+        """What `arrays` gave."""
+        return Sample(arrays["sample.attribute"], arrays["sample.code"], events)
+
+
+def no_sample() -> Sample:
+    """Of no events."""
+    return Sample(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
+
+
+def lay_out(clauses: PackedTable, sample: Sample, costs: Floats, slots: int) -> Index:
+    """An empty index for these clauses."""
+    live = clauses.live_slots()
+    rng = np.random.default_rng(len(live))
+    some = live if len(live) <= _SURVEYED else np.sort(rng.choice(live, _SURVEYED, replace=False))
+    starts, (attribute, _, kind, low, high) = clauses.terms(some)
+    width = clauses.width
+    asks = kind == SOME
+    cells = cut(
+        width, attribute[asks], low[asks], high[asks], sample.attribute, sample.code, sample.events
+    )
+    asked = np.bincount(attribute, minlength=width)
+    index = _empty(cells, _columns(asked, len(some)), _no_schemes(width, 0), costs, slots)
+    if len(live) > _FEW:
+        scale = len(live) / len(some)
+        index = _with_schemes(index, clauses, some, scale)
+        surveyed = _survey(index, clauses, some)
+        if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
+            index.costs[DENSE_FROM] = 2.0  # not worth passes of their own
+            surveyed = _survey(index, clauses, some)
+        owner = np.repeat(surveyed.kind, np.diff(starts))
+        columns = [
+            _columns(
+                np.bincount(attribute[owner == which], minlength=width),
+                int((surveyed.kind == which).sum()),
+            )
+            for which in (SPARSE, DENSE)
+        ]
+        index = index._replace(
+            sparse=make_family(_ordered(columns[0], index.cells), cells, dense=False),
+            dense=make_family(columns[1], cells, dense=True),
+        )
+    return index
+
+
+def in_order(index: Index, clauses: PackedTable) -> Int64s:
+    """All live slots, clauses with near intervals near each other, so that blocks can be skipped."""
+    live = clauses.live_slots()
+    first = index.sparse.attribute[index.sparse.attribute >= 0][:2].astype(np.int64)
+    attributes = np.stack([first, np.diff(index.cells.row_start)[first] + 1], axis=1).ravel()
+    if len(live) <= _FEW or not len(attributes):
+        return live
+    keys = np.empty(len(live), np.int64)
+    nearness(index.cells, clauses.view, live, attributes, keys)
+    return live[np.argsort(keys, kind="stable")]
+
+
+class Survey(NamedTuple):
+    """The routes of some clauses, without having taken them."""
+
+    kind: NDArray[np.int8]
+    scheme: Int64s
+    cost: Floats
+    in_family: Floats
+
+
+def _survey(index: Index, clauses: PackedTable, slots: Int64s) -> Survey:
+    many = len(slots)
+    found = Survey(
+        np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
+    )
+    survey(index, clauses.view, slots, *found)
+    return found
+
+
+def _columns(asked: Int64s, clauses: int) -> NDArray[np.int32]:
+    """The attributes that enough clauses ask about, those asked most first."""
+    enough = np.flatnonzero(asked >= max(1, _SHARE * clauses))
+    most = enough[np.argsort(-asked[enough], kind="stable")][:_COLUMNS]
+    return np.sort(most).astype(np.int32)
+
+
+def _ordered(columns: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
+    """The columns, those with the most rows first: they tell clauses apart best."""
+    rows = np.diff(cells.row_start)[columns]
+    return columns[np.argsort(-rows, kind="stable")]
+
+
+def _with_schemes(index: Index, clauses: PackedTable, some: Int64s, scale: float) -> Index:
+    """The index with the keys that pay."""
+    width = len(index.cells.bound)
+    open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
+    combined = _combinations(open_to_all, clauses, some, scale)
+    index = index._replace(schemes=_schemes(width, _GRAINS, combined, index.cells))
+    for _ in range(2):  # what is struck out moves clauses to other keys, which may then pay more
+        routed = _survey(index, clauses, some)
+        keyed = routed.kind == BUCKET
+        names, which = np.unique(routed.scheme[keyed], return_inverse=True)
+        saved = scale * np.bincount(which, (routed.in_family - routed.cost)[keyed], len(names))
+        pays = np.zeros(len(names), np.bool_)
+        allowed = np.zeros(width, np.int64)
+        kept: list[tuple[int, ...]] = []
+        for i, name in enumerate(names.tolist()):
+            if name >= COMBINED:
+                attributes = combined[name - COMBINED]
+                pays[i] = saved[i] > _looked_up(index, attributes)
+                if pays[i]:
+                    kept.append(attributes)
+            else:
+                pays[i] = saved[i] > _looked_up(index, (name // GRAINS,))
+                allowed[name // GRAINS] |= int(pays[i]) << (name % GRAINS)
+        combined = kept
+        index = index._replace(schemes=_schemes(width, allowed, combined, index.cells))
+    return index
+
+
+def _looked_up(index: Index, attributes: tuple[int, ...]) -> float:
+    """What a key costs an event, met or not.
+
+    A combination has to be considered whenever its rarest attribute is bound.
+    """
+    bound = index.cells.bound[list(attributes)]
+    considered = index.costs[VISIT] * bound.min() if len(attributes) > 1 else 0.0
+    return float(index.costs[PROBE] * bound.prod() + considered)
+
+
+def _combinations(
+    index: Index, clauses: PackedTable, some: Int64s, scale: float
+) -> list[tuple[int, ...]]:
+    """Sets of attributes whose values together are a key that saves more than it costs."""
+    attribute = np.empty(len(some) * _COMBINED, np.int64)
+    chance = np.empty(len(some) * _COMBINED)
+    rarest_points(index, clauses.view, some, _COMBINED, attribute, chance)
+    table, met = attribute.reshape(-1, _COMBINED), chance.reshape(-1, _COMBINED)
+    found: list[tuple[int, ...]] = []
+    for many in range(2, _COMBINED + 1):
+        rows = np.flatnonzero(table[:, many - 1] >= 0)
+        sets, which = np.unique(np.sort(table[rows, :many], axis=1), axis=0, return_inverse=True)
+        fewer = met[rows, 0] - met[rows, :many].prod(axis=1)
+        each = index.costs[VISIT] + 0.25 * index.costs[VERIFY]
+        saved = scale * each * np.bincount(which.ravel(), fewer, len(sets))
+        for attributes, gain in zip(sets.tolist(), saved.tolist(), strict=True):
+            if gain > _looked_up(index, tuple(attributes)):
+                found.append(tuple(attributes))
+    return found
+
+
+def _no_schemes(width: int, allowed: int) -> Schemes:
+    return _schemes(width, allowed, [], None)
+
+
+def _schemes(
+    width: int, allowed: int | Int64s, combined: list[tuple[int, ...]], cells: Cells | None
+) -> Schemes:
+    start = np.zeros(len(combined) + 1, np.int64)
+    np.cumsum([len(each) for each in combined], out=start[1:])
+    pivots = np.array(
+        [min(each, key=lambda a: float(cells.bound[a])) for each in combined] if cells else [],
+        np.int64,
+    )
+    order = np.argsort(pivots, kind="stable")
+    return Schemes(
+        np.full(width, allowed, np.int64) if isinstance(allowed, int) else allowed,
+        np.zeros(width, np.int64),
+        start,
+        np.array([a for each in combined for a in each], np.int64),
+        np.searchsorted(pivots[order], np.arange(width + 1)).astype(np.int64),
+        order.astype(np.int64),
+    )
+
+
+def _empty(
+    cells: Cells, columns: NDArray[np.int32], schemes: Schemes, costs: Floats, slots: int
+) -> Index:
+    costs = costs.copy()
+    costs[SPARSE_LINES] = costs[DENSE_LINES] = max(1, len(columns)) * costs[LINE] / BLOCK
+    return Index(
+        cells,
+        schemes,
+        costs,
+        no_buckets(),
+        make_family(columns, cells, dense=False),
+        make_family(columns, cells, dense=True),
+        np.zeros(slots, np.int8),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+    )
+

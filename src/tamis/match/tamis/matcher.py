@@ -1,0 +1,265 @@
+"""The fast matcher."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch
+from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
+from tamis.index.buckets import LIVE as ENTRIES
+from tamis.index.family import LIVE, TOP
+from tamis.index.packed import PackedTable
+from tamis.index.routes import BUCKET, DENSE, NOWHERE, SPARSE, Index
+from tamis.index.saved import filled, flat, part, under
+from tamis.index.sift import blocks_of
+from tamis.index.vector import WORDS
+from tamis.match.base import Bitmaps, Matcher, Matches, Slots
+from tamis.match.tamis.costs import costs
+from tamis.match.tamis.growth import grown, insert_all, remove_all
+from tamis.match.tamis.layout import Sample, in_order, lay_out, no_sample
+from tamis.match.tamis.saved import trimmed
+from tamis.match.tamis.workers import Workers
+
+Int32s = NDArray[np.int32]
+_AT_ONCE = 20_000  # so few clauses are laid out anew in one go
+_STEP = 256  # clauses that move at a time, where there are more
+_KEPT = 1 << 24  # slots: room for a longer answer is not kept where the next ones are short
+
+
+class Tamis(Matcher):
+    """Each clause lies where it costs least, and a batch of events passes over all of it at once.
+
+    A clause goes to one of three places. Where it asks for a value that few events have, or for a
+    narrow range, to a *bucket*: events look up what they have, and never see the others. Otherwise
+    to one of two *families* of bitmaps, which have a line of bits for each attribute and cell: the
+    AND of an event's lines is all clauses that may hold. In the sparse family each of them is
+    then compared with a record of its bounds; in the dense one, where many hold, bits are sure
+    unless an interval begins or ends in the event's cell. What cells cannot tell is verified.
+
+    Where it is cheapest is expected from the clauses and from the events seen so far, and from
+    what each step takes on this machine; `plan` says what was decided and why. When clauses have
+    doubled, or events differ much from those it was planned for, a new plan is made, and clauses
+    move over to it, a few with each call.
+
+    add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns / 512)
+    lines, and what is met.
+
+    With `threads`, a batch is cut by events, or, where it has few, by blocks of clauses; 0 is as
+    many as there are processors.
+    """
+
+    layout = 1
+    unsaved = ("threads",)
+
+    def __init__(self, threads: int = 1) -> None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
+            raise MatcherError(f"threads is a number from 0 (all processors), got {threads!r}")
+        self.threads = threads or len(os.sched_getaffinity(0))
+        super().__init__()
+
+    def _table(self) -> PackedTable:
+        return PackedTable()
+
+    def _reset(self) -> None:
+        self._index: Index | None = None
+        self._next: Index | None = None  # while clauses move to it
+        self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
+        self._laid_out = 0  # clauses when it was
+        self._planned_for = no_sample()
+        self._sample = no_sample()
+        self._seen = 0  # events since the plan
+        self._workers = Workers()
+        self._out = np.empty(0, np.int32)
+        self._bits: tuple[Int32s, Int32s] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = dict(self.__dict__)
+        kept.update(_workers=None, _out=None)  # threads and room are made again
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept, _workers=Workers(), _out=np.empty(0, np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        return self.clauses.nbytes + sum(
+            part.nbytes for index in self._indexes() for part in flat(index).values()
+        )
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def match(self, batch: EventBatch) -> Matches:
+        many, pairs = len(batch), batch.pairs
+        self._prepare(batch)
+        starts = np.zeros(many + 1, np.int64)
+        counts, out, used = self._workers.match(
+            self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads, self._room()
+        )
+        np.cumsum(counts, out=starts[1:])
+        self._out = out if len(out) < max(_KEPT, 8 * used) else np.empty(0, np.int32)
+        self.tally.events += many
+        return Matches(starts, out[:used])
+
+    def match_bits(self, batch: EventBatch) -> Bitmaps:
+        self._prepare(batch)
+        while self._next is not None:  # bits have one numbering
+            self._move(len(self._moving) + 1)
+        index = self._index
+        assert index is not None
+        if self._bits is None:
+            self._bits = self._number_bits(index)
+        slots, bit_of = self._bits
+        words = np.zeros((len(batch), -(-len(slots) // 64)), np.uint64)
+        self._workers.match_bits(
+            index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
+        )
+        self.tally.events += len(batch)
+        return Bitmaps(words, slots)
+
+    def _number_bits(self, index: Index) -> tuple[Int32s, Int32s]:
+        """The slot of each bit: the dense family's places, then all others; and the way back."""
+        places = BLOCK_BITS * blocks_of(index.dense) if index.dense.head[LIVE] else 0
+        others = np.flatnonzero((index.kind != NOWHERE) & (index.kind != DENSE))
+        slots = np.full(places + len(others), -1, np.int32)
+        taken = int(index.dense.head[TOP]) if places else 0
+        slots[:taken] = np.maximum(index.dense.slot_of[:taken], -1)
+        slots[places:] = others
+        bit_of = np.zeros(len(index.kind), np.int32)
+        used = np.flatnonzero(slots >= 0)
+        bit_of[slots[used]] = used
+        return slots, bit_of
+
+    def _room(self) -> Int32s:
+        """Room for an answer: that of the last one, once nobody holds it any more.
+
+        Memory that is new has to be cleared by the system first, which takes longer than to fill.
+        """
+        if sys.getrefcount(self._out) > 2:
+            self._out = np.empty(0, np.int32)
+        return self._out
+
+    # -- clauses -----------------------------------------------------------------------------------
+
+    def _added(self, slots: Slots, terms: Terms) -> None:
+        self._bits = None
+        if self._index is None:
+            return  # all are laid out together when the first events come
+        if self._next is None:
+            self._index = insert_all(self._index, self.clauses.view, slots)
+        else:
+            self._next = insert_all(self._next, self.clauses.view, slots)
+            self._move(_STEP)
+
+    def _removing(self, slots: Slots) -> None:
+        self._bits = None
+        for index in self._indexes():
+            mine = slots[slots < len(index.kind)]
+            remove_all(index, self.clauses.view, mine[index.kind[mine] != NOWHERE])
+        if self._next is not None:
+            self._move(_STEP)
+
+    def _indexes(self) -> list[Index]:
+        return [index for index in (self._index, self._next) if index is not None]
+
+    # -- plans -------------------------------------------------------------------------------------
+
+    def _prepare(self, batch: EventBatch) -> None:
+        """See to it that there is a plan that fits, before events are matched."""
+        if self._next is not None:
+            self._move(_STEP)
+            return
+        self._seen += len(batch)
+        if self._index is None or self._stale():
+            self._sample = self._sample.joined(Sample.of(batch.pairs))
+            self._plan()
+        elif self._seen >= 4 * max(self._sample.events, 16):
+            # Now and then a look at what events are like by now.
+            self._seen = 0
+            self._sample = self._sample.joined(Sample.of(batch.pairs))
+            if self._sample.differs(self._planned_for, self.clauses.width):
+                self._plan()
+
+    def _stale(self) -> bool:
+        return not self._laid_out // 4 <= len(self.clauses) <= 2 * self._laid_out + 64
+
+    def _plan(self) -> None:
+        new = lay_out(self.clauses, self._sample, costs(len(self.clauses)), self.clauses.slots)
+        self._planned_for, self._seen = self._sample, 0
+        order = in_order(new, self.clauses)
+        first = self._index is None
+        self._laid_out = len(order)
+        self._bits = None
+        if first or len(order) <= _AT_ONCE:
+            self._index = insert_all(new, self.clauses.view, order)
+        else:
+            self._next, self._moving = new, order[::-1].copy()
+
+    def _move(self, many: int) -> None:
+        """Move some clauses to the next index; when all have, it takes over."""
+        assert self._next is not None and self._index is not None
+        some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
+        some = some[some < len(self._index.kind)]
+        some = some[self._index.kind[some] != NOWHERE]  # others went, or came later
+        remove_all(self._index, self.clauses.view, some)
+        self._next = insert_all(self._next, self.clauses.view, some)
+        self._bits = None
+        if not len(self._moving):
+            self._index, self._next = self._next, None
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        while self._next is not None:
+            self._move(len(self._moving) + 1)
+        kept = super().arrays()
+        if self._index is not None:
+            kept |= under("index", flat(trimmed(self._index)))
+            kept |= self._planned_for.arrays()
+        return kept
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            **super().facts(),
+            "laid_out": None if self._index is None else self._laid_out,
+            "events": self._planned_for.events,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+        self.clauses.restore(part("clauses", arrays))
+        self._reset()
+        if facts["laid_out"] is not None:
+            self._index = filled(Index, part("index", arrays))
+            self._laid_out = int(facts["laid_out"])
+            self._sample = self._planned_for = Sample.restored(arrays, int(facts["events"]))
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        super().check()
+        live = self.clauses.live_slots()
+        if self._index is None:
+            return
+        homes = np.zeros(self.clauses.slots, np.int64)
+        for index in self._indexes():
+            known = np.flatnonzero(index.kind != NOWHERE)
+            homes[known] += 1
+            assert int((index.kind == SPARSE).sum()) == index.sparse.head[LIVE]
+            assert int((index.kind == DENSE).sum()) == index.dense.head[LIVE]
+            assert int((index.kind == BUCKET).sum()) <= index.buckets.head[ENTRIES]
+            for which, family in ((SPARSE, index.sparse), (DENSE, index.dense)):
+                mine = np.flatnonzero(index.kind == which)
+                assert (family.slot_of[index.place[mine]] == mine).all()
+        assert (homes[live] == 1).all(), "every clause has one home"
+        assert homes.sum() == len(live)
+
+
+BLOCK_BITS = 64 * WORDS
+
+__all__ = ["Tamis", "grown"]

@@ -1,0 +1,24 @@
+"""An index without the room that it keeps for more."""
+
+from __future__ import annotations
+
+from tamis.index.family import BLOCK, Family
+from tamis.index.routes import Index
+from tamis.index.sift import blocks_of
+
+
+def trimmed(index: Index) -> Index:
+    """The same, without the room that families keep for more clauses."""
+    return index._replace(sparse=_trimmed(index.sparse), dense=_trimmed(index.dense))
+
+
+def _trimmed(family: Family) -> Family:
+    blocks, room = blocks_of(family), len(family.slot_of) // BLOCK
+    if blocks == room:
+        return family
+    return family._replace(
+        **{
+            name: getattr(family, name)[: len(getattr(family, name)) // room * blocks]
+            for name in ("bits", "edges", "records", "slot_of")
+        }
+    )

@@ -1,0 +1,52 @@
+"""What a matcher must do to be saved: give arrays and facts, and become what they say."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from tamis.engine import Engine
+from tamis.index.saved import Arrays
+from tamis.match.base import Matcher
+from tamis.testing import cases
+from tamis.testing.checks import Make, check
+from tamis.testing.engine_checks import agree, subscribe_random
+
+
+def restored(matcher: Matcher, empty: Matcher) -> Matcher:
+    """`empty`, become what `matcher` is by way of what is saved of it."""
+    given = matcher.arrays()
+    wrong = [name for name, array in given.items() if array.dtype.kind not in "biuf"]
+    assert not wrong, f"arrays of numbers and booleans can be saved; these hold others: {wrong}"
+    facts = matcher.facts()
+    read = json.loads(json.dumps(facts, allow_nan=False))
+    assert read == facts, "facts are such as JSON can say: text for keys, lists for tuples"
+    arrays = Arrays({name: np.array(array, order="C") for name, array in given.items()})
+    empty.restore(arrays, read)
+    return empty
+
+
+@check
+def is_restored_as_it_was(make: Make) -> None:
+    """Saved at any moment, a matcher comes back with the same answers and goes on from there."""
+    chooser = cases.RandomChooser(14)
+    engine = Engine(cases.SCHEMA, make())
+    events = [cases.event(chooser) for _ in range(30)]
+    engine.matcher = restored(engine.matcher, make())  # empty as yet
+    conditions = subscribe_random(engine, chooser, 120)
+    for _ in range(3):
+        agree(engine, conditions, events)
+        for id in sorted(conditions)[::3]:
+            engine.unsubscribe(id)
+            del conditions[id]
+        engine.matcher = restored(engine.matcher, make())
+        engine.check()
+        agree(engine, conditions, events)
+        conditions |= subscribe_random(engine, chooser, 20)
+    engine.check()
+    agree(engine, conditions, events)
+    for id in conditions:
+        engine.unsubscribe(id)
+    engine.matcher = restored(engine.matcher, make())
+    agree(engine, {}, events)

@@ -1,0 +1,85 @@
+"""One result of each kind, and matchers that are wrong on purpose."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from tamis.encode.batch import EventBatch
+from tamis.lab.records import Churn, Contest, Duel, Figure, Goal, Point, Refusal, Speed
+from tamis.lab.timing import Spread
+from tamis.match.base import Matches
+from tamis.match.naive import Naive
+from tamis.match.registry import Entry
+
+MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+FIGURE = Figure("x", "what", 1.5, "s", 1.0, 2.0, 3, Goal(2.0, at_most=True), {"rows": 5})
+CONTEST = Contest("match", "w", "naive", 10, 1.0, 0.5, 100, 7, 3.0, 2.0, 4.0)
+REFUSAL = Refusal("match", "w", "gough", "too large")
+
+_SPREAD = Spread(1.0, 2.0, 3.0, 10)
+DUEL = Duel(
+    "peers",
+    "dexin",
+    "DEXIN",
+    "scan",
+    10,
+    3.0,
+    2000.0,
+    Speed(50.0, 40.0, 30.0, 45.0, Goal(60.0, at_most=False)),
+    _SPREAD,
+    Speed(10.0, 200.0, 190.0, 220.0, Goal(200.0, at_most=False)),
+    1000,
+    None,
+    12.0,
+    None,
+    0.5,
+    100.0,
+    _SPREAD,
+    _SPREAD,
+    7,
+    {"n": 10},
+)
+POINT = Point("scale", "DEXIN", "scan", 10, 3.0, 5.0, 1.0, 1000, 100.0, 0.5, 2**30, 20, {"n": 10})
+CHURN = Churn(
+    "churn", "DEXIN", "tama", "engine", 10, 5, _SPREAD, _SPREAD, _SPREAD, _SPREAD, 1000, 90.0,
+    100.0, 20, 200, 0, "scan", {"n": 10},
+)  # fmt: skip
+
+
+class Lossy(Naive):
+    """Loses the first match of a batch."""
+
+    def match(self, batch: EventBatch) -> Matches:
+        found = super().match(batch)
+        return Matches(np.maximum(found.starts - 1, 0), found.slots[1:])
+
+
+class Greedy(Naive):
+    """Finds one match too many, for the first event of a batch."""
+
+    def match(self, batch: EventBatch) -> Matches:
+        found = super().match(batch)
+        slots = np.insert(found.slots, 0, self.clauses.live_slots()[0])
+        return Matches(np.append(0, found.starts[1:] + 1), slots)
+
+
+class Threaded(Naive):
+    """Has threads, and remembers with how many of them it matched."""
+
+    def __init__(self, threads: int = 2) -> None:
+        super().__init__()
+        self.threads = threads
+        self.used: list[int] = []
+
+    def match(self, batch: EventBatch) -> Matches:
+        self.used.append(self.threads)
+        return super().match(batch)
+
+
+def entry(kind: type[Naive], *options: str) -> dict[str, Entry]:
+    """A registry with this matcher in it, under its name in small letters."""
+    name = kind.__name__.lower()
+    return {name: Entry(name, f"{kind.__module__}:{kind.__name__}", "none", "wrong", True, options)}

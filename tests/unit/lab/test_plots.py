@@ -1,0 +1,76 @@
+"""Pictures of result files."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tamis import TamisError
+from tamis.lab import matching
+from tamis.lab.plots import plot, plottable
+from tamis.lab.records import Refusal, Result
+from tamis.lab.results import write
+from tests.unit.lab.examples import CHURN, CONTEST, DUEL, FIGURE, MOMENT, POINT, REFUSAL
+
+
+def _drawn(folder: Path, *results: Result) -> str:
+    path = write(folder, results, {}, MOMENT)
+    return plot(path, folder / "picture.svg").read_text(encoding="utf-8")
+
+
+def test_plots_are_of_result_files(tmp_path: Path) -> None:
+    """Recognised by its name: a matcher that is just as fast is no yardstick."""
+    even = replace(CONTEST, alone_times=1.0, batch_times=1.0)
+    assert "brute force" not in _drawn(tmp_path, even, REFUSAL)
+    assert "brute force" in _drawn(tmp_path, replace(even, matcher=matching.YARDSTICK), CONTEST)
+    path = write(tmp_path, [CONTEST], {}, MOMENT)
+    assert plot(path) == path.with_suffix(".png")
+
+
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        (CONTEST, "one event at a time"),
+        (DUEL, "times faster than brute force"),
+        (replace(DUEL, bits=DUEL.batch), "in batches, as bitmaps"),
+        (POINT, "linear"),
+        (CHURN, "99th percentile"),
+    ],
+)
+def test_each_kind_of_result_has_a_picture(tmp_path: Path, result: Result, says: str) -> None:
+    assert plottable([FIGURE, result])
+    assert f"<!-- {says}" in _drawn(tmp_path, FIGURE, result)
+
+
+def test_goals_are_marked_where_there_are_any(tmp_path: Path) -> None:
+    assert "<!-- goal -->" in _drawn(tmp_path, DUEL)
+    without = replace(
+        DUEL, alone=replace(DUEL.alone, goal=None), batch=replace(DUEL.batch, goal=None)
+    )
+    assert "<!-- goal -->" not in _drawn(tmp_path, without)
+
+
+def test_one_picture_of_all_kinds(tmp_path: Path) -> None:
+    drawn = _drawn(tmp_path, CONTEST, DUEL, POINT, replace(POINT, subscriptions=5_000_000), CHURN)
+    for says in ("in batches", "times faster", "linear", "longest", "5 M"):
+        assert f"<!-- {says}" in drawn
+
+
+def test_what_peers_refused_is_no_contest(tmp_path: Path) -> None:
+    elsewhere = Refusal("peers", CONTEST.workload, "refused elsewhere", "too large")
+    assert "refused elsewhere" not in _drawn(tmp_path, CONTEST, elsewhere)
+
+
+def test_figures_alone_have_no_picture(tmp_path: Path) -> None:
+    assert not plottable([FIGURE, REFUSAL])
+    with pytest.raises(TamisError, match="no matchers to plot"):
+        _drawn(tmp_path, FIGURE, REFUSAL)
+
+
+def test_plots_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(TamisError, match=r"tamis\[lab\]"):
+        plot(write(tmp_path, [CONTEST], {}, MOMENT))

@@ -1,0 +1,103 @@
+"""The yardstick is right, narrow, and of the form that suits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis import Engine, Schema, TamisError, workload
+from tamis.lab.yardstick import WideYardstick, Yardstick, make_yardstick
+from tamis.workload.tables import SUBSCRIPTIONS_SCHEMA
+
+FORMS = pytest.mark.parametrize("form", [Yardstick, WideYardstick])
+
+
+def _found(yardstick: Yardstick, events: pa.Table) -> list[list[int]]:
+    return [yardstick.match(event).tolist() for event in yardstick.encode(events)]
+
+
+@FORMS
+@pytest.mark.parametrize("name", ["dexin", "lesubscribe", "topss-w4", "topss-w0", "gryphon"])
+def test_the_yardstick_agrees_with_the_engine(name: str, form: type[Yardstick]) -> None:
+    made = workload.make_variant(name, 400, seed=3)
+    events = made.events(60)
+    engine = Engine(Schema.from_dict(made.schema))
+    engine.subscribe_table(made.subscriptions)
+    answers = _found(form(made.subscriptions, events), events)
+    assert [sorted(ids) for ids in engine.match_batch(events)] == answers
+    assert any(answers)
+
+
+def test_the_yardstick_of_thousands_of_attributes() -> None:
+    made = workload.make("sparse", 3000, seed=3, attributes=500, pairs=100)
+    events = made.events(60)
+    engine = Engine(Schema.from_dict(made.schema))
+    engine.subscribe_table(made.subscriptions)
+    yardstick = make_yardstick(made.subscriptions, events)
+    answers = _found(yardstick, events)
+    assert isinstance(yardstick, WideYardstick)
+    assert [sorted(ids) for ids in engine.match_batch(events)] == answers
+    assert any(answers)
+
+
+def test_few_attributes_have_columns() -> None:
+    made = workload.make("gryphon", 50)
+    assert type(make_yardstick(made.subscriptions, made.events(5))) is Yardstick
+
+
+def _table(rows: list[list[tuple[str, str, float]]]) -> pa.Table:
+    keys = ("attribute", "comparator", "value")
+    predicates = [[dict(zip(keys, each, strict=True)) for each in row] for row in rows]
+    return pa.table({"id": range(len(rows)), "predicates": predicates}, schema=SUBSCRIPTIONS_SCHEMA)
+
+
+@FORMS
+def test_the_yardstick_at_the_ends(form: type[Yardstick]) -> None:
+    """Null fails whatever is constrained, and only that; values between constants count."""
+    table = _table(
+        [
+            [("a", ">", 1.0)],
+            [("a", "<=", 1.0), ("b", "!=", 5.0)],
+            [("b", "!=", 5.0)],
+            [("a", "=", 2.0)],
+            [("a", ">=", 1.0), ("a", "<", 2.0)],
+            [],
+        ]
+    )
+    events = pa.table({"a": [None, 0.5, 1.0, 1.5, 2.0, 9.0], "b": [5.0, 5.0, 6.0, None, 5.0, 4.0]})
+    found = _found(form(table, events), events)
+    assert found == [[5], [5], [1, 2, 4, 5], [0, 4, 5], [0, 3, 5], [0, 2, 5]]
+
+
+def test_a_wide_yardstick_without_predicates_matches_all() -> None:
+    events = pa.table({"a": [1.0]})
+    assert _found(WideYardstick(_table([[], []]), events), events) == [[0, 1]]
+
+
+def test_holes_of_attributes_with_other_ranks() -> None:
+    """What is no hole on an attribute of few constants may be a constant of another."""
+    many = [[("b", "=", float(n))] for n in range(9)]
+    table = _table([[("a", "!=", 1.0), ("b", ">=", 0.0)], [("a", "<", 9.0)], *many])
+    events = pa.table({"a": [1.0, 2.0, 0.0], "b": [4.0, 4.0, None]})
+    found = _found(WideYardstick(table, events), events)
+    assert found == [[1, 6], [0, 1, 6], [1]]
+
+
+def test_the_yardstick_keeps_columns_narrow() -> None:
+    made = workload.make("dexin", 200, seed=1, cardinality=100)
+    yardstick = Yardstick(made.subscriptions, made.events(5))
+    assert {column.low.dtype for column in yardstick._columns} == {np.dtype(np.uint8)}
+    wide = WideYardstick(made.subscriptions, made.events(5))
+    assert {place.low.dtype for place in wide._places} == {np.dtype(np.uint8)}
+
+
+@FORMS
+def test_the_yardstick_refuses_what_it_cannot_do(form: type[Yardstick]) -> None:
+    predicates = [[{"attribute": "a", "comparator": "starts with", "text": "x"}]]
+    table = pa.table({"id": [0], "predicates": predicates}, schema=SUBSCRIPTIONS_SCHEMA)
+    with pytest.raises(TamisError, match="starts with"):
+        form(table, pa.table({"a": ["x"]}))
+    twice = _table([[("a", "!=", 1.0), ("a", "!=", 2.0)]])
+    with pytest.raises(TamisError, match="one !="):
+        form(twice, pa.table({"a": [1.0]}))

@@ -1,0 +1,50 @@
+"""Comparing on large workloads: enough pairs, all workloads, and nothing wrong overlooked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tamis import workload
+from tamis.encode.batch import EventBatch
+from tamis.match.base import Bitmaps
+from tamis.match.naive import Naive
+from tamis.match.scan import Scan
+from tamis.testing.pairs import compare_pairs
+from tests.unit.lab.examples import Greedy, Lossy
+
+
+@pytest.mark.parametrize("name", workload.VARIANTS)
+def test_two_exact_matchers_agree_on_every_workload(name: str) -> None:
+    found = compare_pairs(Naive, Scan, workload.make_variant(name, 300, seed=2), 30_000)
+    assert found.pairs == 30_000
+    assert found.disagreements == 0
+    assert found.matches > 0 or name in ("sparse", "lesubscribe-equality", "dexin")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "compared"), [(1, 300), (299, 300), (301, 600), (400_000, 400_200)]
+)
+def test_there_are_at_least_as_many_pairs_as_asked_for(pairs: int, compared: int) -> None:
+    done: list[int] = []
+    found = compare_pairs(Naive, Scan, workload.make("gryphon", 300), pairs, done.append)
+    assert found.pairs == compared == done[-1]
+
+
+def test_what_is_lost_and_what_is_too_much_are_told_apart() -> None:
+    made = workload.make("topss", 300, seed=2)
+    lost = compare_pairs(Lossy, Scan, made, 300 * 50)
+    assert (lost.missing > 0, lost.extra) == (True, 0)
+    more = compare_pairs(Greedy, Scan, made, 300 * 50)
+    assert (more.missing, more.extra > 0) == (0, True)
+    assert lost.matches == more.matches
+
+
+def test_bits_are_compared_as_well() -> None:
+    class WrongBits(Naive):
+        def match_bits(self, batch: EventBatch) -> Bitmaps:
+            found = super().match_bits(batch)
+            found.words[-1:] = 0
+            return found
+
+    found = compare_pairs(WrongBits, Scan, workload.make("topss", 300, seed=2), 300 * 50)
+    assert (found.missing > 0, found.extra) == (True, 0)

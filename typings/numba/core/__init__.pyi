@@ -1,0 +1,3 @@
+"""The part of numba.core that tamis uses."""
+
+from numba.core import cgutils as cgutils
