@@ -25,6 +25,7 @@ from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, expand, parse, to_text
 from tamis.match.base import Bitmaps, Matcher, Matches
 from tamis.match.registry import create
+from tamis.match.tamis.plan import LINES, Plan
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
@@ -226,6 +227,17 @@ class Engine:
         if condition is None:
             return Explanation(True, (Branch(True, (), ()),))
         return explain(condition, checked, self.schema)
+
+    def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
+        """Where the matcher has put the subscriptions, what that is expected to cost, and why.
+
+        With an `id`, also where the clauses of that subscription lie, and what other places would
+        cost. Of each sort of thing at most so many `lines` are told one by one. A `MatcherError`
+        where the matcher makes no plan, or none yet: one is made for the first events.
+        """
+        with self._lock:
+            slots = None if id is None else self.roster.slots(id)
+            return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 
     def _condition(self, id: Id) -> Condition | None:
         source = self.roster.source(id)

@@ -107,6 +107,11 @@ def family_with_room(family: Family, more: int) -> Family:
     )
 
 
+def blocks_of(family: Family) -> int:
+    """How many blocks are in use."""
+    return -(-int(family.head[TOP]) // BLOCK)
+
+
 def record_lines(family: Family) -> int:
     """Lines of a record."""
     return -(-len(family.attribute) // COLUMNS)

@@ -2,153 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.answer import count_pairs, place_bits, place_pairs, place_runs
-from tamis.index.bound import Binding, Doubts, Events, find_cells, verify
-from tamis.index.bucket_pass import Keys, pass_buckets
+from tamis.index.bound import Events, find_cells, verify
+from tamis.index.bucket_pass import pass_buckets
 from tamis.index.buckets import LIVE as ENTRIES
-from tamis.index.family import BLOCK, COLUMNS, LIVE, TOP, aligned
-from tamis.index.family_pass import (
-    CANDIDATES,
-    ROUND,
-    Candidates,
-    Sight,
-    pass_dense,
-    pass_several,
-    pass_sparse,
-    sight,
-)
+from tamis.index.family import BLOCK, LIVE, TOP
+from tamis.index.family_pass import pass_dense, pass_several, pass_sparse, sight
+from tamis.index.frame import Frame, index_in, room_in
 from tamis.index.kernel import inlined, kernel
 from tamis.index.packed import Packed
-from tamis.index.routes import Index
-from tamis.index.vector import LANES, PACKED, WORDS
+from tamis.index.room import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, Room
+from tamis.index.routes import Index, insert, take_out
+from tamis.index.vector import PACKED, WORDS
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
-DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(6)  # what a chunk ended with: of what there is too little
-
-
-class Room(NamedTuple):
-    """What a chunk of events works with. Kept between chunks, one for each thread."""
-
-    binding: Binding
-    cell: Int32s
-    several: NDArray[np.uint8]
-    keys: Keys
-    met: Int32s  # slots from buckets, event by event
-    event: Int32s  # pairs from the sparse family
-    slot: Int32s
-    doubts: Doubts
-    sparse: Sight
-    dense: Sight
-    candidates: Candidates
-    words: Words  # bitmaps from the dense family
-    runs: Int64s  # by event: how many of `met`
-    ends: Int64s  # by event
-
-
-def no_room() -> Room:
-    """For nothing yet."""
-
-    def ints() -> Int32s:
-        return np.zeros(0, np.int32)
-
-    def longs(size: int = 0) -> Int64s:
-        return np.zeros(size, np.int64)
-
-    return Room(
-        Binding(ints(), ints()),
-        ints(),
-        np.zeros(0, np.uint8),
-        Keys(longs(256), np.zeros(256, np.int32), longs(256), longs(256), longs(3 * 256)),
-        np.zeros(256, np.int32),
-        np.zeros(256, np.int32),
-        np.zeros(256, np.int32),
-        Doubts(*(np.zeros(2 * BLOCK, np.int32) for _ in range(3)), longs(1)),
-        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        Candidates(
-            np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()
-        ),
-        np.zeros(0, np.uint64),
-        longs(),
-        longs(),
-    )
-
-
-def blocks_of(family: Any) -> int:
-    """How many blocks a family has."""
-    return -(-int(family.head[TOP]) // BLOCK)
-
-
-def room_for(room: Room, index: Index, width: int, events: int, pairs: int) -> Room:
-    """Room for so many events with so many pairs, of a schema of that width."""
-    if width > len(room.binding.here):
-        binding = Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32))
-        room = room._replace(binding=binding)
-    if pairs > len(room.cell):
-        room = room._replace(cell=np.empty(max(pairs, 64), np.int32))
-    if events > len(room.runs):
-        some = max(events, 16)
-        room = room._replace(
-            several=np.empty(some, np.uint8),
-            runs=np.empty(some, np.int64),
-            ends=np.empty(some, np.int64),
-            candidates=room.candidates._replace(
-                mask=np.empty(some, np.uint64), whom=np.empty(some, np.int32)
-            ),
-        )
-    if index.sparse.head[LIVE]:
-        columns = len(index.sparse.attribute)
-        lanes = LANES * -(-columns // COLUMNS)
-        if events * lanes > len(room.sparse.lanes) or events * columns > len(room.sparse.lines):
-            seen = Sight(np.empty(events * columns, np.uint16), aligned(events * lanes, np.int16))
-            room = room._replace(sparse=seen)
-        if not len(room.candidates.event):
-            room = room._replace(
-                candidates=room.candidates._replace(
-                    line=aligned((ROUND + 1) * WORDS, np.uint64),
-                    words=np.empty(ROUND + 1, np.int64),
-                    event=np.empty(CANDIDATES, np.int32),
-                    place=np.empty(CANDIDATES, np.int32),
-                )
-            )
-    if index.dense.head[LIVE]:
-        columns, words = len(index.dense.attribute), events * WORDS * blocks_of(index.dense)
-        if events * columns > len(room.dense.lines):
-            seen = Sight(np.empty(events * columns, np.uint16), np.zeros(0, np.int16))
-            room = room._replace(dense=seen)
-        if words > len(room.words):
-            room = room._replace(words=aligned(words, np.uint64))
-    return room
-
-
-def more_room(room: Room, lacking: int) -> Room:
-    """Twice as much of what there was too little."""
-    if lacking == MET:
-        return room._replace(met=np.empty(2 * len(room.met), np.int32))
-    if lacking == PAIRS:
-        size = 2 * len(room.event)
-        return room._replace(event=np.empty(size, np.int32), slot=np.empty(size, np.int32))
-    if lacking == DOUBTS:
-        size = 2 * len(room.doubts.event)
-        grown = (np.empty(size, np.int32) for _ in range(3))
-        return room._replace(doubts=Doubts(*grown, room.doubts.many))
-    size = 2 * len(room.keys.at)
-    return room._replace(
-        keys=Keys(
-            np.empty(size, np.int64),
-            np.empty(size, np.int32),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-            np.empty(3 * size, np.int64),
-        )
-    )
 
 
 @kernel
@@ -237,21 +109,21 @@ def place(
 
 @kernel
 def sift(
-    index: Index,
+    frames: tuple[Frame, Frame],
     clauses: Packed,
     starts: Int64s,
     attribute: NDArray[np.int32],
     code: Int64s,
-    room: Room,
     counts: Int64s,
     out: Int32s,
     used: int,
 ) -> tuple[int, int]:
     """`find` and `place` in one call: all slots of a chunk, to `out` from `used` on.
 
-    Gives `DONE` and where the slots end, or what there was too little of, and then nothing is done;
-    for `OUT`, how long it must be.
+    `frames` are those of the index and of the room. Gives `DONE` and where the slots end, or what
+    there was too little of, and then nothing is done; for `OUT`, how long it must be.
     """
+    index, room = index_in(frames[0]), room_in(frames[1])
     blocks = -(-index.sparse.head[TOP] // BLOCK)
     width = -(-index.dense.head[TOP] // BLOCK) * WORDS if index.dense.head[LIVE] > 0 else 0
     status, pairs, verified = find(
@@ -289,3 +161,15 @@ def mark(
 @inlined
 def _set(words: Words, at: int, bit: int) -> None:
     words[at + (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
+
+
+@kernel
+def insert_framed(frame: Frame, clauses: Packed, slots: Int64s, begin: int) -> tuple[int, int]:
+    """`insert`, for an index given by its frame."""
+    return insert(index_in(frame), clauses, slots, begin)
+
+
+@kernel
+def take_out_framed(frame: Frame, clauses: Packed, slots: Int64s) -> None:
+    """`take_out`, for an index given by its frame."""
+    take_out(index_in(frame), clauses, slots)

@@ -18,6 +18,7 @@ from tamis.index.clauses import ClauseTable
 from tamis.index.saved import part, under
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
+from tamis.match.tamis.plan import LINES, Plan
 
 __all__ = ["Bitmaps", "Matcher", "Matches", "Slots", "Tally"]
 
@@ -101,6 +102,11 @@ class Matcher(ABC):
         stay what they are when clauses come and go.
         """
         return Bitmaps.of(self.match(batch), self.clauses.live_slots())
+
+    def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
+        """Where clauses lie, what that is expected to cost, and why; with `slots`, of each of
+        them too. Of each sort of thing at most so many `lines` are told one by one."""
+        raise MatcherError(f"a {type(self).__name__} makes no plan; the matcher 'tamis' makes one")
 
     def check(self) -> None:
         """Raise if an invariant is broken. Slow; for tests."""

@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from tamis.index.buckets import with_room
 from tamis.index.family import LIVE, Family, family_with_room
+from tamis.index.frame import Framed
 from tamis.index.packed import Packed
-from tamis.index.routes import NO_ENTRIES, NO_KEYS, NO_PLACES, SPARSE, Index, insert, take_out
+from tamis.index.routes import NO_ENTRIES, NO_KEYS, NO_PLACES, SPARSE, Index
+from tamis.index.sift import insert_framed, take_out_framed
 
 Int64s = NDArray[np.int64]
 
 
-def insert_all(index: Index, clauses: Packed, slots: Int64s) -> Index:
+def insert_all(framed: Framed[Index], clauses: Packed, slots: Int64s) -> Framed[Index]:
     """The index with the clauses of these slots, which are in the table."""
+    index = framed.record
     top = int(slots.max(initial=-1)) + 1
     if top > len(index.kind):
         size = max(top, 2 * len(index.kind))
@@ -27,9 +30,11 @@ def insert_all(index: Index, clauses: Packed, slots: Int64s) -> Index:
         )
     done = 0
     while True:
-        done, full = insert(index, clauses, slots, done)
+        if index is not framed.record:
+            framed = Framed(index)
+        done, full = insert_framed(framed.frame, clauses, slots, done)
         if not full:
-            return index
+            return framed
         left = len(slots) - done
         if full == NO_KEYS:
             keys = max(64, left, len(index.buckets.key) // 8)
@@ -44,10 +49,10 @@ def insert_all(index: Index, clauses: Packed, slots: Int64s) -> Index:
             index = index._replace(dense=_more(index.dense, left))
 
 
-def remove_all(index: Index, clauses: Packed, slots: Int64s) -> None:
+def remove_all(framed: Framed[Index], clauses: Packed, slots: Int64s) -> None:
     """Take the clauses of these slots out; they are still in the table."""
     if len(slots):
-        take_out(index, clauses, slots)
+        take_out_framed(framed.frame, clauses, slots)
 
 
 def _more(family: Family, left: int) -> Family:

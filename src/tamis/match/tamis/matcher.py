@@ -14,15 +14,14 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.buckets import LIVE as ENTRIES
-from tamis.index.family import LIVE, TOP
+from tamis.index.family import BLOCK, LIVE, TOP, blocks_of
+from tamis.index.frame import Framed
 from tamis.index.packed import PackedTable
 from tamis.index.routes import BUCKET, DENSE, NOWHERE, SPARSE, Index
 from tamis.index.saved import filled, flat, part, under
-from tamis.index.sift import blocks_of
-from tamis.index.vector import WORDS
 from tamis.match.base import Bitmaps, Matcher, Matches, Slots
 from tamis.match.tamis.costs import costs
-from tamis.match.tamis.growth import grown, insert_all, remove_all
+from tamis.match.tamis.growth import insert_all, remove_all
 from tamis.match.tamis.layout import Sample, in_order, lay_out, no_sample
 from tamis.match.tamis.saved import trimmed
 from tamis.match.tamis.workers import Workers
@@ -68,8 +67,8 @@ class Tamis(Matcher):
         return PackedTable()
 
     def _reset(self) -> None:
-        self._index: Index | None = None
-        self._next: Index | None = None  # while clauses move to it
+        self._index: Framed[Index] | None = None
+        self._next: Framed[Index] | None = None  # while clauses move to it
         self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
         self._laid_out = 0  # clauses when it was
         self._planned_for = no_sample()
@@ -81,16 +80,21 @@ class Tamis(Matcher):
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__)
-        kept.update(_workers=None, _out=None)  # threads and room are made again
+        del kept["_workers"], kept["_out"]  # threads and room are made again
+        for name in ("_index", "_next"):
+            kept[name] = None if kept[name] is None else kept[name].record  # and so are addresses
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept, _workers=Workers(), _out=np.empty(0, np.int32))
+        for name in ("_index", "_next"):
+            if kept[name] is not None:
+                setattr(self, name, Framed(kept[name]))
 
     @property
     def nbytes(self) -> int:
         return self.clauses.nbytes + sum(
-            part.nbytes for index in self._indexes() for part in flat(index).values()
+            part.nbytes for index in self._indexes() for part in flat(index.record).values()
         )
 
     # -- events ------------------------------------------------------------------------------------
@@ -111,8 +115,8 @@ class Tamis(Matcher):
         self._prepare(batch)
         while self._next is not None:  # bits have one numbering
             self._move(len(self._moving) + 1)
-        index = self._index
-        assert index is not None
+        assert self._index is not None
+        index = self._index.record
         if self._bits is None:
             self._bits = self._number_bits(index)
         slots, bit_of = self._bits
@@ -125,7 +129,7 @@ class Tamis(Matcher):
 
     def _number_bits(self, index: Index) -> tuple[Int32s, Int32s]:
         """The slot of each bit: the dense family's places, then all others; and the way back."""
-        places = BLOCK_BITS * blocks_of(index.dense) if index.dense.head[LIVE] else 0
+        places = BLOCK * blocks_of(index.dense) if index.dense.head[LIVE] else 0
         others = np.flatnonzero((index.kind != NOWHERE) & (index.kind != DENSE))
         slots = np.full(places + len(others), -1, np.int32)
         taken = int(index.dense.head[TOP]) if places else 0
@@ -160,12 +164,15 @@ class Tamis(Matcher):
     def _removing(self, slots: Slots) -> None:
         self._bits = None
         for index in self._indexes():
-            mine = slots[slots < len(index.kind)]
-            remove_all(index, self.clauses.view, mine[index.kind[mine] != NOWHERE])
+            kind = index.record.kind
+            if len(slots) > 1 or self._next is not None:
+                slots = slots[slots < len(kind)]
+                slots = slots[kind[slots] != NOWHERE]
+            remove_all(index, self.clauses.view, slots)
         if self._next is not None:
             self._move(_STEP)
 
-    def _indexes(self) -> list[Index]:
+    def _indexes(self) -> list[Framed[Index]]:
         return [index for index in (self._index, self._next) if index is not None]
 
     # -- plans -------------------------------------------------------------------------------------
@@ -197,16 +204,17 @@ class Tamis(Matcher):
         self._laid_out = len(order)
         self._bits = None
         if first or len(order) <= _AT_ONCE:
-            self._index = insert_all(new, self.clauses.view, order)
+            self._index = insert_all(Framed(new), self.clauses.view, order)
         else:
-            self._next, self._moving = new, order[::-1].copy()
+            self._next, self._moving = Framed(new), order[::-1].copy()
 
     def _move(self, many: int) -> None:
         """Move some clauses to the next index; when all have, it takes over."""
         assert self._next is not None and self._index is not None
         some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
-        some = some[some < len(self._index.kind)]
-        some = some[self._index.kind[some] != NOWHERE]  # others went, or came later
+        kind = self._index.record.kind
+        some = some[some < len(kind)]
+        some = some[kind[some] != NOWHERE]  # others went, or came later
         remove_all(self._index, self.clauses.view, some)
         self._next = insert_all(self._next, self.clauses.view, some)
         self._bits = None
@@ -220,7 +228,7 @@ class Tamis(Matcher):
             self._move(len(self._moving) + 1)
         kept = super().arrays()
         if self._index is not None:
-            kept |= under("index", flat(trimmed(self._index)))
+            kept |= under("index", flat(trimmed(self._index.record)))
             kept |= self._planned_for.arrays()
         return kept
 
@@ -235,7 +243,7 @@ class Tamis(Matcher):
         self.clauses.restore(part("clauses", arrays))
         self._reset()
         if facts["laid_out"] is not None:
-            self._index = filled(Index, part("index", arrays))
+            self._index = Framed(filled(Index, part("index", arrays)))
             self._laid_out = int(facts["laid_out"])
             self._sample = self._planned_for = Sample.restored(arrays, int(facts["events"]))
 
@@ -247,7 +255,8 @@ class Tamis(Matcher):
         if self._index is None:
             return
         homes = np.zeros(self.clauses.slots, np.int64)
-        for index in self._indexes():
+        for framed in self._indexes():
+            index = framed.record
             known = np.flatnonzero(index.kind != NOWHERE)
             homes[known] += 1
             assert int((index.kind == SPARSE).sum()) == index.sparse.head[LIVE]
@@ -258,8 +267,3 @@ class Tamis(Matcher):
                 assert (family.slot_of[index.place[mine]] == mine).all()
         assert (homes[live] == 1).all(), "every clause has one home"
         assert homes.sum() == len(live)
-
-
-BLOCK_BITS = 64 * WORDS
-
-__all__ = ["Tamis", "grown"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.index.family import BLOCK, Family
+from tamis.index.family import BLOCK, Family, blocks_of
 from tamis.index.routes import Index
-from tamis.index.sift import blocks_of
 
 
 def trimmed(index: Index) -> Index:

@@ -16,21 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
-from tamis.index.family import LIVE
+from tamis.index.family import LIVE, blocks_of
+from tamis.index.frame import Framed
 from tamis.index.packed import Packed
+from tamis.index.room import DONE, OUT, Room, more_room, no_room, room_for
 from tamis.index.routes import Index
-from tamis.index.sift import (
-    DONE,
-    OUT,
-    blocks_of,
-    find,
-    mark,
-    more_room,
-    no_room,
-    place,
-    room_for,
-    sift,
-)
+from tamis.index.sift import find, mark, place, sift
 from tamis.index.vector import PACKED, WORDS
 
 Int64s = NDArray[np.int64]
@@ -66,7 +57,17 @@ class Worker:
     """A thread's room, and the calls that use it."""
 
     def __init__(self) -> None:
-        self.room = no_room()
+        self._room = Framed(no_room())
+
+    @property
+    def room(self) -> Room:
+        """Where `find` leaves what it found."""
+        return self._room.record
+
+    def _fit(self, index: Index, width: int, events: int, pairs: int) -> None:
+        room = room_for(self.room, index, width, events, pairs)
+        if room is not self.room:
+            self._room = Framed(room)
 
     def find(
         self, part: Part, clauses: Packed, width: int, pairs: Pairs, words: Words | None = None
@@ -74,7 +75,7 @@ class Worker:
         """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the room."""
         index = part.index
         starts, attribute, code = cut(pairs, part.first, part.last)
-        self.room = room_for(self.room, index, width, part.last - part.first, len(code))
+        self._fit(index, width, part.last - part.first, len(code))
         counts = np.empty(part.last - part.first, np.int64)
         dense = bool(index.dense.head[LIVE]) and part.blocks[0] == 0
         stride = WORDS * blocks_of(index.dense) if dense else 0
@@ -88,25 +89,30 @@ class Worker:
             )  # fmt: skip
             if status == DONE:
                 return Found(counts, sure, verified, stride)
-            self.room = more_room(self.room, status)
+            self._room = Framed(more_room(self.room, status))
 
     def sift(
-        self, index: Index, clauses: Packed, width: int, pairs: Pairs, counts: Int64s, out: Int32s,
+        self,
+        index: Framed[Index],
+        clauses: Packed,
+        width: int,
+        pairs: Pairs,
+        counts: Int64s,
+        out: Int32s,
         used: int,
-    ) -> tuple[Int32s, int]:  # fmt: skip
+    ) -> tuple[Int32s, int]:
         """Find and write down in one go: `out`, or a wider one, and where its slots end."""
         starts, attribute, code = pairs
-        self.room = room_for(self.room, index, width, len(counts), len(code))
+        self._fit(index.record, width, len(counts), len(code))
         while True:
-            status, end = sift(
-                index, clauses, starts, attribute, code, self.room, counts, out, used
-            )
+            frames = (index.frame, self._room.frame)
+            status, end = sift(frames, clauses, starts, attribute, code, counts, out, used)
             if status == DONE:
                 return out, end
             if status == OUT:
                 out = wider(out, used, end)
             else:
-                self.room = more_room(self.room, status)
+                self._room = Framed(more_room(self.room, status))
 
 
 class Workers:
@@ -122,21 +128,28 @@ class Workers:
         return self._workers[0]
 
     def match(
-        self, indexes: Sequence[Index], clauses: Packed, width: int, pairs: Pairs, threads: int,
+        self,
+        indexes: Sequence[Framed[Index]],
+        clauses: Packed,
+        width: int,
+        pairs: Pairs,
+        threads: int,
         out: Int32s,
-    ) -> tuple[Int64s, Int32s, int]:  # fmt: skip
+    ) -> tuple[Int64s, Int32s, int]:
         """The answer to a batch: counts by event, slots, and how many."""
         many = len(pairs.starts) - 1
         counts = np.empty(many, np.int64)
         used = 0
-        rounds = _rounds(indexes, many, threads)
-        if len(indexes) == 1 and all(len(parts) == 1 for parts in rounds):
-            for ((_, first, last, _),) in rounds:
-                some = cut(pairs, first, last)
+        if len(indexes) == 1 and threads == 1:
+            step = events_at_once(indexes[0].record)
+            for at in range(0, many, step):
+                end = min(at + step, many)
+                some = cut(pairs, at, end)
                 out, used = self.first.sift(
-                    indexes[0], clauses, width, some, counts[first:last], out, used
+                    indexes[0], clauses, width, some, counts[at:end], out, used
                 )
             return counts, out, used
+        rounds = _rounds([each.record for each in indexes], many, threads)
         for parts in rounds:
             workers = self._enough(len(parts))
             found = self._each(

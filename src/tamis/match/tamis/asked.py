@@ -1,0 +1,81 @@
+"""What clauses are expected to cost, asked of the function that decided where they go."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.cells import HIGHEST, LOWEST, Cells, cell_of, closes, opens
+from tamis.index.clauses import SOME
+from tamis.index.kernel import kernel
+from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed, PackedTable
+from tamis.index.routes import TERM, TERMS, WHOLE, Index, describe, shift_of, survey
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_ASKED = 1_000_000  # clauses whose cost is asked for; of more, a sample
+
+
+class Asked(NamedTuple):
+    """What is expected of some clauses; `scale` is how many of all each of them stands for."""
+
+    kind: NDArray[np.int8]
+    scheme: Int64s
+    cost: Floats
+    in_family: Floats
+    likely: Floats
+    scale: float
+    intervals: Int64s  # by attribute
+    exact: Int64s  # of those
+
+
+def ask(index: Index, clauses: PackedTable, slots: Int64s) -> Asked:
+    """What is expected of the clauses in these slots, or of a sample where they are very many."""
+    some = slots
+    if len(slots) > _ASKED:
+        some = np.sort(np.random.default_rng(0).choice(slots, _ASKED, replace=False))
+    many, width = len(some), len(index.cells.bound)
+    asked = Asked(
+        np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many),
+        np.empty(many), len(slots) / max(1, many), np.zeros(width, np.int64),
+        np.zeros(width, np.int64),
+    )  # fmt: skip
+    survey(index, clauses.view, some, asked.kind, asked.scheme, asked.cost, asked.in_family)
+    _weigh(index.cells, clauses.view, some, asked.likely, asked.intervals, asked.exact)
+    return asked
+
+
+@kernel
+def _weigh(
+    cells: Cells, clauses: Packed, slots: Int64s, likely: Floats, intervals: Int64s, exact: Int64s
+) -> None:
+    """How likely each clause is to hold; and by attribute its intervals, and how many of those
+    begin and end with a cell."""
+    where, rows = clauses
+    start, cuts = cells.start, cells.cuts
+    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(TERMS)
+    for i in range(len(slots)):
+        terms = describe(cells, where, rows, slots[i], info, chance)
+        every = 1.0
+        for t in range(min(terms, TERMS)):
+            every *= chance[t]
+        likely[i] = every
+        row = ROW * (where[slots[i]] >> COUNT_BITS)
+        end = row + ROW * (where[slots[i]] & COUNT_MASK)
+        while row < end:
+            a, low, high = rows[row] >> 32, rows[row + 1], rows[row + 2]
+            if a < len(intervals) and rows[row] & 0xFF == SOME:
+                intervals[a] += 1
+                first = cell_of(start, cuts, a, low)
+                last = cell_of(start, cuts, a, high)
+                begins = low == LOWEST or opens(start, cuts, a, first, low)
+                ends = high == HIGHEST or closes(start, cuts, a, last, high)
+                exact[a] += begins and ends
+            row += ROW
+
+
+def cells_of(grain: int) -> int:
+    """Cells of a run of a grain; 0 where it is none."""
+    return 1 << shift_of(grain) if 0 < grain < WHOLE else 0
