@@ -37,6 +37,7 @@ COMMANDS = {
     "soak": Entry("tamis.cli.soak:soak", "Compare matchers over thousands of random operations."),
     "bench": Entry("tamis.cli.bench:bench", "Measure this installation on this machine."),
     "plot": Entry("tamis.cli.plot:plot", "Draw results that bench kept, without measuring."),
+    "plan": Entry("tamis.cli.plan:plan", "Show where subscriptions are put, and why."),
 }
 
 

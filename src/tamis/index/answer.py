@@ -17,9 +17,13 @@ _CROWDED = 5  # bits of a word from which on packing all at once beats taking on
 
 @kernel
 def count_pairs(event: Int32s, counts: Int64s) -> None:
-    """Add pairs to the counts of their events."""
-    for i in range(len(event)):
-        counts[event[i]] += 1
+    """Add pairs to the counts of their events. Pairs of one event mostly stand together."""
+    i = 0
+    while i < len(event):
+        e, first = event[i], i
+        while i < len(event) and event[i] == e:
+            i += 1
+        counts[e] += i - first
 
 
 @kernel
@@ -37,10 +41,15 @@ def place_runs(slots: Int32s, counts: Int64s, cursor: Int64s, out: Int32s) -> No
 @kernel
 def place_pairs(event: Int32s, slot: Int32s, cursor: Int64s, out: Int32s) -> None:
     """Write pairs to where the next slot of their event goes."""
-    for i in range(len(event)):
+    i = 0
+    while i < len(event):
         e = event[i]
-        out[cursor[e]] = slot[i]
-        cursor[e] += 1
+        to = cursor[e]
+        while i < len(event) and event[i] == e:
+            out[to] = slot[i]
+            to += 1
+            i += 1
+        cursor[e] = to
 
 
 @kernel

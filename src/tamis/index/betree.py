@@ -31,7 +31,7 @@ from tamis.index.betree_nodes import (
     deepest,
     enter,
 )
-from tamis.index.clauses import ClauseTable
+from tamis.index.clauses import Table
 from tamis.index.hulls import HIGHEST, LOWEST, SAMPLES, hulls, some_ends, weigh
 
 Int64s = NDArray[np.int64]
@@ -44,7 +44,7 @@ _HEAVY = 0.5**0.5
 class BeTree(TreeNodes):
     """Insert, remove and restructure. `share` weighs attributes when space is cut."""
 
-    def __init__(self, clauses: ClauseTable, capacity: int, least: int) -> None:
+    def __init__(self, clauses: Table, capacity: int, least: int) -> None:
         super().__init__(capacity)
         self._clauses = clauses
         self._least = least  # clauses that make a partition worth while
@@ -66,7 +66,7 @@ class BeTree(TreeNodes):
             self.cell_of = np.concatenate(
                 [self.cell_of, np.zeros(size - len(self.cell_of), np.int64)]
             )
-        if self._clauses.live > 2 * self._sampled or self._clauses.width > len(self.samples):
+        if len(self._clauses) > 2 * self._sampled or self._clauses.width > len(self.samples):
             self._sample()
         self._insert(slots)
 
@@ -271,9 +271,9 @@ class BeTree(TreeNodes):
     def _sample(self) -> None:
         """Take boundaries of each attribute anew from the ends that clauses mention."""
         view = self._clauses.view
-        self._sampled = self._clauses.live
+        self._sampled = len(self._clauses)
         width = self._clauses.width
-        rows = some_ends(view, self._clauses.live_slots()[:: max(1, self._clauses.live // 20_000)])
+        rows = some_ends(view, self._clauses.live_slots()[:: max(1, len(self._clauses) // 20_000)])
         samples = np.zeros((width, SAMPLES), np.int64)
         order = np.lexsort((rows[1], rows[0]))
         attribute, ends = rows[0][order], rows[1][order]

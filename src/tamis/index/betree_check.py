@@ -18,14 +18,14 @@ from tamis.index.betree_nodes import (
     TreeNodes,
     deepest,
 )
-from tamis.index.clauses import ClauseTable
+from tamis.index.clauses import Table
 from tamis.index.hulls import HIGHEST, LOWEST, hulls
 
 Path = dict[int, tuple[int, int]]
 """The intervals of attributes that enclose all clauses of a cell."""
 
 
-def check(tree: TreeNodes, clauses: ClauseTable) -> None:
+def check(tree: TreeNodes, clauses: Table) -> None:
     """Raise if a clause is not where insertion would have put it, or counts or depths are off."""
     tree.leaves.check()
     cells: list[tuple[int, Path]] = [(tree.root, {})]  # grows while we go through it
@@ -45,7 +45,7 @@ def check(tree: TreeNodes, clauses: ClauseTable) -> None:
             assert attribute not in path, "an attribute is used once on a path"
             assert not hulls(clauses.view, slots, attribute)[0].any(), "partitions come first"
             cells += _check_buckets(tree, clauses, partition, path)
-    assert held == clauses.live
+    assert held == len(clauses)
     assert len(tree.partitions) == partitions, "what is not in use is given back"
     assert len(tree.buckets) + 1 == len(tree.cells) == len(cells), (
         "what is not in use is given back"
@@ -53,7 +53,7 @@ def check(tree: TreeNodes, clauses: ClauseTable) -> None:
 
 
 def _check_buckets(
-    tree: TreeNodes, clauses: ClauseTable, partition: int, path: Path
+    tree: TreeNodes, clauses: Table, partition: int, path: Path
 ) -> list[tuple[int, Path]]:
     """Check the buckets of a partition; their cells are returned."""
     attribute, _, top, _, count, peak = tree.partitions.rows[partition].tolist()

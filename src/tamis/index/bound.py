@@ -80,9 +80,7 @@ def bind(
 
 
 @inlined
-def unbind(
-    attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, here: Int32s
-) -> None:
+def unbind(attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, here: Int32s) -> None:
     """Forget an event again; costs what it binds, not the width of the schema."""
     for pair in range(begin, end):
         a = attribute[pair]

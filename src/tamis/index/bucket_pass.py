@@ -131,9 +131,9 @@ def _look_up(
             grain = 0
             while used >> grain:
                 if used >> grain & 1 and (grain < WHOLE or fresh):
-                    value = code[pair] if grain == 0 else np.int64(0)
+                    value = int(code[pair]) if grain == 0 else 0
                     if 0 < grain < WHOLE:
-                        value = np.int64(cell[pair] - 1) >> shift_of(grain)
+                        value = int(cell[pair] - 1) >> shift_of(grain)
                     values[_VALUES * many] = value
                     scheme = GRAINS * a + grain
                     hash = last_hash(next_hash(first_hash(scheme), value))
@@ -236,6 +236,6 @@ def _fits(constraint: int, here: Int32s, ok: bool, sure: bool) -> tuple[bool, bo
         value = here[constraint & 0xFFFF]
         low = (((constraint >> 16) & 0xFFFF) ^ 0x8000) - 0x8000
         high = constraint >> 32
-        ok &= value < 0 or (0 < value and low <= value <= high)
+        ok &= value < 0 or (value > 0 and low <= value <= high)
         sure &= low < value < high and value > 0
     return ok, sure

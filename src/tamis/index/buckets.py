@@ -1,8 +1,8 @@
 """Buckets: slots by key, where a key is a value, a cell, or a combination of values.
 
 A key belongs to a *scheme*, which says what it is made of: scheme `8 a + g` is attribute a at grain
-g (grain 0 the value itself, the others wider and wider runs of cells), and a scheme from
-`COMBINED` on a combination of attributes. Keys are found by hashing and compared in full, so that two keys are
+g (grain 0 the value itself, the others wider and wider runs of cells), and a scheme from `COMBINED`
+on a combination of attributes. Keys are found by hashing and compared in full, so that two keys are
 never taken for each other. A bucket is a run of entries in one pool; runs double when they are full
 and leave their old place to others.
 
@@ -228,7 +228,7 @@ def put(
     pool[ENTRY * place + 2] = two
     bucket[_BUCKET * at + 3] = ((size + 1) << 8) | grade
     head[LIVE] += 1
-    return place
+    return int(place)
 
 
 @inlined
@@ -237,13 +237,13 @@ def _take(free: Int64s, head: Int64s, pool: Int64s, grade: int) -> int:
     if free[grade] >= 0:
         start = free[grade]
         free[grade] = pool[ENTRY * start]
-        return start
+        return int(start)
     room = (1 << grade) >> 1
     if ENTRY * (head[POOL_TOP] + room) > len(pool):
         return -1
     start = head[POOL_TOP]
     head[POOL_TOP] += room
-    return start
+    return int(start)
 
 
 @inlined

@@ -38,8 +38,8 @@ class Cells(NamedTuple):
     bound", so values are in row 1 or above.
 
     Of events it says how often each attribute is bound, and given that it is: `below`, how often
-    the value lies below each cell and below the end, and `single`, how often it is one particular
-    value of a cell, of those that clauses ask for.
+    the value lies below each cell and below the end, `row_below` the same of rows, and `single`,
+    how often it is one particular value of a cell, of those that clauses ask for.
     """
 
     start: Int64s
@@ -49,6 +49,7 @@ class Cells(NamedTuple):
     row_of_cell: NDArray[np.uint8]  # attribute a's cells begin at `start[a] + a`
     bound: Floats
     below: Floats  # attribute a's begin at `start[a] + 2 * a`
+    row_below: Floats  # attribute a's begin at `row_start[a] + 2 * a`, with that of row 1
     single: Floats  # attribute a's cells begin at `start[a] + a`
 
 
@@ -56,7 +57,7 @@ def no_cells() -> Cells:
     """For no attributes."""
     none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
     rows = np.zeros(0, np.uint8)
-    return Cells(one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy())
+    return Cells(one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy())
 
 
 def cut(
@@ -105,6 +106,7 @@ def cut(
         np.concatenate([part.row_of_cell for part in parts]),
         bound,
         np.concatenate([part.below for part in parts]),
+        np.concatenate([part.row_below for part in parts]),
         np.concatenate([part.single for part in parts]),
     )
 
@@ -116,11 +118,17 @@ class _Part(NamedTuple):
     row_cuts: Int64s
     row_of_cell: NDArray[np.uint8]
     below: Floats
+    row_below: Floats
     single: Floats
 
 
 _UNUSED = _Part(
-    np.zeros(0, np.int64), np.zeros(0, np.int64), np.ones(1, np.uint8), np.arange(2.0), np.ones(1)
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    np.ones(1, np.uint8),
+    np.arange(2.0),
+    np.arange(2.0),
+    np.ones(1),
 )
 
 
@@ -148,9 +156,9 @@ def _cut_one(low: Int64s, high: Int64s, seen: Int64s, rows: int) -> _Part:
     asked = np.bincount(np.searchsorted(row_cuts, points, side="right"), minlength=len(sizes))
     below = np.zeros(len(cuts) + 2)
     np.cumsum((share / sizes)[row], out=below[1:])
-    return _Part(
-        cuts, row_cuts, (row + 1).astype(np.uint8), below, (share / np.maximum(1, asked))[row]
-    )
+    row_below = np.concatenate([[0.0], np.cumsum(share)])
+    single = (share / np.maximum(1, asked))[row]
+    return _Part(cuts, row_cuts, (row + 1).astype(np.uint8), below, row_below, single)
 
 
 def _spread(values: Int64s, counts: Int64s, most: int) -> Int64s:
@@ -159,7 +167,8 @@ def _spread(values: Int64s, counts: Int64s, most: int) -> Int64s:
         return values
     ends = np.cumsum(counts)
     wanted = np.arange(1, most + 1) * (int(ends[-1]) / (most + 1))
-    return values[np.unique(np.searchsorted(ends, wanted).clip(0, len(values) - 1))]
+    chosen: Int64s = values[np.unique(np.searchsorted(ends, wanted).clip(0, len(values) - 1))]
+    return chosen
 
 
 @kernel
@@ -173,17 +182,17 @@ def cell_of(start: Int64s, cuts: Int64s, attribute: int, value: int) -> int:
         step = half + 1 if cuts[low + half] <= value else 0
         low += step
         size = size - step if step else half
-    return low - first
+    return int(low - first)
 
 
 @inlined
 def opens(start: Int64s, cuts: Int64s, attribute: int, cell: int, value: int) -> bool:
     """Whether a value is the first of its cell."""
-    return cell > 0 and cuts[start[attribute] + cell - 1] == value
+    return bool(cell > 0 and cuts[start[attribute] + cell - 1] == value)
 
 
 @inlined
 def closes(start: Int64s, cuts: Int64s, attribute: int, cell: int, value: int) -> bool:
     """Whether a value is the last of its cell."""
     after = start[attribute] + cell
-    return after < start[attribute + 1] and cuts[after] == value + 1
+    return bool(after < start[attribute + 1] and cuts[after] == value + 1)

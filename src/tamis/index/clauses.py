@@ -8,7 +8,7 @@ reused by clauses of the same size, and the table is packed when most of it is h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,60 @@ class Clauses(NamedTuple):
     kind: NDArray[np.int8]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+
+
+class Table(Protocol):
+    """What a matcher needs of a table of clauses, however it is laid out.
+
+    `view` are the arrays, as the kernels that know the layout take them.
+    """
+
+    @property
+    def slots(self) -> int:
+        """One more than the highest slot used."""
+
+    @property
+    def width(self) -> int:
+        """One more than the highest attribute."""
+
+    @property
+    def view(self) -> Any:
+        """The arrays, for kernels."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+
+    def __len__(self) -> int: ...
+
+    def clear(self) -> None:
+        """Forget everything, and give the memory back."""
+
+    def add(
+        self, slots: NDArray[np.int64], starts: NDArray[np.int64], rows: tuple[NDArray[Any], ...]
+    ) -> None:
+        """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
+
+    def remove(self, slots: NDArray[np.int64]) -> None:
+        """Empty the slots, which must hold clauses."""
+
+    def terms(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
+        """The starts and rows of some clauses, as `add` takes them."""
+
+    def live_slots(self) -> NDArray[np.int64]:
+        """The slots that hold clauses, ascending."""
+
+    def mentioning(self, attribute: int) -> NDArray[np.int64]:
+        """The slots whose clause says something of an attribute."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that the table holds, to be saved; not copied."""
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `arrays` gave, as it is."""
+
+    def check(self) -> None:
+        """Raise if an invariant is broken."""
 
 
 class ClauseTable:

@@ -159,7 +159,7 @@ def take_place(slot_of: NDArray[np.int32], head: Int64s) -> int:
         place = head[TOP]
         head[TOP] += 1
     head[LIVE] += 1
-    return place
+    return int(place)
 
 
 @kernel
@@ -167,7 +167,7 @@ def leave_place(family: Family, place: int) -> None:
     """Free a place: without a bit in the first column it never matches."""
     _, base, _, bits, _, _, _, slot_of, head = family
     block = place // BLOCK
-    first = block * np.int64(base[-1])
+    first = block * int(base[-1])
     for r in range(base[0], base[1]):
         _mark(bits, first + r, place, False)
     slot_of[place] = -2 - head[FREE]
@@ -176,13 +176,11 @@ def leave_place(family: Family, place: int) -> None:
 
 
 @kernel
-def write(
-    family: Family, cells: Cells, where: Int64s, rows: Int64s, place: int, slot: int
-) -> None:
+def write(family: Family, cells: Cells, where: Int64s, rows: Int64s, place: int, slot: int) -> None:
     """Write the clause of a slot to a place, over whatever was there."""
     attribute, base, column_of, bits, edges, zone, records, slot_of, head = family
     start, cuts, row_start, row_cuts = cells[:4]
-    lines = np.int64(base[-1])
+    lines = int(base[-1])
     block = place // BLOCK
     first = block * lines
     edge_first = block * (lines + 1)

@@ -11,7 +11,20 @@ from tamis.index.bound import Doubts, Events
 from tamis.index.cells import Cells
 from tamis.index.family import BLOCK, COLUMNS, EDGED, Family
 from tamis.index.kernel import kernel
-from tamis.index.vector import LANES, WORDS, above, and_lines, or_lines, popcount, prefetch, trailing
+from tamis.index.vector import (
+    LANES,
+    PACKED,
+    TELLS,
+    WORDS,
+    above,
+    and_lines,
+    or_lines,
+    popcount,
+    prefetch,
+    repeat,
+    tell,
+    trailing,
+)
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -20,7 +33,7 @@ _FEW = 4  # events whose lines are asked for one by one
 _AHEAD = 6  # blocks
 _WAITING = 1024  # candidates of a few events are looked at when there are so many
 ROUND = 256  # events between which candidates are looked at, so that these stay in cache
-CANDIDATES = ROUND * (BLOCK + 1) + _WAITING  # room that all of them may need
+CANDIDATES = ROUND * (BLOCK + 1) + _WAITING + 64  # room that all may need, and to write past
 
 
 class Sight(NamedTuple):
@@ -66,7 +79,7 @@ def zones(
     family: Family, lines: NDArray[np.uint16], several: NDArray[np.uint8], group: int, mask: Words
 ) -> None:
     """For each event, which of 64 blocks may have a match."""
-    each = np.int64(family.base[-1])
+    each = int(family.base[-1])
     columns = len(family.attribute)
     zone = family.zone[group * each : (group + 1) * each]
     for e in range(len(several)):
@@ -115,7 +128,7 @@ def pass_sparse(
     """
     bits, records, slot_of = family.bits, family.records, family.slot_of
     columns = len(family.attribute)
-    each = np.int64(family.base[-1])
+    each = int(family.base[-1])
     width = -(-columns // COLUMNS) * LANES
     lines, lanes = seen
     mask, whom, line, words_of, event, place = room
@@ -136,7 +149,7 @@ def pass_sparse(
         bit = np.uint64(block & 63)
         for e in range(len(several)):
             whom[many] = e
-            many += np.int64((mask[e] >> bit) & np.uint64(1))
+            many += int((mask[e] >> bit) & np.uint64(1))
         base, record = WORDS * block * each, BLOCK * block * width
         at = 0
         while at < many or (block == blocks[1] - 1 and found > ROUND):
@@ -157,17 +170,23 @@ def pass_sparse(
             at = stop
             for i in range(left):
                 e, words = event[i], words_of[i]
+                begin = found
                 while words != 0:
                     w = trailing(words)
                     words &= words - 1
                     word = line[WORDS * i + w]
                     first = BLOCK * block + 64 * w
-                    while word != 0:
-                        event[found] = e
-                        place[found] = first + trailing(word)
-                        prefetch(records, np.int64(place[found]) * width)
-                        found += 1
-                        word &= word - np.uint64(1)
+                    if TELLS and not few:
+                        found = tell(word, first, place, found)
+                    else:
+                        while word != 0:
+                            place[found] = first + trailing(word)
+                            prefetch(records, np.int64(place[found]) * width)
+                            found += 1
+                            word &= word - np.uint64(1)
+                while begin < found:
+                    repeat(e, event, begin)
+                    begin += PACKED
             if few and found < _WAITING and block < blocks[1] - 1:
                 continue
             if sure + found - ROUND > len(out_event):
@@ -210,7 +229,7 @@ def pass_dense(
     is no room for pairs.
     """
     bits, edges, slot_of = family.bits, family.edges, family.slot_of
-    each = np.int64(family.base[-1])
+    each = int(family.base[-1])
     columns = len(family.attribute)
     lines = seen.lines
     doubt_event, doubt_slot, _, doubt_many = doubts
@@ -262,7 +281,7 @@ def pass_several(
     base, column_of, slot_of, bits = family.base, family.column_of, family.slot_of, family.bits
     start, row_of_cell = cells.start, cells.row_of_cell
     doubt_event, doubt_slot, _, doubt_many = doubts
-    each = np.int64(base[-1])
+    each = int(base[-1])
     columns = len(family.attribute)
     rows = np.empty(starts[e + 1] - starts[e] + columns, np.uint16)  # of all columns together
     first = np.zeros(columns + 1, np.int64)

@@ -76,42 +76,50 @@ _float = _pointer_to(types.float64)
 
 @inlined
 def _longs(frame: Frame, i: int) -> NDArray[np.int64]:
-    return carray(_long(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.int64] = carray(_long(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _ints(frame: Frame, i: int) -> NDArray[np.int32]:
-    return carray(_int(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.int32] = carray(_int(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _words(frame: Frame, i: int) -> NDArray[np.uint64]:
-    return carray(_word(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.uint64] = carray(_word(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _bytes(frame: Frame, i: int) -> NDArray[np.uint8]:
-    return carray(_byte(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.uint8] = carray(_byte(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _small(frame: Frame, i: int) -> NDArray[np.int8]:
-    return carray(_signed(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.int8] = carray(_signed(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _lanes(frame: Frame, i: int) -> NDArray[np.int16]:
-    return carray(_lane(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.int16] = carray(_lane(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _lines(frame: Frame, i: int) -> NDArray[np.uint16]:
-    return carray(_line(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.uint16] = carray(_line(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
 def _floats(frame: Frame, i: int) -> NDArray[np.float64]:
-    return carray(_float(frame[2 * i]), frame[2 * i + 1])
+    array: NDArray[np.float64] = carray(_float(frame[2 * i]), frame[2 * i + 1])
+    return array
 
 
 @inlined
@@ -127,17 +135,17 @@ def index_in(f: Frame) -> Index:
     """The index that a frame is of."""
     cells = Cells(
         _longs(f, 0), _longs(f, 1), _longs(f, 2), _longs(f, 3),
-        _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7),
+        _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7), _floats(f, 8),
     )  # fmt: skip
     schemes = Schemes(
-        _longs(f, 8), _longs(f, 9), _longs(f, 10), _longs(f, 11), _longs(f, 12), _longs(f, 13)
+        _longs(f, 9), _longs(f, 10), _longs(f, 11), _longs(f, 12), _longs(f, 13), _longs(f, 14)
     )
     buckets = Buckets(
-        _longs(f, 15), _longs(f, 16), _longs(f, 17), _longs(f, 18), _longs(f, 19), _longs(f, 20)
+        _longs(f, 16), _longs(f, 17), _longs(f, 18), _longs(f, 19), _longs(f, 20), _longs(f, 21)
     )
     return Index(
-        cells, schemes, _floats(f, 14), buckets, _family(f, 21), _family(f, 30),
-        _small(f, 39), _longs(f, 40), _longs(f, 41),
+        cells, schemes, _floats(f, 15), buckets, _family(f, 22), _family(f, 31),
+        _small(f, 40), _longs(f, 41), _longs(f, 42),
     )  # fmt: skip
 
 

@@ -130,9 +130,7 @@ class PackedTable:
         assert len(live) == len(self)
         counts = self._where[live] & COUNT_MASK
         assert int(counts.sum()) == self._head[_LIVE_ROWS]
-        blocks = list(
-            zip((self._where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True)
-        )
+        blocks = list(zip((self._where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True))
         for size in range(1, _SIZES):
             at = int(self._free[size])
             while at >= 0:

@@ -17,7 +17,9 @@ from tamis.index.vector import LANES, WORDS
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
-DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(6)  # what a chunk ended with: what there was too little of
+DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(
+    6
+)  # what a chunk ended with: what there was too little of
 
 
 class Room(NamedTuple):
@@ -56,12 +58,10 @@ def no_room() -> Room:
         np.zeros(256, np.int32),
         np.zeros(256, np.int32),
         np.zeros(256, np.int32),
-        Doubts(*(np.zeros(2 * BLOCK, np.int32) for _ in range(3)), longs(1)),
+        _doubts(2 * BLOCK),
         Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
         Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        Candidates(
-            np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()
-        ),
+        Candidates(np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()),
         np.zeros(0, np.uint64),
         longs(),
         longs(),
@@ -119,8 +119,7 @@ def more_room(room: Room, lacking: int) -> Room:
         return room._replace(event=np.empty(size, np.int32), slot=np.empty(size, np.int32))
     if lacking == DOUBTS:
         size = 2 * len(room.doubts.event)
-        grown = (np.empty(size, np.int32) for _ in range(3))
-        return room._replace(doubts=Doubts(*grown, room.doubts.many))
+        return room._replace(doubts=_doubts(size))
     size = 2 * len(room.keys.at)
     return room._replace(
         keys=Keys(
@@ -131,3 +130,8 @@ def more_room(room: Room, lacking: int) -> Room:
             np.empty(3 * size, np.int64),
         )
     )
+
+
+def _doubts(size: int) -> Doubts:
+    event, slot, order = (np.empty(size, np.int32) for _ in range(3))
+    return Doubts(event, slot, order, np.zeros(1, np.int64))

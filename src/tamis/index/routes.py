@@ -110,14 +110,13 @@ def shift_of(grain: int) -> int:
 def describe(
     cells: Cells, where: Int64s, rows: Int64s, slot: int, info: Int64s, chance: Floats
 ) -> int:
-    """The terms of a clause, and how likely each is to hold.
+    """The terms of a clause, how likely each is to hold, and how likely its rows are met.
 
-    A term is six numbers: attribute, kind, first row, rows, and the cells where its first interval
-    begins and ends. Gives how many terms there are; of those past `TERMS` nothing is noted.
+    The latter, `chance[TERMS + t]`, is what a bitmap lets through, which knows rows only. A term is
+    six numbers: attribute, kind, first row, rows, and the cells where its first interval begins
+    and ends. Gives how many terms there are; of those past `TERMS` nothing is noted.
     """
-    start, cuts, bound, below, single = (
-        cells.start, cells.cuts, cells.bound, cells.below, cells.single,
-    )  # fmt: skip
+    start, cuts, row_start, _, row_of_cell, bound, below, row_below, single = cells
     row = ROW * (where[slot] >> COUNT_BITS)
     end = row + ROW * (where[slot] & COUNT_MASK)
     terms = 0
@@ -132,7 +131,7 @@ def describe(
             info[at + 3] = (stop - row) // ROW
             info[at + 4], info[at + 5] = 0, 0
             known = a < len(bound)
-            inside = 0.0
+            inside, coarse = 0.0, 0.0
             if kind == SOME and known:
                 for r in range(row, stop, ROW):
                     low, high = rows[r + 1], rows[r + 2]
@@ -145,12 +144,16 @@ def describe(
                         if high != HIGHEST:
                             to = cell_of(start, cuts, a, high)
                         inside += below[start[a] + 2 * a + to + 1] - below[start[a] + 2 * a + from_]
+                    first, last = row_of_cell[start[a] + a + from_], row_of_cell[start[a] + a + to]
+                    coarse += row_below[row_start[a] + 2 * a + last]
+                    coarse -= row_below[row_start[a] + 2 * a + first - 1]
                     if r == row:
                         info[at + 4], info[at + 5] = from_, to
             else:
-                inside = 0.5 if kind == SOME else 1.0
+                inside = coarse = 0.5 if kind == SOME else 1.0
             often = bound[a] if known else 0.5
             chance[terms] = 1.0 - often if kind == MISSING else often * min(1.0, inside)
+            chance[TERMS + terms] = 1.0 - often if kind == MISSING else often * min(1.0, coarse)
         terms += 1
         row = stop
     return terms
@@ -163,7 +166,7 @@ def _points(rows: Int64s, info: Int64s, t: int) -> bool:
     ok = info[TERM * t + 1] == SOME and count <= COPIES
     for i in range(min(count, COPIES)):
         ok &= rows[first + ROW * i + 1] == rows[first + ROW * i + 2]
-    return ok
+    return bool(ok)
 
 
 @inlined
@@ -171,9 +174,9 @@ def _point(rows: Int64s, info: Int64s, terms: int, attribute: int) -> int:
     """The term that asks for a single value of an attribute, or -1."""
     found = -1
     for t in range(terms):
-        if found < 0 and info[TERM * t] == attribute and info[TERM * t + 3] == 1:
-            if _points(rows, info, t):
-                found = t
+        mine = info[TERM * t] == attribute and info[TERM * t + 3] == 1
+        if found < 0 and mine and _points(rows, info, t):
+            found = t
     return found
 
 
@@ -184,7 +187,7 @@ def choose(
     bound: Floats,
     row_start: Int64s,
     row_cuts: Int64s,
-    dense_column: NDArray[np.int32],
+    columns: tuple[NDArray[np.int32], NDArray[np.int32]],
     rows: Int64s,
     info: Int64s,
     chance: Floats,
@@ -196,23 +199,33 @@ def choose(
     every = 1.0
     for t in range(seen):
         every *= chance[t]
-    special = terms > TERMS
-    exact = not special
+    in_sparse, in_dense = columns
+    exact = terms <= TERMS
+    strange, odd = not exact, not exact  # to the dense family, and to the sparse one
+    passing, let_in = 1.0, 1.0  # how likely the columns of each let it through
     for t in range(seen):
-        a, kind, row, count = info[TERM * t], info[TERM * t + 1], info[TERM * t + 2], info[TERM * t + 3]
-        if a >= len(dense_column) or dense_column[a] < 0 or kind == NONE:
-            special, exact = True, False
-        elif t > 0 and info[TERM * (t - 1)] == a:
-            special, exact = True, False
-        elif kind == SOME:
-            for r in range(row, row + ROW * count, ROW):
-                exact = exact and _whole_rows(row_start, row_cuts, a, rows[r + 1], rows[r + 2])
+        at = TERM * t
+        a, kind, row, count = info[at], info[at + 1], info[at + 2], info[at + 3]
+        again = kind == NONE or (t > 0 and info[at - TERM] == a)
+        if a < len(in_dense) and in_dense[a] >= 0:
+            let_in *= chance[TERMS + t]
+            strange |= again
+            if kind == SOME and exact:
+                for r in range(row, row + ROW * count, ROW):
+                    exact = exact and _whole_rows(row_start, row_cuts, a, rows[r + 1], rows[r + 2])
+        else:
+            strange = True
+        if a < len(in_sparse) and in_sparse[a] >= 0:
+            passing *= chance[TERMS + t]
+            odd |= again or count > 1
+        else:
+            odd = True
+    exact = exact and not strange
     dense = every > costs[DENSE_FROM] * (_SOME if exact else 1.0)
-    cost = costs[SPARSE_LINES] + every * costs[CHECK]
+    cost = costs[SPARSE_LINES] + passing * (costs[CHECK] + (costs[VERIFY] if odd else 0.0))
     if dense:
-        cost = costs[DENSE_LINES] * (1 if exact else 2) + every * costs[BIT]
-    if special:
-        cost += every * costs[VERIFY]
+        cost = costs[DENSE_LINES] * (1 if exact else 2)
+        cost += let_in * (costs[VERIFY] if strange else costs[BIT])
     kind, scheme, in_family = DENSE if dense else SPARSE, 0, cost
     for t in range(seen):
         a = info[TERM * t]
@@ -388,19 +401,19 @@ def insert(
 
     Gives how many are done, and which structure has no room left if that is less than all.
     """
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(TERMS)
+    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
     where, rows = clauses
     cells, schemes, buckets = index.cells, index.schemes, index.buckets
     costs, bound, row_start, row_cuts = index.costs, cells.bound, cells.row_start, cells.row_cuts
-    start, cuts, column = cells.start, cells.cuts, index.dense.column_of
+    start, cuts, columns = cells.start, cells.cuts, (index.sparse.column_of, index.dense.column_of)
     head, key_room, value_room = buckets.head, len(buckets.key), len(buckets.values)
     place_of, kind_of, scheme_of, used = index.place, index.kind, index.scheme, schemes.used
     for i in range(begin, len(slots)):
         slot = slots[i]
         terms = describe(cells, where, rows, slot, info, chance)
         kind, scheme, _, _ = choose(
-            schemes, costs, bound, row_start, row_cuts, column, rows, info, chance, terms
+            schemes, costs, bound, row_start, row_cuts, columns, rows, info, chance, terms
         )
         if kind == BUCKET:
             if 2 * (head[KEYS] + COPIES) > key_room:
@@ -408,9 +421,7 @@ def insert(
             if head[VALUES_TOP] + COPIES > value_room:
                 return i, NO_KEYS
             copies, many = keys_of(schemes, rows, info, terms, scheme, values, keyed)
-            sort, one, two = _entry(
-                start, cuts, len(bound), rows, info, chance, terms, keyed
-            )
+            sort, one, two = _entry(start, cuts, len(bound), rows, info, chance, terms, keyed)
             bare = scheme & _SCHEME
             for copy in range(copies):
                 key = values[copy * many : copy * many + many]
@@ -464,7 +475,7 @@ def _take_out(
 @kernel
 def take_out(index: Index, clauses: Packed, slots: Int64s) -> None:
     """Take clauses out again; they must still be in the table."""
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(TERMS)
+    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
     for slot in slots:
         if index.kind[slot] == SPARSE:
@@ -491,13 +502,14 @@ def survey(
 ) -> None:
     """What `choose` says of some clauses, without doing it; schemes without their term."""
     where, rows = clauses
-    cells, schemes, costs, column = index.cells, index.schemes, index.costs, index.dense.column_of
+    cells, schemes, costs = index.cells, index.schemes, index.costs
+    columns = (index.sparse.column_of, index.dense.column_of)
     bound, row_start, row_cuts = cells.bound, cells.row_start, cells.row_cuts
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(TERMS)
+    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     for i in range(len(slots)):
         terms = describe(cells, where, rows, slots[i], info, chance)
         chosen = choose(
-            schemes, costs, bound, row_start, row_cuts, column, rows, info, chance, terms
+            schemes, costs, bound, row_start, row_cuts, columns, rows, info, chance, terms
         )
         kind[i] = chosen[0]
         scheme[i] = chosen[1] & _SCHEME
@@ -515,7 +527,7 @@ def rarest_points(
     """
     where, rows = clauses
     cells, width = index.cells, len(index.schemes.allowed)
-    info, likely_ = np.empty(TERM * TERMS, np.int64), np.empty(TERMS)
+    info, likely_ = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     for i in range(len(slots)):
         terms = describe(cells, where, rows, slots[i], info, likely_)
         for j in range(most):

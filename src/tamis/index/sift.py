@@ -73,9 +73,7 @@ def find(
     if blocks[0] == 0 and index.dense.head[LIVE] > 0:
         dense = -(-index.dense.head[TOP] // BLOCK)
         sight(index.cells, index.dense, events, room.dense)
-        if pass_dense(
-            index.dense, room.dense, events.several, dense, words, width, counts, doubts
-        ):
+        if pass_dense(index.dense, room.dense, events.several, dense, words, width, counts, doubts):
             return DOUBTS, 0, 0
         for e in range(many):
             if events.several[e] and pass_several(
@@ -90,7 +88,11 @@ def find(
 
 @kernel
 def place(
-    room: Room, slot_of: Int32s, found: tuple[int, int, int], counts: Int64s, starts: Int64s,
+    room: Room,
+    slot_of: Int32s,
+    found: tuple[int, int, int],
+    counts: Int64s,
+    starts: Int64s,
     out: Int32s,
 ) -> None:
     """Write what `find` left to `out`: that of event e from `starts[e]` on, `counts[e]` slots.

@@ -14,7 +14,7 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import ClauseTable
+from tamis.index.clauses import ClauseTable, Table
 from tamis.index.saved import part, under
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
@@ -60,11 +60,11 @@ class Matcher(ABC):
         return made
 
     def __init__(self) -> None:
-        self.clauses = self._table()
+        self.clauses: Table = self._table()
         self.tally = Tally()
         self._reset()
 
-    def _table(self) -> Any:
+    def _table(self) -> Table:
         """An empty table of clauses."""
         return ClauseTable()
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.cells import HIGHEST, LOWEST, Cells, cell_of, closes, opens
+from tamis.index.cells import HIGHEST, LOWEST, cell_of, closes, opens
 from tamis.index.clauses import SOME
 from tamis.index.kernel import kernel
 from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed, PackedTable
-from tamis.index.routes import TERM, TERMS, WHOLE, Index, describe, shift_of, survey
+from tamis.index.routes import DENSE, TERM, TERMS, WHOLE, Index, describe, shift_of, survey
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -25,7 +25,8 @@ class Asked(NamedTuple):
     scheme: Int64s
     cost: Floats
     in_family: Floats
-    likely: Floats
+    likely: Floats  # to hold
+    reached: Floats  # how likely the columns of its family let it through
     scale: float
     intervals: Int64s  # by attribute
     exact: Int64s  # of those
@@ -39,29 +40,32 @@ def ask(index: Index, clauses: PackedTable, slots: Int64s) -> Asked:
     many, width = len(some), len(index.cells.bound)
     asked = Asked(
         np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many),
-        np.empty(many), len(slots) / max(1, many), np.zeros(width, np.int64),
+        np.empty(many), np.empty(many), len(slots) / max(1, many), np.zeros(width, np.int64),
         np.zeros(width, np.int64),
     )  # fmt: skip
     survey(index, clauses.view, some, asked.kind, asked.scheme, asked.cost, asked.in_family)
-    _weigh(index.cells, clauses.view, some, asked.likely, asked.intervals, asked.exact)
+    _weigh(index, clauses.view, some, asked)
     return asked
 
 
 @kernel
-def _weigh(
-    cells: Cells, clauses: Packed, slots: Int64s, likely: Floats, intervals: Int64s, exact: Int64s
-) -> None:
-    """How likely each clause is to hold; and by attribute its intervals, and how many of those
-    begin and end with a cell."""
+def _weigh(index: Index, clauses: Packed, slots: Int64s, asked: Asked) -> None:
+    """Fill in what is not about routes: how likely clauses are to hold and to be met, and by
+    attribute their intervals, and how many of those begin and end with a cell."""
+    kind, likely, reached, intervals, exact = (
+        asked.kind, asked.likely, asked.reached, asked.intervals, asked.exact,
+    )  # fmt: skip
     where, rows = clauses
-    start, cuts = cells.start, cells.cuts
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(TERMS)
+    start, cuts = index.cells.start, index.cells.cuts
+    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     for i in range(len(slots)):
-        terms = describe(cells, where, rows, slots[i], info, chance)
-        every = 1.0
+        column_of = index.dense.column_of if kind[i] == DENSE else index.sparse.column_of
+        terms = describe(index.cells, where, rows, slots[i], info, chance)
+        likely[i], reached[i] = 1.0, 1.0
         for t in range(min(terms, TERMS)):
-            every *= chance[t]
-        likely[i] = every
+            likely[i] *= chance[t]
+            if info[TERM * t] < len(column_of) and column_of[info[TERM * t]] >= 0:
+                reached[i] *= chance[TERMS + t]
         row = ROW * (where[slots[i]] >> COUNT_BITS)
         end = row + ROW * (where[slots[i]] & COUNT_MASK)
         while row < end:

@@ -67,7 +67,7 @@ def _ways(index: Index, clauses: PackedTable, slot: Int64s) -> Iterator[Way]:
         costs = index.costs.copy()
         costs[DENSE_FROM] = since
         found = ask(index._replace(schemes=none, costs=costs), clauses, slot)
-        planned = sort == SPARSE or index.costs[DENSE_FROM] < _NEVER
+        planned = sort == SPARSE or bool(index.costs[DENSE_FROM] < _NEVER)
         yield Way(sort, (), 0, float(found.cost[0]), planned)
     costs = index.costs.copy()
     costs[SPARSE_LINES] = costs[DENSE_LINES] = _FAR
@@ -102,6 +102,8 @@ def _only(index: Index, allowed: Int64s, combined: tuple[int, ...]) -> Schemes:
     pivot = np.zeros(len(allowed) + 1, np.int64)
     if combined:
         pivot[combined[0] + 1 :] = 1
+        allowed = allowed.copy()
+        allowed[combined[0]] = 1 << (GRAINS - 1)  # no grain, but not nothing: it is looked at
     return Schemes(
         allowed,
         index.schemes.used,

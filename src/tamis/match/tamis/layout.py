@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from tamis.encode.batch import Pairs
 from tamis.index.buckets import COMBINED, GRAINS, no_buckets
 from tamis.index.cells import Cells, cut
-from tamis.index.clauses import SOME
+from tamis.index.clauses import SOME, Table
 from tamis.index.family import BLOCK, make_family
-from tamis.index.packed import PackedTable
 from tamis.index.routes import (
     BUCKET,
     DENSE,
@@ -77,14 +76,14 @@ class Sample(NamedTuple):
             self.events + other.events,
         )
 
-
     def differs(self, other: Sample, width: int) -> bool:
         """Whether events have changed so much that a plan for the others may be a bad one.
 
         Compared is how often each attribute is bound, and the quartiles of its values.
         """
         mine, theirs = (
-            np.bincount(each.attribute[each.attribute < width], minlength=width) for each in (self, other)
+            np.bincount(each.attribute[each.attribute < width], minlength=width)
+            for each in (self, other)
         )
         share = mine / max(1, self.events) - theirs / max(1, other.events)
         if (np.abs(share) > _DRIFT).any():
@@ -112,7 +111,7 @@ def no_sample() -> Sample:
     return Sample(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
 
-def lay_out(clauses: PackedTable, sample: Sample, costs: Floats, slots: int) -> Index:
+def lay_out(clauses: Table, sample: Sample, costs: Floats, slots: int) -> Index:
     """An empty index for these clauses."""
     live = clauses.live_slots()
     rng = np.random.default_rng(len(live))
@@ -147,7 +146,7 @@ def lay_out(clauses: PackedTable, sample: Sample, costs: Floats, slots: int) -> 
     return index
 
 
-def in_order(index: Index, clauses: PackedTable) -> Int64s:
+def in_order(index: Index, clauses: Table) -> Int64s:
     """All live slots, clauses with near intervals near each other, so that blocks can be skipped."""
     live = clauses.live_slots()
     first = index.sparse.attribute[index.sparse.attribute >= 0][:2].astype(np.int64)
@@ -168,7 +167,7 @@ class Survey(NamedTuple):
     in_family: Floats
 
 
-def _survey(index: Index, clauses: PackedTable, slots: Int64s) -> Survey:
+def _survey(index: Index, clauses: Table, slots: Int64s) -> Survey:
     many = len(slots)
     found = Survey(
         np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
@@ -190,7 +189,7 @@ def _ordered(columns: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
     return columns[np.argsort(-rows, kind="stable")]
 
 
-def _with_schemes(index: Index, clauses: PackedTable, some: Int64s, scale: float) -> Index:
+def _with_schemes(index: Index, clauses: Table, some: Int64s, scale: float) -> Index:
     """The index with the keys that pay."""
     width = len(index.cells.bound)
     open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
@@ -229,7 +228,7 @@ def _looked_up(index: Index, attributes: tuple[int, ...]) -> float:
 
 
 def _combinations(
-    index: Index, clauses: PackedTable, some: Int64s, scale: float
+    index: Index, clauses: Table, some: Int64s, scale: float
 ) -> list[tuple[int, ...]]:
     """Sets of attributes whose values together are a key that saves more than it costs."""
     attribute = np.empty(len(some) * _COMBINED, np.int64)
@@ -289,4 +288,3 @@ def _empty(
         np.zeros(slots, np.int64),
         np.zeros(slots, np.int64),
     )
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,13 +22,16 @@ from tamis.match.base import Bitmaps, Matcher, Matches, Slots
 from tamis.match.tamis.costs import costs
 from tamis.match.tamis.growth import insert_all, remove_all
 from tamis.match.tamis.layout import Sample, in_order, lay_out, no_sample
+from tamis.match.tamis.plan import LINES, Plan
+from tamis.match.tamis.planned import tell
+from tamis.match.tamis.recycled import Recycled
 from tamis.match.tamis.saved import trimmed
+from tamis.match.tamis.twins import with_twins, without_twins
 from tamis.match.tamis.workers import Workers
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
 _STEP = 256  # clauses that move at a time, where there are more
-_KEPT = 1 << 24  # slots: room for a longer answer is not kept where the next ones are short
 
 
 class Tamis(Matcher):
@@ -47,8 +49,8 @@ class Tamis(Matcher):
     doubled, or events differ much from those it was planned for, a new plan is made, and clauses
     move over to it, a few with each call.
 
-    add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns / 512)
-    lines, and what is met.
+    add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
+    512) lines, and what is met.
 
     With `threads`, a batch is cut by events, or, where it has few, by blocks of clauses; 0 is as
     many as there are processors.
@@ -75,18 +77,18 @@ class Tamis(Matcher):
         self._sample = no_sample()
         self._seen = 0  # events since the plan
         self._workers = Workers()
-        self._out = np.empty(0, np.int32)
+        self._answers, self._copies = Recycled(), Recycled()
         self._bits: tuple[Int32s, Int32s] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__)
-        del kept["_workers"], kept["_out"]  # threads and room are made again
+        del kept["_workers"], kept["_answers"], kept["_copies"]  # threads and room are made again
         for name in ("_index", "_next"):
             kept[name] = None if kept[name] is None else kept[name].record  # and so are addresses
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept, _workers=Workers(), _out=np.empty(0, np.int32))
+        self.__dict__.update(kept, _workers=Workers(), _answers=Recycled(), _copies=Recycled())
         for name in ("_index", "_next"):
             if kept[name] is not None:
                 setattr(self, name, Framed(kept[name]))
@@ -100,16 +102,22 @@ class Tamis(Matcher):
     # -- events ------------------------------------------------------------------------------------
 
     def match(self, batch: EventBatch) -> Matches:
-        many, pairs = len(batch), batch.pairs
         self._prepare(batch)
-        starts = np.zeros(many + 1, np.int64)
+        self.tally.events += len(batch)
+        pairs, twin = without_twins(batch.pairs)
+        starts = np.zeros(len(pairs.starts), np.int64)
         counts, out, used = self._workers.match(
-            self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads, self._room()
-        )
+            self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads,
+            self._answers.room(),
+        )  # fmt: skip
         np.cumsum(counts, out=starts[1:])
-        self._out = out if len(out) < max(_KEPT, 8 * used) else np.empty(0, np.int32)
-        self.tally.events += many
-        return Matches(starts, out[:used])
+        self._answers.keep(out, used)
+        if twin is None:
+            return Matches(starts, out[:used])
+        room = self._copies.room()
+        starts, room = with_twins(twin, starts, out, room)
+        self._copies.keep(room, int(starts[-1]))
+        return Matches(starts, room[: starts[-1]])
 
     def match_bits(self, batch: EventBatch) -> Bitmaps:
         self._prepare(batch)
@@ -140,15 +148,6 @@ class Tamis(Matcher):
         bit_of[slots[used]] = used
         return slots, bit_of
 
-    def _room(self) -> Int32s:
-        """Room for an answer: that of the last one, once nobody holds it any more.
-
-        Memory that is new has to be cleared by the system first, which takes longer than to fill.
-        """
-        if sys.getrefcount(self._out) > 2:
-            self._out = np.empty(0, np.int32)
-        return self._out
-
     # -- clauses -----------------------------------------------------------------------------------
 
     def _added(self, slots: Slots, terms: Terms) -> None:
@@ -176,6 +175,10 @@ class Tamis(Matcher):
         return [index for index in (self._index, self._next) if index is not None]
 
     # -- plans -------------------------------------------------------------------------------------
+
+    def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
+        indexes = [index.record for index in self._indexes()]
+        return tell(self.clauses, indexes, self._planned_for.events, self.nbytes, slots, lines)
 
     def _prepare(self, batch: EventBatch) -> None:
         """See to it that there is a plan that fits, before events are matched."""
@@ -210,7 +213,8 @@ class Tamis(Matcher):
 
     def _move(self, many: int) -> None:
         """Move some clauses to the next index; when all have, it takes over."""
-        assert self._next is not None and self._index is not None
+        assert self._next is not None
+        assert self._index is not None
         some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
         kind = self._index.record.kind
         some = some[some < len(kind)]

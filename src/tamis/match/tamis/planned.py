@@ -79,10 +79,10 @@ def tell(
         moving=moving,
         bytes=nbytes,
         table_bytes=clauses.nbytes,
-        look_ups=sum(each.look_ups for each in keyed),
-        met=sum(each.met for each in told),
+        look_ups=float(sum(each.look_ups for each in keyed)),
+        met=float(sum(each.met for each in told)),
         matches=matches,
-        ns=sum(each.ns for each in told),
+        ns=float(sum(each.ns for each in told)),
         routes=tuple(told),
         cuts=cuts,
         costs={name: float(indexes[-1].costs[getattr(routes, name.upper())]) for name in _STEPS}
@@ -275,7 +275,7 @@ def _family(
         entries=clauses,
         bytes=sum(part.nbytes for part in flat(family).values()),
         look_ups=float(blocks * len(family.attribute)),
-        met=asked.scale * float(asked.likely[mine].sum()),
+        met=asked.scale * float(asked.reached[mine].sum()),
         ns=asked.scale * float(asked.cost[mine].sum()),
         saved_ns=0.0,
         columns=tuple(

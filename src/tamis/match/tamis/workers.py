@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -38,7 +39,7 @@ _R = TypeVar("_R")
 class Part(NamedTuple):
     """Some events against some of the blocks of one index, or all."""
 
-    index: Index
+    of: Index
     first: int
     last: int
     blocks: tuple[int, int]
@@ -73,7 +74,7 @@ class Worker:
         self, part: Part, clauses: Packed, width: int, pairs: Pairs, words: Words | None = None
     ) -> Found:
         """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the room."""
-        index = part.index
+        index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
         self._fit(index, width, part.last - part.first, len(code))
         counts = np.empty(part.last - part.first, np.int64)
@@ -169,9 +170,9 @@ class Workers:
             jobs = []
             for worker, part, here in zip(workers, parts, found, strict=True):
                 mine = slice(part.first - first, part.last - first)
-                jobs.append((worker, part, here, begin[mine].copy()))
+                jobs.append((worker, part, here, begin[mine].copy(), out))
                 begin[mine] += here.counts
-            self._each(lambda job: _write(*job, out), jobs, threads)
+            self._each(lambda job: _write(*job), jobs, threads)
         return counts, out, used
 
     def match_bits(
@@ -208,7 +209,7 @@ class Workers:
 
 def _write(worker: Worker, part: Part, found: Found, starts: Int64s, out: Int32s) -> None:
     sizes = (found.pairs, found.verified, found.width)
-    place(worker.room, part.index.dense.slot_of, sizes, found.counts, starts, out)
+    place(worker.room, part.of.dense.slot_of, sizes, found.counts, starts, out)
 
 
 def _rounds(
@@ -230,7 +231,7 @@ def _rounds(
             blocks = blocks_of(index.sparse)
             pieces = min(threads, blocks // _BLOCKS) if by_blocks else 1
             edges = np.linspace(0, blocks, max(1, pieces) + 1).astype(int).tolist()
-            for first, last in zip(edges[:-1], edges[1:], strict=True):
+            for first, last in pairwise(edges):
                 parts.append(Part(index, at, min(at + step, many), (first, last)))
         rounds.append(parts)
     return rounds

@@ -1,0 +1,32 @@
+"""Room for answers, used again once nobody holds the last one.
+
+Memory that is new has to be cleared by the system first, which takes longer than to fill it: half
+of the time of a batch where much matches.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32s = NDArray[np.int32]
+_KEPT = 1 << 24  # slots: more are not kept where the next answers are short
+
+
+class Recycled:
+    """The array of the last answer. Answers are views of it, and so keep it from being reused."""
+
+    def __init__(self) -> None:
+        self._last = np.empty(0, np.int32)
+
+    def room(self) -> Int32s:
+        """An array that nobody else has; it may be too short."""
+        if sys.getrefcount(self._last) > 2:  # this attribute, and the call's own
+            self._last = np.empty(0, np.int32)
+        return self._last
+
+    def keep(self, array: Int32s, used: int) -> None:
+        """Remember what the answer went to."""
+        self._last = array if len(array) < max(_KEPT, 8 * used) else np.empty(0, np.int32)

@@ -1,0 +1,46 @@
+"""A batch without its repeated events, and the answer with them again."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import Pairs
+from tamis.index.twins import copy_twins, find_twins
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+_FEW = 32  # events: so few are not looked at for this
+_WORTH = 0.8  # share of different events below which they alone are matched
+
+
+def without_twins(pairs: Pairs) -> tuple[Pairs, Int32s | None]:
+    """The different events, and for each event which of them it is; or all, and None."""
+    starts, attribute, code = pairs
+    many = len(starts) - 1
+    if many < _FEW:
+        return pairs, None
+    twin = np.empty(many, np.int32)
+    table = np.empty(1 << (2 * many).bit_length(), np.int32)
+    different = find_twins(starts, attribute, code, table, twin)
+    if different > _WORTH * many:
+        return pairs, None
+    first = np.unique(twin, return_index=True)[1]  # they are numbered as they come
+    counts = np.diff(starts)[first]
+    fewer = np.zeros(different + 1, np.int64)
+    np.cumsum(counts, out=fewer[1:])
+    rows = np.repeat(starts[first] - fewer[:-1], counts) + np.arange(fewer[-1])
+    return Pairs(fewer, attribute[rows], code[rows]), twin
+
+
+def with_twins(twin: Int32s, starts: Int64s, slots: Int32s, room: Int32s) -> tuple[Int64s, Int32s]:
+    """The answer to all events, from that to the different ones: starts, and slots in `room`.
+
+    Or in a longer array, where that is too short.
+    """
+    all_starts = np.zeros(len(twin) + 1, np.int64)
+    np.cumsum(np.diff(starts)[twin], out=all_starts[1:])
+    if all_starts[-1] > len(room):
+        room = np.empty(int(all_starts[-1]), np.int32)
+    copy_twins(twin, starts, slots, all_starts, room)
+    return all_starts, room
