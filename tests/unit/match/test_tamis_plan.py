@@ -155,12 +155,22 @@ def test_what_is_expected_of_buckets(plan: Plan) -> None:
 
 def test_what_is_expected_of_families(plan: Plan) -> None:
     (sparse,), (dense,) = _of(plan, SPARSE), _of(plan, DENSE)
-    assert sparse.met == pytest.approx(4000 / 6**3, rel=0.2)
+    assert 4000 / 6**3 < sparse.met < 2 * 4000 / 6**3, "rows are coarser than ranges"
     assert dense.met == pytest.approx(3000 * 0.99, rel=0.03)
     assert sparse.parts == -(-sparse.clauses // 512)
     assert sparse.look_ups == sparse.parts * len(sparse.columns)
     assert sparse.ns > 0
     assert dense.ns > 0
+
+
+@pytest.mark.xfail(reason="a combination is not looked at where its attributes have no keys alone")
+def test_a_combination_of_attributes_without_other_keys() -> None:
+    matcher, rng = Tamis(), np.random.default_rng(6)
+    pairs = np.arange(FEW * FEW)
+    one, other = pairs // FEW, pairs % FEW
+    _add(matcher, _clauses((ONE, one, one), (OTHER, other, other)))
+    matcher.match(_events(rng))
+    assert [route.sort for route in matcher.plan().routes] == [COMBINATION]
 
 
 def test_totals_and_matches(world: World, plan: Plan) -> None:

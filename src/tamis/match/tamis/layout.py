@@ -17,7 +17,8 @@ from tamis.encode.batch import Pairs
 from tamis.index.buckets import COMBINED, GRAINS, no_buckets
 from tamis.index.cells import Cells, cut
 from tamis.index.clauses import SOME, Table
-from tamis.index.family import BLOCK, make_family
+from tamis.index.family import BLOCK, family_with_room, make_family
+from tamis.index.packed import Packed, PackedTable
 from tamis.index.routes import (
     BUCKET,
     DENSE,
@@ -46,6 +47,7 @@ _ENOUGH = 64  # values of an attribute, to say where they lie
 _FEW = 512  # so few clauses are one block: nothing is gained by keys
 _SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
 _COLUMNS = 30  # at most, which is two lines of a record
+_SPARE = 1.05  # room beyond what is expected
 _COMBINED = 3  # attributes of a key at most
 _GRAINS = (1 << (WHOLE + 1)) - 1
 
@@ -111,50 +113,71 @@ def no_sample() -> Sample:
     return Sample(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
 
-def lay_out(clauses: Table, sample: Sample, costs: Floats, slots: int) -> Index:
-    """An empty index for these clauses."""
-    live = clauses.live_slots()
-    rng = np.random.default_rng(len(live))
-    some = live if len(live) <= _SURVEYED else np.sort(rng.choice(live, _SURVEYED, replace=False))
+class Asked(NamedTuple):
+    """A sample of clauses, in a table of its own: what a plan is made from, in any thread."""
+
+    clauses: PackedTable
+    live: int  # of which it is a sample
+
+    @staticmethod
+    def of(clauses: Table) -> Asked:
+        """A sample of the clauses there are now."""
+        live = clauses.live_slots()
+        rng = np.random.default_rng(len(live))
+        some = live if len(live) <= _SURVEYED else rng.choice(live, _SURVEYED, replace=False)
+        copied = PackedTable()
+        copied.add(np.arange(len(some)), *clauses.terms(some))
+        return Asked(copied, len(live))
+
+
+def lay_out(asked: Asked, sample: Sample, costs: Floats, width: int, slots: int) -> Index:
+    """An empty index for clauses like these."""
+    clauses = asked.clauses
+    some = clauses.live_slots()
     starts, (attribute, _, kind, low, high) = clauses.terms(some)
-    width = clauses.width
     asks = kind == SOME
     cells = cut(
         width, attribute[asks], low[asks], high[asks], sample.attribute, sample.code, sample.events
     )
-    asked = np.bincount(attribute, minlength=width)
-    index = _empty(cells, _columns(asked, len(some)), _no_schemes(width, 0), costs, slots)
-    if len(live) > _FEW:
-        scale = len(live) / len(some)
-        index = _with_schemes(index, clauses, some, scale)
+    used = np.bincount(attribute, minlength=width)
+    index = _empty(cells, _columns(used, len(some)), _no_schemes(width, 0), costs, slots)
+    if asked.live <= _FEW:
+        return index
+    scale = asked.live / len(some)
+    index = _with_schemes(index, clauses, some, scale)
+    surveyed = _survey(index, clauses, some)
+    if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
+        index.costs[DENSE_FROM] = np.inf  # not worth passes of their own
         surveyed = _survey(index, clauses, some)
-        if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
-            index.costs[DENSE_FROM] = 2.0  # not worth passes of their own
-            surveyed = _survey(index, clauses, some)
-        owner = np.repeat(surveyed.kind, np.diff(starts))
-        columns = [
-            _columns(
-                np.bincount(attribute[owner == which], minlength=width),
-                int((surveyed.kind == which).sum()),
-            )
-            for which in (SPARSE, DENSE)
-        ]
-        index = index._replace(
-            sparse=make_family(_ordered(columns[0], index.cells), cells, dense=False),
-            dense=make_family(columns[1], cells, dense=True),
-        )
-    return index
+    owner = np.repeat(surveyed.kind, np.diff(starts))
+    columns, expected = {}, {}
+    for which in (SPARSE, DENSE):
+        count = int((surveyed.kind == which).sum())
+        columns[which] = _columns(np.bincount(attribute[owner == which], minlength=width), count)
+        expected[which] = int(count * scale * _SPARE)
+    sparse = make_family(_ordered(columns[SPARSE], cells), cells, dense=False)
+    dense = make_family(columns[DENSE], cells, dense=True)
+    # Room for all that is expected, at once: memory that is not used yet costs nothing.
+    return index._replace(
+        sparse=family_with_room(sparse, expected[SPARSE]) if expected[SPARSE] else sparse,
+        dense=family_with_room(dense, expected[DENSE]) if expected[DENSE] else dense,
+    )
 
 
-def in_order(index: Index, clauses: Table) -> Int64s:
-    """All live slots, clauses with near intervals near each other, so that blocks can be skipped."""
-    live = clauses.live_slots()
+def in_order(index: Index, clauses: Packed) -> Int64s:
+    """All live slots, clauses with near intervals together, so that blocks can be skipped.
+
+    While others change the clauses, this may read what has just been overwritten, and put a clause
+    into the wrong order; nothing depends on that but speed.
+    """
+    clauses = clauses._replace(where=clauses.where.copy())
+    live = np.flatnonzero(clauses.where >= 0)
     first = index.sparse.attribute[index.sparse.attribute >= 0][:2].astype(np.int64)
     attributes = np.stack([first, np.diff(index.cells.row_start)[first] + 1], axis=1).ravel()
     if len(live) <= _FEW or not len(attributes):
         return live
     keys = np.empty(len(live), np.int64)
-    nearness(index.cells, clauses.view, live, attributes, keys)
+    nearness(index.cells, clauses, live, attributes, keys)
     return live[np.argsort(keys, kind="stable")]
 
 
@@ -167,7 +190,7 @@ class Survey(NamedTuple):
     in_family: Floats
 
 
-def _survey(index: Index, clauses: Table, slots: Int64s) -> Survey:
+def _survey(index: Index, clauses: PackedTable, slots: Int64s) -> Survey:
     many = len(slots)
     found = Survey(
         np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
@@ -189,7 +212,7 @@ def _ordered(columns: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
     return columns[np.argsort(-rows, kind="stable")]
 
 
-def _with_schemes(index: Index, clauses: Table, some: Int64s, scale: float) -> Index:
+def _with_schemes(index: Index, clauses: PackedTable, some: Int64s, scale: float) -> Index:
     """The index with the keys that pay."""
     width = len(index.cells.bound)
     open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
@@ -228,7 +251,7 @@ def _looked_up(index: Index, attributes: tuple[int, ...]) -> float:
 
 
 def _combinations(
-    index: Index, clauses: Table, some: Int64s, scale: float
+    index: Index, clauses: PackedTable, some: Int64s, scale: float
 ) -> list[tuple[int, ...]]:
     """Sets of attributes whose values together are a key that saves more than it costs."""
     attribute = np.empty(len(some) * _COMBINED, np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tamis.index.saved import filled, flat, part, under
 from tamis.match.base import Bitmaps, Matcher, Matches, Slots
 from tamis.match.tamis.costs import costs
 from tamis.match.tamis.growth import insert_all, remove_all
-from tamis.match.tamis.layout import Sample, in_order, lay_out, no_sample
+from tamis.match.tamis.layout import Asked, Sample, in_order, lay_out, no_sample
 from tamis.match.tamis.plan import LINES, Plan
 from tamis.match.tamis.planned import tell
 from tamis.match.tamis.recycled import Recycled
@@ -31,7 +32,8 @@ from tamis.match.tamis.workers import Workers
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
-_STEP = 256  # clauses that move at a time, where there are more
+_STEP = 256  # clauses that move when events are matched, where there are more
+_FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
 
 
 class Tamis(Matcher):
@@ -75,13 +77,16 @@ class Tamis(Matcher):
         self._laid_out = 0  # clauses when it was
         self._planned_for = no_sample()
         self._sample = no_sample()
-        self._seen = 0  # events since the plan
+        self._seen = 0  # events since they were last looked at
+        self._came = 0  # clauses since the plan
+        self._width = 0  # attributes that the plan knows
+        self._planning: Future[tuple[Index, Slots, Sample]] | None = None
         self._workers = Workers()
         self._answers, self._copies = Recycled(), Recycled()
         self._bits: tuple[Int32s, Int32s] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = dict(self.__dict__)
+        kept = dict(self.__dict__, _planning=None)
         del kept["_workers"], kept["_answers"], kept["_copies"]  # threads and room are made again
         for name in ("_index", "_next"):
             kept[name] = None if kept[name] is None else kept[name].record  # and so are addresses
@@ -121,8 +126,8 @@ class Tamis(Matcher):
 
     def match_bits(self, batch: EventBatch) -> Bitmaps:
         self._prepare(batch)
-        while self._next is not None:  # bits have one numbering
-            self._move(len(self._moving) + 1)
+        if self._next is not None:  # there is no one numbering of bits while clauses move
+            return super().match_bits(batch)
         assert self._index is not None
         index = self._index.record
         if self._bits is None:
@@ -152,24 +157,26 @@ class Tamis(Matcher):
 
     def _added(self, slots: Slots, terms: Terms) -> None:
         self._bits = None
+        self._came += len(slots)
         if self._index is None:
             return  # all are laid out together when the first events come
         if self._next is None:
             self._index = insert_all(self._index, self.clauses.view, slots)
         else:
             self._next = insert_all(self._next, self.clauses.view, slots)
-            self._move(_STEP)
+            self._move(_FEWER)
 
     def _removing(self, slots: Slots) -> None:
         self._bits = None
         for index in self._indexes():
-            kind = index.record.kind
-            if len(slots) > 1 or self._next is not None:
-                slots = slots[slots < len(kind)]
-                slots = slots[kind[slots] != NOWHERE]
-            remove_all(index, self.clauses.view, slots)
+            mine = slots
+            if self._next is not None:  # some may be in the one, some in the other
+                kind = index.record.kind
+                mine = slots[slots < len(kind)]
+                mine = mine[kind[mine] != NOWHERE]
+            remove_all(index, self.clauses.view, mine)
         if self._next is not None:
-            self._move(_STEP)
+            self._move(_FEWER)
 
     def _indexes(self) -> list[Framed[Index]]:
         return [index for index in (self._index, self._next) if index is not None]
@@ -184,32 +191,56 @@ class Tamis(Matcher):
         """See to it that there is a plan that fits, before events are matched."""
         if self._next is not None:
             self._move(_STEP)
-            return
-        self._seen += len(batch)
-        if self._index is None or self._stale():
-            self._sample = self._sample.joined(Sample.of(batch.pairs))
-            self._plan()
-        elif self._seen >= 4 * max(self._sample.events, 16):
-            # Now and then a look at what events are like by now.
-            self._seen = 0
-            self._sample = self._sample.joined(Sample.of(batch.pairs))
-            if self._sample.differs(self._planned_for, self.clauses.width):
-                self._plan()
+        elif self._planning is not None:
+            if self._planning.done():
+                self._take_over(*self._planning.result())
+        else:
+            self._seen += len(batch)
+            look = self._seen >= 4 * max(self._sample.events, 16)  # now and then, at events
+            if self._index is None or self._stale() or look:
+                self._sample = self._sample.joined(Sample.of(batch.pairs))
+                self._seen = 0
+                if not look or self._sample.differs(self._planned_for, self.clauses.width):
+                    self._plan()
 
     def _stale(self) -> bool:
-        return not self._laid_out // 4 <= len(self.clauses) <= 2 * self._laid_out + 64
+        """Whether clauses are others by now than those that the plan was made for."""
+        many, laid_out = len(self.clauses), self._laid_out
+        wider = self.clauses.width > self._width and self._came > laid_out // 64
+        return wider or self._came > laid_out + 64 or many < laid_out // 4
 
     def _plan(self) -> None:
-        new = lay_out(self.clauses, self._sample, costs(len(self.clauses)), self.clauses.slots)
-        self._planned_for, self._seen = self._sample, 0
-        order = in_order(new, self.clauses)
-        first = self._index is None
-        self._laid_out = len(order)
-        self._bits = None
-        if first or len(order) <= _AT_ONCE:
-            self._index = insert_all(Framed(new), self.clauses.view, order)
+        """Make a new plan: at once, or where that takes long, beside the other work."""
+        asked, sample = Asked.of(self.clauses), self._sample
+        width, slots, view = self.clauses.width, self.clauses.slots, self.clauses.view
+        self._laid_out, self._came, self._width = asked.live, 0, width
+
+        def make() -> tuple[Index, Slots, Sample]:
+            new = lay_out(asked, sample, costs(asked.live), width, slots)
+            return new, in_order(new, view), sample
+
+        if self._index is None or asked.live <= _AT_ONCE:
+            self._take_over(*make())
         else:
-            self._next, self._moving = Framed(new), order[::-1].copy()
+            self._planning = self._workers.beside(make)
+
+    def _take_over(self, new: Index, order: Slots, sample: Sample) -> None:
+        """Go over to a new index, at once or step by step."""
+        self._planning = None
+        self._planned_for, self._bits = sample, None
+        if self._index is None or len(order) <= _AT_ONCE:
+            order = order[order < self.clauses.slots]
+            live = self.clauses.live_slots()
+            missing = np.setdiff1d(live, order)  # came while the plan was made
+            order = order[np.isin(order, live)]
+            self._index = insert_all(
+                Framed(new), self.clauses.view, np.concatenate([order, missing])
+            )
+        else:
+            late = self.clauses.live_slots()
+            late = late[~np.isin(late, order)]
+            self._next = Framed(new)
+            self._moving = np.concatenate([order, late])[::-1].copy()
 
     def _move(self, many: int) -> None:
         """Move some clauses to the next index; when all have, it takes over."""
@@ -249,6 +280,7 @@ class Tamis(Matcher):
         if facts["laid_out"] is not None:
             self._index = Framed(filled(Index, part("index", arrays)))
             self._laid_out = int(facts["laid_out"])
+            self._width = len(self._index.record.cells.bound)
             self._sample = self._planned_for = Sample.restored(arrays, int(facts["events"]))
 
     # -- checks ------------------------------------------------------------------------------------

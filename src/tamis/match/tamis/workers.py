@@ -8,8 +8,9 @@ are parts of every event's work.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -122,6 +123,7 @@ class Workers:
     def __init__(self) -> None:
         self._workers = [Worker()]
         self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # that started the pool: threads do not survive a fork
 
     @property
     def first(self) -> Worker:
@@ -192,6 +194,16 @@ class Workers:
 
             self._each(one, zip(workers, parts, strict=True), threads)
 
+    def beside(self, do: Callable[[], _R]) -> Future[_R]:
+        """Do something in a thread of its own."""
+        return self._threads().submit(do)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(thread_name_prefix="tamis")
+            self._process = os.getpid()
+        return self._pool
+
     def _enough(self, many: int) -> list[Worker]:
         while len(self._workers) < many:
             self._workers.append(Worker())
@@ -201,9 +213,8 @@ class Workers:
         every = list(jobs)
         if len(every) == 1 or threads == 1:
             return [do(job) for job in every]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(thread_name_prefix="tamis")
-        others = [self._pool.submit(do, job) for job in every[1:]]
+        pool = self._threads()
+        others = [pool.submit(do, job) for job in every[1:]]
         return [do(every[0]), *(other.result() for other in others)]
 
 
