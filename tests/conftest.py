@@ -16,6 +16,9 @@ settings.register_profile("ci", derandomize=True, print_blob=True)
 if os.environ.get("CI") == "true":
     settings.load_profile("ci")
 
+# The same plans on every machine, however busy it is.
+os.environ.setdefault("TAMIS_COSTS", "usual")
+
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:

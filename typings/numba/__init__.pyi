@@ -43,6 +43,7 @@ class Dispatcher(Generic[_P, _R_co]):
     __doc__: str | None
     __module__: str
     signatures: list[tuple[Type, ...]]
+    _cache: Any
     nopython_signatures: list[Signature]
     @property
     def py_func(self) -> Callable[_P, _R_co]: ...

@@ -30,6 +30,8 @@ VALUES_SHIFT = 48  # a bucket's first word is its scheme, and above it how many 
 _CLASSES = 40
 POOL_TOP, VALUES_TOP, KEYS, LIVE = range(4)
 _MULTIPLIER = 0x9E3779B97F4A7C15 - 2**64
+_FIRST = 0xBF58476D1CE4E5B9 - 2**64
+_SECOND = 0x94D049BB133111EB - 2**64
 
 
 class Buckets(NamedTuple):
@@ -78,8 +80,7 @@ def _fit(array: Int64s, size: int) -> Int64s:
     if size <= len(array):
         return array
     wider = np.empty(max(size, len(array) * 3 // 2), np.int64)
-    wider[: len(array)] = array
-    wider[len(array) :] = 0
+    wider[: len(array)] = array  # what lies behind is written before it is read
     return wider
 
 
@@ -91,9 +92,15 @@ def first_hash(scheme: int) -> int:
 
 @inlined
 def next_hash(hash: int, value: int) -> int:
-    """The hash with one more value."""
-    mixed = (hash ^ (hash >> 29) ^ value) * _MULTIPLIER
-    return mixed ^ ((mixed >> 32) & 0xFFFFFFFF)
+    """The hash with one more value.
+
+    Codes of decimals differ in their upper bits only, those of labels in the middle ones, and the
+    table goes by the lower ones: every bit has to reach every other (SplitMix64's last steps).
+    """
+    mixed = hash * _MULTIPLIER + value
+    mixed = (mixed ^ ((mixed >> 30) & 0x3FFFFFFFF)) * _FIRST
+    mixed = (mixed ^ ((mixed >> 27) & 0x1FFFFFFFFF)) * _SECOND
+    return mixed ^ ((mixed >> 31) & 0x1FFFFFFFF)
 
 
 @inlined

@@ -11,7 +11,7 @@ values fall. That is what a planner needs to know how often a clause will be met
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,15 +137,16 @@ def _cut_one(low: Int64s, high: Int64s, seen: Int64s, rows: int) -> _Part:
         return _UNUSED
     ends = np.concatenate([low[low != LOWEST], high[high != HIGHEST] + 1])
     values, counts = np.unique(ends, return_counts=True)
-    cuts = _spread(values, counts, FINE - 1)
     met, times = np.unique(seen, return_counts=True)
     hot = met[times > max(2, _HOT * len(seen))]
-    hot = np.unique(np.concatenate([hot, hot[hot != HIGHEST] + 1]))
-    hot = np.intersect1d(hot, cuts)[: rows // 2]
-    row_cuts = _spread(values, counts, rows - 2)
-    if len(hot) and len(values) > rows - 2:
-        row_cuts = np.union1d(_spread(values, counts, rows - 2 - len(hot)), hot)
-    row_cuts = np.intersect1d(row_cuts, cuts)
+    hot = np.intersect1d(np.concatenate([hot, hot[hot != HIGHEST] + 1]), values)[: rows // 2]
+    cuts = np.union1d(_spread(values, counts, FINE - 1 - len(hot)), hot)
+    weights = np.bincount(
+        np.searchsorted(cuts, values, side="right").clip(1) - 1, counts, len(cuts)
+    )
+    row_cuts = _spread(cuts, weights, rows - 2)
+    if len(hot) and len(cuts) > rows - 2:
+        row_cuts = np.union1d(_spread(cuts, weights, rows - 2 - len(hot)), hot)
     opened = np.searchsorted(cuts, row_cuts) + 1  # the cell that each row begins with
     row = np.searchsorted(opened, np.arange(len(cuts) + 1), side="right")
     # Events are too few to tell each cell's share: each row's is spread evenly over its cells.
@@ -161,12 +162,12 @@ def _cut_one(low: Int64s, high: Int64s, seen: Int64s, rows: int) -> _Part:
     return _Part(cuts, row_cuts, (row + 1).astype(np.uint8), below, row_below, single)
 
 
-def _spread(values: Int64s, counts: Int64s, most: int) -> Int64s:
+def _spread(values: Int64s, counts: NDArray[Any], most: int) -> Int64s:
     """At most so many of the values, such that about as many ends lie between any two."""
     if len(values) <= most:
         return values
     ends = np.cumsum(counts)
-    wanted = np.arange(1, most + 1) * (int(ends[-1]) / (most + 1))
+    wanted = np.arange(1, most + 1) * (float(ends[-1]) / (most + 1))
     chosen: Int64s = values[np.unique(np.searchsorted(ends, wanted).clip(0, len(values) - 1))]
     return chosen
 

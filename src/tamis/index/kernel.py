@@ -1,67 +1,61 @@
 """How our compiled loops are compiled: one place, so that all are compiled alike.
 
-Compiled code is cached on disk between processes. Numba renews a cached function when its own file
-changes, but not when a function that it calls changes in another file. Kernels call across files
-only into this package, so the cache of each state of this package has a folder of its own.
+Compiled code is kept on disk between processes (see `codestore`). A kernel has the code of the
+functions that it calls inside it, so it is out of date when one of them changes. Kernels call
+across files only into this package; so the code of each state of it has a folder of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from numba import config, njit
 
+from tamis.index.codestore import CodeStore, Sources
+
 if TYPE_CHECKING:
     from numba import Dispatcher
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-
-
-def _digest() -> str:
-    digest = hashlib.sha256()
-    for path in sorted((_PACKAGE / "index").glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _cache_folder() -> Path:
-    """Where the user says (NUMBA_CACHE_DIR), else beside the package, else in the user's cache."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given:
-        return Path(given)
-    if os.access(_PACKAGE, os.W_OK):
-        return _PACKAGE / "__pycache__" / "kernels"
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "tamis" / "kernels"
-
-
-_FOLDER = str(_cache_folder() / _digest())
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def _compiled(function: Callable[_P, _R], **options: Any) -> Dispatcher[_P, _R]:
-    """Numba's `njit`, with our cache folder for just this function.
-
-    Where no folder can be written to, the function is compiled in each process.
-    """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = _FOLDER
+def _folders() -> Iterable[Path]:
+    """Where the user says (NUMBA_CACHE_DIR); else beside the package, or in the user's cache."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return [Path(given)]
+    own = _PACKAGE / "__pycache__" / "kernels"
+    cache = os.environ.get("XDG_CACHE_HOME")
     try:
-        return njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:
-        return njit(nogil=True, **options)(function)
-    finally:
-        config.CACHE_DIR = before
+        return [own, (Path(cache) if cache else Path.home() / ".cache") / "tamis" / "kernels"]
+    except RuntimeError:  # nobody's home
+        return [own]
+
+
+_FOLDERS = tuple(_folders())
+_SHARED = Sources(lambda: (_PACKAGE / "index").glob("*.py"))
+
+
+def _compiled(function: Callable[_P, _R], **options: Any) -> Dispatcher[_P, _R]:
+    """Numba's `njit`, with a place on disk for the code.
+
+    Where the source cannot be read, as in an archive, each process compiles for itself.
+    """
+    compiled = njit(nogil=True, **options)(function)
+    if not config.DISABLE_JIT:
+        with suppress(OSError):
+            compiled._cache = CodeStore(function, _SHARED, _FOLDERS)
+    return compiled
 
 
 def kernel(function: Callable[_P, _R]) -> Dispatcher[_P, _R]:
-    """A compiled loop: cached on disk between processes, run without holding the GIL."""
+    """A compiled loop: kept on disk between processes, run without holding the GIL."""
     return _compiled(function)
 
 

@@ -167,8 +167,10 @@ class PackedTable:
     def _pack(self) -> None:
         live = self.live_slots()
         starts, rows = self.terms(live)
+        width = self._head[_WIDTH]
         self.clear()
         self.add(live, starts, rows)
+        self._head[_WIDTH] = width  # what was built for it still asks about its attributes
 
 
 def _grown(array: Int64s, size: int, fill: int) -> Int64s:

@@ -229,7 +229,9 @@ def choose(
     kind, scheme, in_family = DENSE if dense else SPARSE, 0, cost
     for t in range(seen):
         a = info[TERM * t]
-        if a >= len(allowed) or allowed[a] == 0 or info[TERM * t + 1] == MISSING:
+        if a >= len(allowed) or info[TERM * t + 1] == MISSING:
+            continue
+        if allowed[a] == 0 and pivot[a] == pivot[a + 1]:
             continue
         simple = info[TERM * t + 1] == SOME and info[TERM * t + 3] == 1
         grain, met = -1, 2.0

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tamis import workload
 from tamis.engine import Engine
 from tamis.errors import TamisError, nearest
-from tamis.lab import churn, matching, peers, scale
+from tamis.lab import churn, matching, peers, scale, starting
 from tamis.lab.progress import Step
 from tamis.lab.records import Figure, Goal, Result
 from tamis.lab.setting import Setting
@@ -205,6 +205,7 @@ MEASUREMENTS: dict[str, Measurement] = {
         Measurement("arrow", "events from Arrow", arrow, lambda _: 3),
         Measurement("dicts", "events from dicts", dicts),
         Measurement("import", "import tamis", import_time),
+        Measurement("start", "import to first match", starting.starts, starting.steps),
         Measurement("match", "every matcher on three workloads", matching.contests, matching.steps),
         Measurement("peers", "the fastest at the sizes of others", peers.duels, peers.steps),
         Measurement("scale", "up to ten million", scale.points, scale.steps, named=True),

@@ -23,7 +23,8 @@ class Setting:
     text_subscriptions: int = 20_000
     arrow_events: int = 1_000_000
     dict_events: int = 10_000
-    imports: int = 7
+    imports: int = 7  # processes, also for what a start takes
+    first_starts: int = 1  # processes that have to compile all they need
     match_subscriptions: int = 100_000
     most_subscriptions: int = 10_000_000  # in peers, scale and churn, which have sizes of their own
     chunk: int = 1_000_000  # subscriptions loaded at once while a workload grows
@@ -49,6 +50,7 @@ class Setting:
             arrow_events=1_000,
             dict_events=100,
             imports=1,
+            first_starts=0,
             match_subscriptions=500,
             most_subscriptions=min(500, self.most_subscriptions),
             chunk=100,

@@ -97,7 +97,7 @@ def test_nothing_at_all() -> None:
 
 
 def test_bits_that_stand_for_nothing_have_no_id() -> None:
-    engine = Engine(Schema.from_dict({"attributes": {"n": "integer"}}))
+    engine = Engine(Schema.from_dict({"attributes": {"n": "integer"}}), "naive")
     engine.subscribe("n = 5", id=11)
     engine.subscribe("n = 1 or n = 2 or n = 3", id=12)
     engine.unsubscribe(11)

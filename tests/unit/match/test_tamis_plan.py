@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tamis.engine import Engine
 from tamis.errors import MatcherError
 from tamis.index.clauses import SOME
 from tamis.match import registry
-from tamis.match.tamis import asked
+from tamis.match.tamis import expected
 from tamis.match.tamis.matcher import Tamis
 from tamis.match.tamis.plan import CELLS, COMBINATION, DENSE, SPARSE, VALUE, Plan, Route
 from tamis.model.schema import Schema
@@ -163,7 +164,6 @@ def test_what_is_expected_of_families(plan: Plan) -> None:
     assert dense.ns > 0
 
 
-@pytest.mark.xfail(reason="a combination is not looked at where its attributes have no keys alone")
 def test_a_combination_of_attributes_without_other_keys() -> None:
     matcher, rng = Tamis(), np.random.default_rng(6)
     pairs = np.arange(FEW * FEW)
@@ -257,7 +257,7 @@ def test_many_of_a_sort_are_told_together() -> None:
 def test_of_very_many_clauses_a_sample_is_asked(
     world: World, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asked, "_ASKED", 5000)
+    monkeypatch.setattr(expected, "_ASKED", 5000)
     some = world.matcher.plan()
     assert some != plan
     assert [route.clauses for route in some.routes] == [route.clauses for route in plan.routes]
@@ -273,20 +273,23 @@ def test_clauses_that_move_to_a_newer_plan() -> None:
     matcher.match(batch)
     assert matcher.plan().moving == 0
     _add(matcher, _clauses((NARROW, *_ranges(rng, 30_000, 300))))
-    left = []
-    for _ in range(3):
-        matcher.match(batch[:1])
+    left: list[int] = []
+    until = monotonic() + 60
+    while monotonic() < until:
+        for _ in range(20):
+            matcher.match(batch[:1])
         plan = matcher.plan(np.array([0, 50_000]))
         older = [route for route in plan.routes if route.older]
         assert _sum(older, "clauses") == plan.moving
         assert _sum(plan.routes, "clauses") == plan.clauses == 51_000
         assert len(plan.choices) == 2, "wherever they are by now"
-        left.append(plan.moving)
-    assert left[0] > left[1] > left[2] > 0
-    matcher.match_bits(batch)  # all have to be in one place for that
-    plan = matcher.plan()
-    assert plan.moving == 0
-    assert not any(route.older for route in plan.routes)
+        if plan.moving:
+            left.append(plan.moving)
+        elif left:
+            break
+    assert len(left) > 3
+    assert left == sorted(left, reverse=True)
+    assert not any(route.older for route in matcher.plan().routes)
 
 
 def test_without_clauses_there_is_nothing_to_tell() -> None:

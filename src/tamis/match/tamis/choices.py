@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from tamis.index import routes
 from tamis.index.buckets import COMBINED, GRAINS
-from tamis.index.packed import PackedTable
+from tamis.index.clauses import Table
 from tamis.index.routes import DENSE_FROM, DENSE_LINES, SPARSE_LINES, WHOLE, Index, Schemes
-from tamis.match.tamis.asked import ask, cells_of
+from tamis.match.tamis.expected import cells_of, expect
 from tamis.match.tamis.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Way
 
 Int64s = NDArray[np.int64]
-_NEVER, _ALWAYS = 2.0, -1.0  # shares of events from which on a clause is for the dense family
+_NEVER, _ALWAYS = np.inf, -1.0  # shares of events from which on a clause is for the dense family
 _FAR = 1e18  # so dear that anything else is cheaper
 
 
-def choices(clauses: PackedTable, indexes: Sequence[Index], slots: Int64s) -> tuple[Choice, ...]:
+def choices(clauses: Table, indexes: Sequence[Index], slots: Int64s) -> tuple[Choice, ...]:
     """The choice that was made for each of the slots."""
     return tuple(
         _choice(index, clauses, np.array([slot]))
@@ -32,8 +32,8 @@ def choices(clauses: PackedTable, indexes: Sequence[Index], slots: Int64s) -> tu
     )
 
 
-def _choice(index: Index, clauses: PackedTable, slot: Int64s) -> Choice:
-    here = ask(index, clauses, slot)
+def _choice(index: Index, clauses: Table, slot: Int64s) -> Choice:
+    here = expect(index, clauses, slot)
     kind, scheme = int(here.kind[0]), int(here.scheme[0])
     taken = Way(*_place(index, kind, scheme), float(here.cost[0]), planned=True)
     ways = sorted(_ways(index, clauses, slot), key=lambda way: (not way.planned, way.ns))
@@ -58,7 +58,7 @@ def _place(index: Index, kind: int, scheme: int) -> tuple[str, tuple[int, ...], 
     return sort, (scheme // GRAINS,), cells_of(grain)
 
 
-def _ways(index: Index, clauses: PackedTable, slot: Int64s) -> Iterator[Way]:
+def _ways(index: Index, clauses: Table, slot: Int64s) -> Iterator[Way]:
     """Both families, every key of one attribute, and every combination that the plan has."""
     width = len(index.cells.bound)
     nothing = np.zeros(width, np.int64)
@@ -66,8 +66,8 @@ def _ways(index: Index, clauses: PackedTable, slot: Int64s) -> Iterator[Way]:
     for sort, since in ((SPARSE, _NEVER), (DENSE, _ALWAYS)):
         costs = index.costs.copy()
         costs[DENSE_FROM] = since
-        found = ask(index._replace(schemes=none, costs=costs), clauses, slot)
-        planned = sort == SPARSE or bool(index.costs[DENSE_FROM] < _NEVER)
+        found = expect(index._replace(schemes=none, costs=costs), clauses, slot)
+        planned = sort == SPARSE or bool(index.costs[DENSE_FROM] <= 1)
         yield Way(sort, (), 0, float(found.cost[0]), planned)
     costs = index.costs.copy()
     costs[SPARSE_LINES] = costs[DENSE_LINES] = _FAR
@@ -77,14 +77,14 @@ def _ways(index: Index, clauses: PackedTable, slot: Int64s) -> Iterator[Way]:
         for grain in range(WHOLE + 1):
             allowed = nothing.copy()
             allowed[a] = 1 << grain
-            found = ask(keyed._replace(schemes=_only(index, allowed, ())), clauses, slot)
+            found = expect(keyed._replace(schemes=_only(index, allowed, ())), clauses, slot)
             if found.kind[0] == routes.BUCKET:
                 planned = bool(index.schemes.allowed[a] >> grain & 1)
                 place = _place(index, routes.BUCKET, GRAINS * a + grain)
                 yield Way(*place, float(found.cost[0]), planned)
     for c in _within(index.schemes, asks):
         place = _place(index, routes.BUCKET, COMBINED + c)
-        found = ask(keyed._replace(schemes=_only(index, nothing, place[1])), clauses, slot)
+        found = expect(keyed._replace(schemes=_only(index, nothing, place[1])), clauses, slot)
         if found.kind[0] == routes.BUCKET:
             yield Way(*place, float(found.cost[0]), planned=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.buckets import with_room
+from tamis.index.buckets import ENTRY, with_room
 from tamis.index.family import LIVE, Family, family_with_room
 from tamis.index.frame import Framed
 from tamis.index.packed import Packed
@@ -41,7 +41,7 @@ def insert_all(framed: Framed[Index], clauses: Packed, slots: Int64s) -> Framed[
             room = with_room(index.buckets, keys, 0, max(64, 3 * left))
             index = index._replace(buckets=room)
         elif full == NO_ENTRIES:
-            more = max(64, left, len(index.buckets.pool) // 6)
+            more = max(64, left, len(index.buckets.pool) // ENTRY)  # a long run may have to double
             index = index._replace(buckets=with_room(index.buckets, 0, more, 0))
         elif full == NO_PLACES + SPARSE:
             index = index._replace(sparse=_more(index.sparse, left))

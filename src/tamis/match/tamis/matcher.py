@@ -107,8 +107,10 @@ class Tamis(Matcher):
     # -- events ------------------------------------------------------------------------------------
 
     def match(self, batch: EventBatch) -> Matches:
-        self._prepare(batch)
         self.tally.events += len(batch)
+        if not len(self.clauses):
+            return Matches(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int32))
+        self._prepare(batch)
         pairs, twin = without_twins(batch.pairs)
         starts = np.zeros(len(pairs.starts), np.int64)
         counts, out, used = self._workers.match(
@@ -125,6 +127,8 @@ class Tamis(Matcher):
         return Matches(starts, room[: starts[-1]])
 
     def match_bits(self, batch: EventBatch) -> Bitmaps:
+        if not len(self.clauses):
+            return super().match_bits(batch)
         self._prepare(batch)
         if self._next is not None:  # there is no one numbering of bits while clauses move
             return super().match_bits(batch)
@@ -196,11 +200,11 @@ class Tamis(Matcher):
                 self._take_over(*self._planning.result())
         else:
             self._seen += len(batch)
-            look = self._seen >= 4 * max(self._sample.events, 16)  # now and then, at events
-            if self._index is None or self._stale() or look:
+            must = self._index is None or self._stale()
+            if must or self._seen >= 4 * max(self._sample.events, 16):  # or now and then, to look
                 self._sample = self._sample.joined(Sample.of(batch.pairs))
                 self._seen = 0
-                if not look or self._sample.differs(self._planned_for, self.clauses.width):
+                if must or self._sample.differs(self._planned_for, self.clauses.width):
                     self._plan()
 
     def _stale(self) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from math import isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,13 @@ from tamis.errors import MatcherError
 from tamis.index import routes
 from tamis.index.buckets import COMBINED, ENTRY, GRAINS, VALUES_SHIFT, is_copy, run_of
 from tamis.index.cells import Cells, cell_of
+from tamis.index.clauses import Table
 from tamis.index.family import LIVE, Family, blocks_of
 from tamis.index.kernel import kernel
-from tamis.index.packed import PackedTable
 from tamis.index.routes import WHOLE, Index, shift_of
 from tamis.index.saved import flat
-from tamis.match.tamis.asked import Asked, ask, cells_of
 from tamis.match.tamis.choices import choices
+from tamis.match.tamis.expected import Expected, cells_of, expect
 from tamis.match.tamis.plan import (
     ANY,
     CELLS,
@@ -45,7 +46,7 @@ _STEPS = ("probe", "visit", "verify", "line", "check", "bit", "sparse_lines", "d
 
 
 def tell(
-    clauses: PackedTable,
+    clauses: Table,
     indexes: Sequence[Index],
     events: int,
     nbytes: int,
@@ -67,11 +68,11 @@ def tell(
     for index in indexes:
         live = np.flatnonzero(index.kind != routes.NOWHERE)
         older = index is not indexes[-1]
-        asked = ask(index, clauses, live)
-        told += [replace(each, older=older) for each in _routes(index, asked, lines)]
-        matches += asked.scale * float(asked.likely.sum())
+        expected = expect(index, clauses, live)
+        told += [replace(each, older=older) for each in _routes(index, expected, lines)]
+        matches += expected.scale * float(expected.likely.sum())
         moving += len(live) if older else 0
-        cuts = tuple(_cuts(index.cells, asked, lines))
+        cuts = tuple(_cuts(index.cells, expected, lines))
     keyed = [each for each in told if each.sort not in (SPARSE, DENSE)]
     return Plan(
         clauses=len(clauses),
@@ -85,18 +86,22 @@ def tell(
         ns=float(sum(each.ns for each in told)),
         routes=tuple(told),
         cuts=cuts,
-        costs={name: float(indexes[-1].costs[getattr(routes, name.upper())]) for name in _STEPS}
-        if indexes
-        else {},
+        costs=_costs(indexes[-1]) if indexes else {},
         choices=() if slots is None else choices(clauses, indexes, slots),
     )
+
+
+def _costs(index: Index) -> dict[str, float]:
+    """The costs that it was made with; infinite ones, which JSON cannot say, are not in use."""
+    named = {name: float(index.costs[getattr(routes, name.upper())]) for name in _STEPS}
+    return {name: cost for name, cost in named.items() if isfinite(cost)}
 
 
 # -- routes ----------------------------------------------------------------------------------------
 
 
-def _routes(index: Index, asked: Asked, lines: int) -> Iterator[Route]:
-    keys = _keys(index, asked)
+def _routes(index: Index, expected: Expected, lines: int) -> Iterator[Route]:
+    keys = _keys(index, expected)
     for sort in (VALUE, CELLS, ANY, COMBINATION):
         yield from _lines(index, keys, _of_sort(keys.scheme, sort), sort, lines)
     small = trimmed(index)
@@ -105,7 +110,7 @@ def _routes(index: Index, asked: Asked, lines: int) -> Iterator[Route]:
         (DENSE, routes.DENSE, small.dense),
     ):
         if family.head[LIVE]:
-            yield _family(index.cells, family, sort, asked, asked.kind == kind)
+            yield _family(index.cells, family, sort, expected, expected.kind == kind)
 
 
 class _Keys(NamedTuple):
@@ -141,8 +146,8 @@ class _Keys(NamedTuple):
         )
 
 
-def _keys(index: Index, asked: Asked) -> _Keys:
-    buckets, schemes, bound = index.buckets, index.schemes, index.cells.bound
+def _keys(index: Index, expected: Expected) -> _Keys:
+    buckets, schemes = index.buckets, index.schemes
     size = len(buckets.key)
     scheme, clauses, entries = (np.zeros(size, np.int64) for _ in range(3))
     met = np.zeros(size)
@@ -153,37 +158,42 @@ def _keys(index: Index, asked: Asked) -> _Keys:
     combined = COMBINED + np.arange(len(schemes.start) - 1)
     names, which = np.unique(np.concatenate([scheme[used], *grains, combined]), return_inverse=True)
     which, many = which[: len(used)], len(names)
-
-    def summed(of: NDArray[np.float64] | Int64s) -> Floats:
-        return np.bincount(which, of[used], many)
-
-    single = names < COMBINED
-    look_ups, considered = np.zeros(many), np.zeros(many)
-    look_ups[single] = bound[names[single] // GRAINS]
-    values = np.ones(many, np.int64)
-    if len(combined):
-        each = bound[schemes.attribute]
-        look_ups[~single] = np.multiply.reduceat(each, schemes.start[:-1])
-        considered[~single] = np.minimum.reduceat(each, schemes.start[:-1])
-        values[~single] = np.diff(schemes.start)
-    keyed = np.flatnonzero(asked.kind == routes.BUCKET)
-    at = np.searchsorted(names, asked.scheme[keyed])
-    cost, in_family = (
-        asked.scale * np.bincount(at, of[keyed], many) for of in (asked.cost, asked.in_family)
-    )
+    keyed = np.flatnonzero(expected.kind == routes.BUCKET)
+    at = np.searchsorted(names, expected.scheme[keyed])
+    look_ups, looking = _look_ups(index, names)
     there = np.bincount(which, minlength=many)
-    words = 1 + len(buckets.bucket) // size + np.where(single, 0, values)
+    values = np.zeros(many, np.int64)
+    values[names >= COMBINED] = np.diff(schemes.start)  # a single value is in the bucket itself
+    words = 1 + len(buckets.bucket) // size + values
+    lying = _sums(which, entries[used], many).astype(np.int64)
     return _Keys(
         names,
         there,
-        summed(clauses).astype(np.int64),
-        summed(entries).astype(np.int64),
-        8 * (ENTRY * summed(entries).astype(np.int64) + words * there),
+        _sums(which, clauses[used], many).astype(np.int64),
+        lying,
+        8 * (ENTRY * lying + words * there),
         look_ups,
-        summed(met),
-        cost + index.costs[routes.PROBE] * look_ups + index.costs[routes.VISIT] * considered,
-        in_family,
+        _sums(which, met[used], many),
+        expected.scale * _sums(at, expected.cost[keyed], many) + looking,
+        expected.scale * _sums(at, expected.in_family[keyed], many),
     )
+
+
+def _sums(which: Int64s, of: NDArray[Any], many: int) -> Floats:
+    return np.asarray(np.bincount(which, of, many), np.float64)
+
+
+def _look_ups(index: Index, names: Int64s) -> tuple[Floats, Floats]:
+    """How often each sort of key is looked up, and what that takes, met or not."""
+    schemes, bound, costs = index.schemes, index.cells.bound, index.costs
+    single = names < COMBINED
+    often, considered = np.zeros(len(names)), np.zeros(len(names))
+    often[single] = bound[names[single] // GRAINS]
+    if not single.all():
+        each = bound[schemes.attribute]
+        often[~single] = np.multiply.reduceat(each, schemes.start[:-1])
+        considered[~single] = np.minimum.reduceat(each, schemes.start[:-1])
+    return often, costs[routes.PROBE] * often + costs[routes.VISIT] * considered
 
 
 @kernel
@@ -259,7 +269,7 @@ def split(order: Int64s, lines: int) -> tuple[Int64s, Int64s]:
 
 
 def _family(
-    cells: Cells, family: Family, sort: str, asked: Asked, mine: NDArray[np.bool_]
+    cells: Cells, family: Family, sort: str, expected: Expected, mine: NDArray[np.bool_]
 ) -> Route:
     clauses, blocks = int(family.head[LIVE]), blocks_of(family)
     real = np.flatnonzero(family.attribute >= 0)
@@ -275,8 +285,8 @@ def _family(
         entries=clauses,
         bytes=sum(part.nbytes for part in flat(family).values()),
         look_ups=float(blocks * len(family.attribute)),
-        met=asked.scale * float(asked.reached[mine].sum()),
-        ns=asked.scale * float(asked.cost[mine].sum()),
+        met=expected.scale * float(expected.reached[mine].sum()),
+        ns=expected.scale * float(expected.cost[mine].sum()),
         saved_ns=0.0,
         columns=tuple(
             Column(a, int(rows[k]), float(cells.bound[a]))
@@ -288,23 +298,23 @@ def _family(
 # -- cells -----------------------------------------------------------------------------------------
 
 
-def _cuts(cells: Cells, asked: Asked, lines: int) -> Iterable[Cut]:
-    used = np.flatnonzero(asked.intervals)
-    alone, rest = split(used[np.argsort(-asked.intervals[used], kind="stable")], lines)
+def _cuts(cells: Cells, expected: Expected, lines: int) -> Iterable[Cut]:
+    used = np.flatnonzero(expected.intervals)
+    alone, rest = split(used[np.argsort(-expected.intervals[used], kind="stable")], lines)
     for a in alone.tolist():
-        yield _cut(cells, asked, np.array([a]), a)
+        yield _cut(cells, expected, np.array([a]), a)
     if len(rest):
-        yield _cut(cells, asked, rest, None)
+        yield _cut(cells, expected, rest, None)
 
 
-def _cut(cells: Cells, asked: Asked, some: Int64s, attribute: int | None) -> Cut:
-    intervals = int(asked.intervals[some].sum())
+def _cut(cells: Cells, expected: Expected, some: Int64s, attribute: int | None) -> Cut:
+    intervals = int(expected.intervals[some].sum())
     return Cut(
         attribute,
         len(some),
         float(cells.bound[some].mean()),
-        round(asked.scale * intervals),
+        round(expected.scale * intervals),
         int(np.diff(cells.start)[some].sum()) + len(some),
         int(np.diff(cells.row_start)[some].sum()) + len(some),
-        int(asked.exact[some].sum()) / intervals,
+        int(expected.exact[some].sum()) / intervals,
     )

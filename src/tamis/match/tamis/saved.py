@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from tamis.index.buckets import ENTRY, POOL_TOP, VALUES_TOP
 from tamis.index.family import BLOCK, Family, blocks_of
 from tamis.index.routes import Index
 
 
 def trimmed(index: Index) -> Index:
-    """The same, without the room that families keep for more clauses."""
-    return index._replace(sparse=_trimmed(index.sparse), dense=_trimmed(index.dense))
+    """The same, without the room that is kept for more clauses."""
+    buckets = index.buckets
+    return index._replace(
+        sparse=_trimmed(index.sparse),
+        dense=_trimmed(index.dense),
+        buckets=buckets._replace(
+            pool=buckets.pool[: ENTRY * int(buckets.head[POOL_TOP])],
+            values=buckets.values[: int(buckets.head[VALUES_TOP])],
+        ),
+    )
 
 
 def _trimmed(family: Family) -> Family:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.cells import HIGHEST, LOWEST, cell_of, closes, opens
-from tamis.index.clauses import SOME
+from tamis.index.clauses import SOME, Table
 from tamis.index.kernel import kernel
-from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed, PackedTable
+from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed
 from tamis.index.routes import DENSE, TERM, TERMS, WHOLE, Index, describe, shift_of, survey
 
 Int64s = NDArray[np.int64]
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 _ASKED = 1_000_000  # clauses whose cost is asked for; of more, a sample
 
 
-class Asked(NamedTuple):
+class Expected(NamedTuple):
     """What is expected of some clauses; `scale` is how many of all each of them stands for."""
 
     kind: NDArray[np.int8]
@@ -32,28 +32,30 @@ class Asked(NamedTuple):
     exact: Int64s  # of those
 
 
-def ask(index: Index, clauses: PackedTable, slots: Int64s) -> Asked:
+def expect(index: Index, clauses: Table, slots: Int64s) -> Expected:
     """What is expected of the clauses in these slots, or of a sample where they are very many."""
     some = slots
     if len(slots) > _ASKED:
         some = np.sort(np.random.default_rng(0).choice(slots, _ASKED, replace=False))
     many, width = len(some), len(index.cells.bound)
-    asked = Asked(
+    expected = Expected(
         np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many),
         np.empty(many), np.empty(many), len(slots) / max(1, many), np.zeros(width, np.int64),
         np.zeros(width, np.int64),
     )  # fmt: skip
-    survey(index, clauses.view, some, asked.kind, asked.scheme, asked.cost, asked.in_family)
-    _weigh(index, clauses.view, some, asked)
-    return asked
+    survey(
+        index, clauses.view, some, expected.kind, expected.scheme, expected.cost, expected.in_family
+    )
+    _weigh(index, clauses.view, some, expected)
+    return expected
 
 
 @kernel
-def _weigh(index: Index, clauses: Packed, slots: Int64s, asked: Asked) -> None:
+def _weigh(index: Index, clauses: Packed, slots: Int64s, expected: Expected) -> None:
     """Fill in what is not about routes: how likely clauses are to hold and to be met, and by
     attribute their intervals, and how many of those begin and end with a cell."""
     kind, likely, reached, intervals, exact = (
-        asked.kind, asked.likely, asked.reached, asked.intervals, asked.exact,
+        expected.kind, expected.likely, expected.reached, expected.intervals, expected.exact,
     )  # fmt: skip
     where, rows = clauses
     start, cuts = index.cells.start, index.cells.cuts

@@ -1,0 +1,3 @@
+"""Numba's way to pickle, which takes its types and compiled code too."""
+
+def dumps(what: object) -> bytes: ...
