@@ -16,6 +16,9 @@ settings.register_profile("ci", derandomize=True, print_blob=True)
 if os.environ.get("CI") == "true":
     settings.load_profile("ci")
 
+# Parallel workers are given the width of somebody's terminal; what is tested is the width of none.
+os.environ.pop("COLUMNS", None)
+
 # The same plans on every machine, however busy it is.
 os.environ.setdefault("TAMIS_COSTS", "usual")
 

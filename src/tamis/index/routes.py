@@ -15,42 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.buckets import (
-    ALL,
     COMBINED,
-    ENTRY,
     GRAINS,
-    KEYS,
-    MORE,
-    NOTHING,
-    TWO,
-    VALUES_TOP,
     Buckets,
-    constraint_word,
-    drop,
-    entry_word,
-    find,
-    first_hash,
-    is_copy,
-    last_hash,
-    next_hash,
-    put,
-    run_of,
-    slot_in,
 )
 from tamis.index.cells import HIGHEST, LOWEST, Cells, cell_of, closes, opens
 from tamis.index.clauses import MISSING, NONE, SOME
 from tamis.index.family import (
-    FREE,
-    TOP,
     Family,
-    leave_place,
-    lower_lane,
-    take_place,
-    upper_lane,
-    write,
 )
 from tamis.index.kernel import inlined, kernel
-from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed
+from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,14 +34,13 @@ PROBE, VISIT, VERIFY, LINE, CHECK, BIT, SPARSE_LINES, DENSE_LINES, DENSE_FROM = 
 """Costs, in nanoseconds: of looking up a key, of an entry, of verifying a clause, of a line of a
 block, of a candidate of a sparse family, of a bit of a dense one; then what all lines of a clause
 in each family come to, and from what share of matching events on a clause is for the dense one."""
-NO_KEYS, NO_ENTRIES, NO_PLACES = 1, 2, 3  # why no more could be inserted; the last plus the kind
 TERM = 6  # numbers that describe a term
 TERMS = 32  # of a clause; what comes after is not considered, only verified
 COPIES = 8  # entries of one clause at most
 WHOLE = 5  # the coarsest grain: whatever the value
 _MOST = 4  # nodes of a grain that an interval may take
-_TERM_SHIFT = 56  # where a scheme is kept for a slot, the term that it is about stands above it
-_SCHEME = (1 << _TERM_SHIFT) - 1
+TERM_SHIFT = 56  # where a scheme is kept for a slot, the term that it is about stands above it
+SCHEME = (1 << TERM_SHIFT) - 1
 _SOME = 1 / 64  # of that share: what is enough where rows tell all of a clause
 
 
@@ -160,7 +134,7 @@ def describe(
 
 
 @inlined
-def _points(rows: Int64s, info: Int64s, t: int) -> bool:
+def points(rows: Int64s, info: Int64s, t: int) -> bool:
     """Whether a term asks for one of a few single values."""
     count, first = info[TERM * t + 3], info[TERM * t + 2]
     ok = info[TERM * t + 1] == SOME and count <= COPIES
@@ -170,12 +144,12 @@ def _points(rows: Int64s, info: Int64s, t: int) -> bool:
 
 
 @inlined
-def _point(rows: Int64s, info: Int64s, terms: int, attribute: int) -> int:
+def point(rows: Int64s, info: Int64s, terms: int, attribute: int) -> int:
     """The term that asks for a single value of an attribute, or -1."""
     found = -1
     for t in range(terms):
         mine = info[TERM * t] == attribute and info[TERM * t + 3] == 1
-        if found < 0 and mine and _points(rows, info, t):
+        if found < 0 and mine and points(rows, info, t):
             found = t
     return found
 
@@ -235,8 +209,8 @@ def choose(
             continue
         simple = info[TERM * t + 1] == SOME and info[TERM * t + 3] == 1
         grain, met = -1, 2.0
-        points = _points(rows, info, t)
-        if allowed[a] & 1 and points:
+        single = points(rows, info, t)
+        if allowed[a] & 1 and single:
             grain, met = 0, chance[t]
         elif simple:
             cells = info[TERM * t + 5] - info[TERM * t + 4] + 1
@@ -253,13 +227,13 @@ def choose(
             here = met * (costs[VISIT] + left * costs[VERIFY])
             if here < cost:
                 kind, cost = BUCKET, here
-                scheme = (GRAINS * a + grain) | (t << _TERM_SHIFT)
-        if points and info[TERM * t + 3] == 1:
+                scheme = (GRAINS * a + grain) | (t << TERM_SHIFT)
+        if single and info[TERM * t + 3] == 1:
             for i in range(pivot[a], pivot[a + 1]):
                 c = combined[i]
                 met = 1.0
                 for j in range(start[c], start[c + 1]):
-                    other = _point(rows, info, seen, attribute[j])
+                    other = point(rows, info, seen, attribute[j])
                     met = 2.0 if other < 0 or met > 1 else met * chance[other]
                 if met <= 1:
                     left = 0.0
@@ -292,287 +266,3 @@ def _rest(chance: Floats, terms: int, t: int) -> float:
             elif chance[i] < second:
                 second = chance[i]
     return best * second
-
-
-@inlined
-def _entry(
-    start: Int64s,
-    cuts: Int64s,
-    width: int,
-    rows: Int64s,
-    info: Int64s,
-    chance: Floats,
-    terms: int,
-    keyed: Int64s,
-) -> tuple[int, int, int]:
-    """Kind of entry and its two constraints, when the terms marked in `keyed` are in the key."""
-    one, two = NOTHING, NOTHING
-    best, second = -1, -1
-    rest = 0
-    for t in range(min(terms, TERMS)):
-        if keyed[t]:
-            continue
-        rest += 1
-        simple = info[TERM * t + 1] == SOME and info[TERM * t + 3] == 1
-        if not simple or info[TERM * t] >= min(width, 0xFFFF):
-            continue
-        if best < 0 or chance[t] < chance[best]:
-            best, second = t, best
-        elif second < 0 or chance[t] < chance[second]:
-            second = t
-    if best >= 0:
-        one = _constraint(start, cuts, rows, info, best)
-    if second >= 0:
-        two = _constraint(start, cuts, rows, info, second)
-    told = (best >= 0) + (second >= 0)
-    kind = TWO if rest else ALL
-    if terms > TERMS or told < rest:
-        kind = MORE
-    return kind, one, two
-
-
-@inlined
-def _constraint(start: Int64s, cuts: Int64s, rows: Int64s, info: Int64s, t: int) -> int:
-    a, row = info[TERM * t], info[TERM * t + 2]
-    low = lower_lane(start, cuts, a, rows[row + 1])
-    high = upper_lane(start, cuts, a, rows[row + 2])
-    return constraint_word(a, low, high)
-
-
-@inlined
-def keys_of(
-    schemes: Schemes,
-    rows: Int64s,
-    info: Int64s,
-    terms: int,
-    scheme: int,
-    values: Int64s,
-    keyed: Int64s,
-) -> tuple[int, int]:
-    """The keys of a clause under a scheme: how many, and of how many values each.
-
-    The values of key i are `values[i * many : (i + 1) * many]`. `keyed` is set for the terms that
-    a key says all of.
-    """
-    for t in range(TERMS):
-        keyed[t] = 0
-    bare = scheme & _SCHEME
-    copies, many = 1, 1
-    if bare >= COMBINED:
-        first, last = schemes.start[bare - COMBINED], schemes.start[bare - COMBINED + 1]
-        for i in range(first, last):
-            t = _point(rows, info, min(terms, TERMS), schemes.attribute[i])
-            values[i - first] = rows[info[TERM * t + 2] + 1]
-            keyed[t] = 1
-        many = last - first
-    else:
-        t = scheme >> _TERM_SHIFT
-        row, grain = info[TERM * t + 2], bare % GRAINS
-        values[0] = 0
-        if grain == 0:
-            keyed[t] = 1
-            copies = info[TERM * t + 3]
-            for i in range(copies):
-                values[i] = rows[row + ROW * i + 1]
-        elif grain < WHOLE:
-            shift = shift_of(grain)
-            first, last = info[TERM * t + 4] >> shift, info[TERM * t + 5] >> shift
-            copies = last - first + 1
-            for i in range(copies):
-                values[i] = first + i
-    return copies, many
-
-
-@inlined
-def hash_of(scheme: int, values: Int64s, many: int) -> int:
-    """The hash of a key."""
-    hash = first_hash(scheme)
-    for i in range(many):
-        hash = next_hash(hash, values[i])
-    return last_hash(hash)
-
-
-@kernel
-def insert(
-    index: Index,
-    clauses: Packed,
-    slots: Int64s,
-    begin: int,
-) -> tuple[int, int]:
-    """Route clauses and put them where they belong, from `slots[begin]` on.
-
-    Gives how many are done, and which structure has no room left if that is less than all.
-    """
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
-    values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
-    where, rows = clauses
-    cells, schemes, buckets = index.cells, index.schemes, index.buckets
-    costs, bound, row_start, row_cuts = index.costs, cells.bound, cells.row_start, cells.row_cuts
-    start, cuts, columns = cells.start, cells.cuts, (index.sparse.column_of, index.dense.column_of)
-    head, key_room, value_room = buckets.head, len(buckets.key), len(buckets.values)
-    place_of, kind_of, scheme_of, used = index.place, index.kind, index.scheme, schemes.used
-    for i in range(begin, len(slots)):
-        slot = slots[i]
-        terms = describe(cells, where, rows, slot, info, chance)
-        kind, scheme, _, _ = choose(
-            schemes, costs, bound, row_start, row_cuts, columns, rows, info, chance, terms
-        )
-        if kind == BUCKET:
-            if 2 * (head[KEYS] + COPIES) > key_room:
-                return i, NO_KEYS
-            if head[VALUES_TOP] + COPIES > value_room:
-                return i, NO_KEYS
-            copies, many = keys_of(schemes, rows, info, terms, scheme, values, keyed)
-            sort, one, two = _entry(start, cuts, len(bound), rows, info, chance, terms, keyed)
-            bare = scheme & _SCHEME
-            for copy in range(copies):
-                key = values[copy * many : copy * many + many]
-                word = entry_word(slot, sort, copy > 0)
-                place = put(
-                    buckets, hash_of(bare, key, many), bare, key, many,
-                    word, one, two, place_of,
-                )  # fmt: skip
-                if place < 0:
-                    _take_out(buckets, place_of, bare, values, copy, many, slot)
-                    return i, NO_ENTRIES
-                if copy == 0:
-                    place_of[slot] = place
-            if bare < COMBINED:
-                used[bare // GRAINS] |= 1 << (bare % GRAINS)
-            scheme_of[slot] = scheme
-        else:
-            family = index.dense if kind == DENSE else index.sparse
-            if family.head[FREE] < 0 and family.head[TOP] >= len(family.slot_of):
-                return i, NO_PLACES + kind
-            place = take_place(family.slot_of, family.head)
-            write(family, cells, where, rows, place, slot)
-            place_of[slot] = place
-        kind_of[slot] = kind
-    return len(slots), 0
-
-
-@kernel
-def _take_out(
-    buckets: Buckets,
-    place_of: Int64s,
-    scheme: int,
-    values: Int64s,
-    copies: int,
-    many: int,
-    slot: int,
-) -> None:
-    """Take the entries of a slot out of the buckets of its keys."""
-    key, bucket, pool, stored, _, head = buckets
-    for copy in range(copies):
-        mine = values[copy * many : copy * many + many]
-        at = find(key, bucket, stored, hash_of(scheme, mine, many), scheme, mine, many)
-        place = place_of[slot]
-        if copy > 0:
-            place, _ = run_of(bucket, at)
-            while slot_in(pool[ENTRY * place]) != slot or not is_copy(pool[ENTRY * place]):
-                place += 1
-        drop(bucket, pool, head, at, place, place_of)
-
-
-@kernel
-def take_out(index: Index, clauses: Packed, slots: Int64s) -> None:
-    """Take clauses out again; they must still be in the table."""
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
-    values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
-    for slot in slots:
-        if index.kind[slot] == SPARSE:
-            leave_place(index.sparse, index.place[slot])
-        elif index.kind[slot] == DENSE:
-            leave_place(index.dense, index.place[slot])
-        elif index.kind[slot] == BUCKET:
-            terms = describe(index.cells, clauses.where, clauses.rows, slot, info, chance)
-            scheme = index.scheme[slot]
-            copies, many = keys_of(index.schemes, clauses.rows, info, terms, scheme, values, keyed)
-            _take_out(index.buckets, index.place, scheme & _SCHEME, values, copies, many, slot)
-        index.kind[slot] = NOWHERE
-
-
-@kernel
-def survey(
-    index: Index,
-    clauses: Packed,
-    slots: Int64s,
-    kind: NDArray[np.int8],
-    scheme: Int64s,
-    cost: Floats,
-    in_family: Floats,
-) -> None:
-    """What `choose` says of some clauses, without doing it; schemes without their term."""
-    where, rows = clauses
-    cells, schemes, costs = index.cells, index.schemes, index.costs
-    columns = (index.sparse.column_of, index.dense.column_of)
-    bound, row_start, row_cuts = cells.bound, cells.row_start, cells.row_cuts
-    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
-    for i in range(len(slots)):
-        terms = describe(cells, where, rows, slots[i], info, chance)
-        chosen = choose(
-            schemes, costs, bound, row_start, row_cuts, columns, rows, info, chance, terms
-        )
-        kind[i] = chosen[0]
-        scheme[i] = chosen[1] & _SCHEME
-        cost[i] = chosen[2]
-        in_family[i] = chosen[3]
-
-
-@kernel
-def rarest_points(
-    index: Index, clauses: Packed, slots: Int64s, most: int, attribute: Int64s, chance: Floats
-) -> None:
-    """For each clause, the attributes of its rarest single values, rarest first; -1 where none.
-
-    `attribute[i * most:]` and how likely each is met; one value for each attribute.
-    """
-    where, rows = clauses
-    cells, width = index.cells, len(index.schemes.allowed)
-    info, likely_ = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
-    for i in range(len(slots)):
-        terms = describe(cells, where, rows, slots[i], info, likely_)
-        for j in range(most):
-            attribute[i * most + j] = -1
-            chance[i * most + j] = 1.0
-        for t in range(min(terms, TERMS)):
-            again = t > 0 and info[TERM * (t - 1)] == info[TERM * t]
-            known = info[TERM * t] < width
-            if info[TERM * t + 3] != 1 or again or not known or not _points(rows, info, t):
-                continue
-            j = most
-            while j > 0 and likely_[t] < chance[i * most + j - 1]:
-                if j < most:
-                    attribute[i * most + j] = attribute[i * most + j - 1]
-                    chance[i * most + j] = chance[i * most + j - 1]
-                j -= 1
-            if j < most:
-                attribute[i * most + j] = info[TERM * t]
-                chance[i * most + j] = likely_[t]
-
-
-@kernel
-def nearness(
-    cells: Cells, clauses: Packed, slots: Int64s, attributes: Int64s, keys: Int64s
-) -> None:
-    """A number for each clause such that clauses with near numbers have near intervals.
-
-    For each of a few attributes: in which eighth of the rows its interval begins, and ends.
-    Attributes come with the number of their rows behind them.
-    """
-    where, rows = clauses
-    row_start, row_cuts = cells.row_start, cells.row_cuts
-    for i in range(len(slots)):
-        begin = ROW * (where[slots[i]] >> COUNT_BITS)
-        end = begin + ROW * (where[slots[i]] & COUNT_MASK)
-        key = 0
-        for j in range(0, len(attributes), 2):
-            a, many = attributes[j], attributes[j + 1]
-            low, high = 0, 7
-            for row in range(begin, end, ROW):
-                if rows[row] >> 32 == a and rows[row] & 0xFF == SOME:
-                    low = cell_of(row_start, row_cuts, a, rows[row + 1]) * 8 // many
-                    high = cell_of(row_start, row_cuts, a, rows[row + 2]) * 8 // many
-                    break
-            key = (key << 6) | (low << 3) | high
-        keys[i] = key

@@ -12,10 +12,11 @@ from tamis.index.buckets import LIVE as ENTRIES
 from tamis.index.family import BLOCK, LIVE, TOP
 from tamis.index.family_pass import pass_dense, pass_several, pass_sparse, sight
 from tamis.index.frame import Frame, index_in, room_in
+from tamis.index.insertion import insert, take_out
 from tamis.index.kernel import inlined, kernel
 from tamis.index.packed import Packed
 from tamis.index.room import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, Room
-from tamis.index.routes import Index, insert, take_out
+from tamis.index.routes import Index
 from tamis.index.vector import PACKED, WORDS
 
 Int64s = NDArray[np.int64]

@@ -37,9 +37,9 @@ from tamis.index.routes import (
     WHOLE,
     Index,
     Schemes,
-    survey,
 )
 from tamis.index.sift import insert_framed
+from tamis.index.survey import survey
 from tamis.match.tamis import growth
 from tamis.match.tamis.growth import insert_all, remove_all
 from tamis.match.tamis.workers import Worker

@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 from tamis.encode.terms import from_rows
 from tamis.index.clauses import SOME
 from tamis.index.packed import PackedTable
-from tamis.index.routes import nearness
+from tamis.index.survey import nearness
 from tamis.match.tamis import layout, matcher
 from tamis.match.tamis.costs import costs
 from tamis.match.tamis.layout import Asked, Sample, in_order, lay_out
@@ -84,7 +84,7 @@ class small:  # noqa: N801 - read as `with small():`
 
     def __enter__(self) -> None:
         self._patch = pytest.MonkeyPatch()
-        Later.every = []
+        Later.every, Later.at_once = [], False
         for module, name, value in (
             (matcher, "_AT_ONCE", 0),
             (matcher, "_STEP", 7),
@@ -109,7 +109,7 @@ class MovingMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        Later.every = []
+        Later.every, Later.at_once = [], False
         self.both = Both()
 
     @rule(seed=st.integers(0, 10**6), many=st.sampled_from([1, 1, 3, 40, 100]), back=st.booleans())

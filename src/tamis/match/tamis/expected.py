@@ -11,7 +11,8 @@ from tamis.index.cells import HIGHEST, LOWEST, cell_of, closes, opens
 from tamis.index.clauses import SOME, Table
 from tamis.index.kernel import kernel
 from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed
-from tamis.index.routes import DENSE, TERM, TERMS, WHOLE, Index, describe, shift_of, survey
+from tamis.index.routes import DENSE, TERM, TERMS, WHOLE, Index, describe, shift_of
+from tamis.index.survey import survey
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]

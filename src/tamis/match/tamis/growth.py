@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tamis.index.buckets import ENTRY, with_room
 from tamis.index.family import LIVE, Family, family_with_room
 from tamis.index.frame import Framed
+from tamis.index.insertion import NO_ENTRIES, NO_KEYS, NO_PLACES
 from tamis.index.packed import Packed
-from tamis.index.routes import NO_ENTRIES, NO_KEYS, NO_PLACES, SPARSE, Index
+from tamis.index.routes import SPARSE, Index
 from tamis.index.sift import insert_framed, take_out_framed
 
 Int64s = NDArray[np.int64]

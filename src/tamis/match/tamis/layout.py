@@ -33,10 +33,8 @@ from tamis.index.routes import (
     WHOLE,
     Index,
     Schemes,
-    nearness,
-    rarest_points,
-    survey,
 )
+from tamis.index.survey import nearness, rarest_points, survey
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
