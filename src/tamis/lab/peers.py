@@ -145,6 +145,7 @@ def _duel(
         [batch[at : at + 1] for at in range(len(batch))],
         row.bits is not None,
     )
+    _settle(engine.matcher, both.batch)
     _compare(both, batch, matcher)
     pick = _picker(setting, both)
     _round(both, pick(0))  # unmeasured: the first may compile, lay out or start threads
@@ -186,6 +187,13 @@ def _duel(
 
 def _size(setting: Setting, row: Row) -> int:
     return min(row.subscriptions, setting.most_subscriptions)
+
+
+def _settle(matcher: Matcher, batch: EventBatch) -> None:
+    """Let a matcher that follows the events it sees make up its mind, before it is measured."""
+    for _ in range(3):
+        matcher.match(batch)
+        matcher.settle()
 
 
 def _compare(both: _Contenders, batch: EventBatch, matcher: str) -> None:

@@ -136,6 +136,9 @@ def _right(subscriptions: pa.Table, events: pa.Table, number: int) -> Iterator[S
 def _compare(
     matcher: Matcher, batch: EventBatch, right: Sequence[Sequence[Slots]], name: str
 ) -> None:
+    for _ in range(3):  # a matcher that follows the events it sees makes up its mind first
+        matcher.match(batch)
+        matcher.settle()
     found = matcher.match(batch[: len(right)])
     for row, slots in enumerate(right):
         if sorted(found[row]) != np.concatenate(slots).tolist():

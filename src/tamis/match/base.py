@@ -108,6 +108,9 @@ class Matcher(ABC):
         them too. Of each sort of thing at most so many `lines` are told one by one."""
         raise MatcherError(f"a {type(self).__name__} makes no plan; the matcher 'tamis' makes one")
 
+    def settle(self) -> None:  # noqa: B027
+        """Finish whatever it does beside, such as following a change of events. For benchmarks."""
+
     def check(self) -> None:
         """Raise if an invariant is broken. Slow; for tests."""
         self.clauses.check()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
+from tamis.index.bound import Doubts, Events, find_cells
 from tamis.index.cells import HIGHEST, LOWEST
 from tamis.index.clauses import MISSING, NONE, SOME
 from tamis.index.family import (
@@ -20,6 +23,8 @@ from tamis.index.family import (
     is_dense,
     make_family,
 )
+from tamis.index.family_pass import Candidates, pass_sparse, sight
+from tamis.index.room import no_room, room_for
 from tamis.match.naive import Naive
 from tamis.testing.matcher_checks import (
     PlainEvent,
@@ -33,12 +38,14 @@ from tests.unit.index.families import (
     Clause,
     Filled,
     cells_for,
+    index_of,
     single,
     single_event,
     table_of,
     true_pairs,
 )
 
+NO_ONE = np.zeros(0, np.int32)
 BOTH = pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
 
 
@@ -263,3 +270,41 @@ def test_a_clause_without_terms_is_in_every_answer() -> None:
         assert {(0, 0), (1, 0)} <= sure
         assert (2, 0) in doubts
         assert all(clause_holds([], event) for event in events)
+
+
+@pytest.mark.parametrize("size", [3, 256, 600])
+def test_rooms_are_large_enough_when_everything_is_let_through(size: int) -> None:
+    """All clauses of all blocks for every event: nothing is written past what a room has."""
+    many = 3 * BLOCK
+    clauses: list[Clause] = [[(0, 0, SOME, 0, 9)]] * many
+    filled = Filled(table_of(clauses), cells_for(1, clauses[:1]), [0], dense=False)
+    filled.put(range(many))
+    events: list[PlainEvent] = [{0: [5]}] * size
+    starts, attribute, code = batch_of(events).pairs
+    index = index_of(filled.cells, filled.family, make_family(NO_ONE, filled.cells, dense=True))
+    room = room_for(no_room(), index, 1, size, size)
+    batch = Events(starts, attribute, code, room.cell, room.several[:size])
+    find_cells(filled.cells, batch)
+    sight(filled.cells, filled.family, batch, room.sparse)
+    behind = []
+
+    def guarded(array: NDArray[Any]) -> NDArray[Any]:
+        longer = np.full(len(array) + 64, 77, array.dtype)
+        behind.append(longer[len(array) :])
+        return longer[: len(array)]
+
+    candidates = Candidates(*(guarded(each) for each in room.candidates))
+    event, slot = (guarded(np.empty(size * many, np.int32)) for _ in range(2))
+    found = pass_sparse(
+        filled.family, room.sparse, batch.several, (0, 3), candidates, event, slot, room.doubts
+    )
+    assert found == -2, "what is in doubt needs as much room, in case"
+    one, two, three = (guarded(np.empty(size * many, np.int32)) for _ in range(3))
+    doubts = Doubts(one, two, three, np.zeros(1, np.int64))
+    found = pass_sparse(
+        filled.family, room.sparse, batch.several, (0, 3), candidates, event, slot, doubts
+    )
+    assert found == size * many
+    assert (np.bincount(event) == many).all()
+    assert (np.bincount(slot) == size).all()
+    assert all((each == 77).all() for each in behind)

@@ -186,6 +186,22 @@ def test_lists_of_values(length: int) -> None:
     both.agree(batch_of(events))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_more_that_most_events_match_than_is_written_down_at_once(threads: int) -> None:
+    """Thousands for each event, from bitmaps, beside those from everywhere else."""
+    chance = random.Random(7)
+    both = Both(threads)
+    both.add(one_clause(chance, 3) for _ in range(9500))
+    both.add(one_clause(chance, chance.choice((0, 1, 2, 6))) for _ in range(1000))
+    for size in (150, 1, 7):
+        batch = some_events(chance, size)
+        assert both.agree(batch).total > 5000 * size
+        both.agree_on_bits(batch)
+    both.remove(chance.sample(range(9500), 3000))
+    both.agree(some_events(chance, 50))
+    both.agree_on_bits(some_events(chance, 50))
+
+
 def test_combinations_of_several_values() -> None:
     """Every choice of one value each is looked up, hundreds where events have many values."""
     both = Both()

@@ -86,7 +86,9 @@ class Sample(NamedTuple):
             for each in (self, other)
         )
         share = mine / max(1, self.events) - theirs / max(1, other.events)
-        if (np.abs(share) > _DRIFT).any():
+        # Two samples of the same events differ too, the smaller they are the more.
+        chance = 2 / max(1, min(self.events, other.events)) ** 0.5
+        if (np.abs(share) > _DRIFT + chance).any():
             return True
         for a in np.flatnonzero(np.minimum(mine, theirs) >= _ENOUGH).tolist():
             now, then = (np.sort(each.code[each.attribute == a]) for each in (self, other))

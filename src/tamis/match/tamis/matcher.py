@@ -32,7 +32,8 @@ from tamis.match.tamis.workers import Workers
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
-_STEP = 256  # clauses that move when events are matched, where there are more
+_TOO_FEW = 64  # events to make a plan for, once there are four times as many
+_STEP = 16  # clauses that move for an event, where there are more
 _FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
 
 
@@ -82,18 +83,20 @@ class Tamis(Matcher):
         self._width = 0  # attributes that the plan knows
         self._planning: Future[tuple[Index, Slots, Sample]] | None = None
         self._workers = Workers()
-        self._answers, self._copies = Recycled(), Recycled()
+        self._answers, self._copies, self._rows = Recycled(), Recycled(), Recycled(np.uint64)
         self._bits: tuple[Int32s, Int32s] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__, _planning=None)
-        del kept["_workers"], kept["_answers"], kept["_copies"]  # threads and room are made again
+        for name in ("_workers", "_answers", "_copies", "_rows"):  # threads and room are made again
+            del kept[name]
         for name in ("_index", "_next"):
             kept[name] = None if kept[name] is None else kept[name].record  # and so are addresses
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept, _workers=Workers(), _answers=Recycled(), _copies=Recycled())
+        self._rows = Recycled(np.uint64)
         for name in ("_index", "_next"):
             if kept[name] is not None:
                 setattr(self, name, Framed(kept[name]))
@@ -137,7 +140,12 @@ class Tamis(Matcher):
         if self._bits is None:
             self._bits = self._number_bits(index)
         slots, bit_of = self._bits
-        words = np.zeros((len(batch), -(-len(slots) // 64)), np.uint64)
+        many, width = len(batch), -(-len(slots) // 64)
+        room = self._rows.room(many * width)
+        self._rows.keep(room, many * width)
+        words = room[: many * width].reshape(many, width)
+        places = blocks_of(index.dense) * BLOCK // 64 if index.dense.head[LIVE] else 0
+        words[:, places:] = 0  # the dense family writes all of its own
         self._workers.match_bits(
             index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
         )
@@ -194,18 +202,28 @@ class Tamis(Matcher):
     def _prepare(self, batch: EventBatch) -> None:
         """See to it that there is a plan that fits, before events are matched."""
         if self._next is not None:
-            self._move(_STEP)
+            # About as long as the events will take: a batch moves many, a single event a few.
+            self._move(max(_FEWER, int(_STEP * len(batch) ** 0.75)))
         elif self._planning is not None:
             if self._planning.done():
                 self._take_over(*self._planning.result())
         else:
             self._seen += len(batch)
             must = self._index is None or self._stale()
+            if self._planned_for.events < _TOO_FEW <= self._seen // 4:
+                must = True  # it was planned for the first few there were
             if must or self._seen >= 4 * max(self._sample.events, 16):  # or now and then, to look
                 self._sample = self._sample.joined(Sample.of(batch.pairs))
                 self._seen = 0
                 if must or self._sample.differs(self._planned_for, self.clauses.width):
                     self._plan()
+
+    def settle(self) -> None:
+        """Finish a plan that is being made, and moving to it."""
+        if self._planning is not None:
+            self._take_over(*self._planning.result())
+        while self._next is not None:
+            self._move(4096)
 
     def _stale(self) -> bool:
         """Whether clauses are others by now than those that the plan was made for."""
@@ -263,8 +281,7 @@ class Tamis(Matcher):
     # -- saving ------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        while self._next is not None:
-            self._move(len(self._moving) + 1)
+        self.settle()
         kept = super().arrays()
         if self._index is not None:
             kept |= under("index", flat(trimmed(self._index.record)))

@@ -7,26 +7,29 @@ of the time of a batch where much matches.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Int32s = NDArray[np.int32]
 _KEPT = 1 << 24  # slots: more are not kept where the next answers are short
 
 
 class Recycled:
     """The array of the last answer. Answers are views of it, and so keep it from being reused."""
 
-    def __init__(self) -> None:
-        self._last = np.empty(0, np.int32)
+    def __init__(self, kind: Any = np.int32) -> None:
+        self._kind = kind
+        self._last = np.empty(0, kind)
 
-    def room(self) -> Int32s:
-        """An array that nobody else has; it may be too short."""
+    def room(self, size: int = 0) -> NDArray[Any]:
+        """An array that nobody else has, of at least that size."""
         if sys.getrefcount(self._last) > 2:  # this attribute, and the call's own
-            self._last = np.empty(0, np.int32)
+            self._last = np.empty(0, self._kind)
+        if size > len(self._last):
+            self._last = np.empty(size, self._kind)
         return self._last
 
-    def keep(self, array: Int32s, used: int) -> None:
+    def keep(self, array: NDArray[Any], used: int) -> None:
         """Remember what the answer went to."""
-        self._last = array if len(array) < max(_KEPT, 8 * used) else np.empty(0, np.int32)
+        self._last = array if len(array) < max(_KEPT, 8 * used) else np.empty(0, self._kind)
