@@ -7,13 +7,17 @@ import random
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
 from tamis.engine import Engine
 from tamis.errors import MatcherError
 from tamis.index.clauses import MISSING, NONE, SOME
+from tamis.index.frame import Frame
+from tamis.index.packed import Packed
+from tamis.index.sift import take_out_framed
 from tamis.match.naive import Naive
-from tamis.match.tamis import workers
+from tamis.match.tamis import growth, workers
 from tamis.match.tamis.matcher import Tamis
 from tamis.match.tamis.plan import COMBINATION
 from tamis.model.schema import Schema
@@ -282,6 +286,26 @@ def test_an_answer_that_is_kept_does_not_change(threads: int) -> None:
         assert part.tolist() == values
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bits_that_are_kept_do_not_change(threads: int) -> None:
+    """And what whoever had them wrote into them is not in the next answer."""
+    both = filled(2000, threads=threads)
+    chance = random.Random(9)
+    kept = []
+    for size in (1, 200, 150, 40, 200, 1):
+        batch = some_events(chance, size)
+        both.agree_on_bits(batch)
+        bits = both.tamis.match_bits(batch)
+        kept.append((bits, bits.words.copy(), bits.slots.copy()))
+        other = both.tamis.match_bits(batch)
+        other.words[:] = ~np.uint64(0)
+        del other
+        both.agree_on_bits(batch)
+    for bits, words, slots in kept:
+        np.testing.assert_array_equal(bits.words, words)
+        np.testing.assert_array_equal(bits.slots, slots)
+
+
 def test_room_is_used_again_when_nobody_has_the_answer() -> None:
     both = filled(2000)
     batch = some_events(random.Random(10), 50)
@@ -389,6 +413,26 @@ def test_a_slot_that_holds_nothing_cannot_be_emptied() -> None:
     both.agree(batch)
     with pytest.raises(ValueError, match="cannot take another"):
         add(both.tamis, {4: []})
+    both.agree(batch)
+
+
+def test_a_slot_far_away_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code does not notice when it writes past the end; so it must not be asked to."""
+    both = filled(700)
+    batch = some_events(random.Random(16), 50)
+    both.agree(batch)
+    (framed,) = both.tamis._indexes()
+    far, known = 10**6, len(framed.record.kind)
+    asked: list[int] = []
+
+    def guarded(frame: Frame, clauses: Packed, slots: NDArray[np.int64]) -> None:
+        asked.extend(slots.tolist())
+        take_out_framed(frame, clauses, slots[slots < known])
+
+    monkeypatch.setattr(growth, "take_out_framed", guarded)
+    with pytest.raises(ValueError, match="cannot be emptied"):
+        both.tamis.remove(np.array([far]))
+    assert far not in asked
     both.agree(batch)
 
 

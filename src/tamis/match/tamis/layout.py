@@ -46,6 +46,9 @@ _FEW = 512  # so few clauses are one block: nothing is gained by keys
 _SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
 _COLUMNS = 30  # at most, which is two lines of a record
 _SPARE = 1.05  # room beyond what is expected
+_LOOKED_AT = 256  # combinations, and attributes
+_BY_CHANCE = 4.0  # times as often as if values were drawn apart: still taken for chance
+_RARE = 1e-3  # what is met less often than this is rare enough all the same
 _COMBINED = 3  # attributes of a key at most
 _GRAINS = (1 << (WHOLE + 1)) - 1
 
@@ -144,7 +147,7 @@ def lay_out(asked: Asked, sample: Sample, costs: Floats, width: int, slots: int)
     if asked.live <= _FEW:
         return index
     scale = asked.live / len(some)
-    index = _with_schemes(index, clauses, some, scale)
+    index = _with_schemes(index, clauses, some, scale, sample)
     surveyed = _survey(index, clauses, some)
     if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
         index.costs[DENSE_FROM] = np.inf  # not worth passes of their own
@@ -212,11 +215,13 @@ def _ordered(columns: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
     return columns[np.argsort(-rows, kind="stable")]
 
 
-def _with_schemes(index: Index, clauses: PackedTable, some: Int64s, scale: float) -> Index:
+def _with_schemes(
+    index: Index, clauses: PackedTable, some: Int64s, scale: float, sample: Sample
+) -> Index:
     """The index with the keys that pay."""
     width = len(index.cells.bound)
     open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
-    combined = _combinations(open_to_all, clauses, some, scale)
+    combined = _combinations(open_to_all, clauses, some, scale, sample)
     index = index._replace(schemes=_schemes(width, _GRAINS, combined, index.cells))
     for _ in range(2):  # what is struck out moves clauses to other keys, which may then pay more
         routed = _survey(index, clauses, some)
@@ -251,7 +256,7 @@ def _looked_up(index: Index, attributes: tuple[int, ...]) -> float:
 
 
 def _combinations(
-    index: Index, clauses: PackedTable, some: Int64s, scale: float
+    index: Index, clauses: PackedTable, some: Int64s, scale: float, sample: Sample
 ) -> list[tuple[int, ...]]:
     """Sets of attributes whose values together are a key that saves more than it costs."""
     attribute = np.empty(len(some) * _COMBINED, np.int64)
@@ -268,7 +273,64 @@ def _combinations(
         for attributes, gain in zip(sets.tolist(), saved.tolist(), strict=True):
             if gain > _looked_up(index, tuple(attributes)):
                 found.append(tuple(attributes))
-    return found
+    return _independent(found, index.cells, clauses, sample)
+
+
+def _independent(
+    combined: list[tuple[int, ...]], cells: Cells, clauses: PackedTable, sample: Sample
+) -> list[tuple[int, ...]]:
+    """The combinations whose values do not come together more often than by chance.
+
+    Where the value of one attribute goes with that of another, in clauses as in events, a key of
+    both is met as often as a key of one, and gains nothing. Looked at only where that is little.
+    """
+    width = len(cells.bound)
+    if not combined or len(combined) > _LOOKED_AT or width > _LOOKED_AT:
+        return combined
+    starts, (attribute, _, kind, low, high) = clauses.terms(clauses.live_slots())
+    clause = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    point = (kind == SOME) & (low == high)
+    asked = _table(clause[point], attribute[point], low[point], len(starts) - 1, width)
+    # A sample does not say where an event ends; its attributes ascend, so mostly they do.
+    event = np.cumsum(np.diff(sample.attribute, prepend=sample.attribute[:1]) < 0)
+    seen = _table(event, sample.attribute, sample.code, sample.events, width)
+    kept: list[tuple[int, ...]] = []
+    for attributes in combined:
+        single = [_together(asked, seen, (a,)) for a in attributes]
+        both = _together(asked, seen, attributes)
+        if both <= _BY_CHANCE * float(np.prod(single)) + _RARE:
+            kept.append(attributes)
+    return kept
+
+
+_Values = tuple[Int64s, NDArray[np.bool_]]
+
+
+def _table(
+    row: Int64s, attribute: NDArray[np.int32], value: Int64s, rows: int, width: int
+) -> _Values:
+    """Values by row and attribute, and where there are any; one of several."""
+    inside = (attribute < width) & (row < rows)
+    values, there = np.zeros((rows, width), np.int64), np.zeros((rows, width), np.bool_)
+    values[row[inside], attribute[inside]] = value[inside]
+    there[row[inside], attribute[inside]] = True
+    return values, there
+
+
+def _together(asked: _Values, seen: _Values, attributes: tuple[int, ...]) -> float:
+    """How often an event has the values that a clause asks for."""
+    keys = []
+    for values, there in (asked, seen):
+        whole = there[:, attributes].all(axis=1)
+        weights = np.array([0x9E3779B97F4A7C15 >> (7 * i) | 1 for i in range(len(attributes))])
+        some = values[whole][:, attributes].view(np.uint64)
+        keys.append((some * weights.astype(np.uint64)).sum(axis=1, dtype=np.uint64))
+    mine, events = keys
+    if not len(mine) or not len(events):
+        return 0.0
+    ordered = np.sort(events)
+    met = np.searchsorted(ordered, mine, side="right") - np.searchsorted(ordered, mine)
+    return float(met.mean()) / max(1, len(seen[0]))
 
 
 def _no_schemes(width: int, allowed: int) -> Schemes:
