@@ -292,7 +292,7 @@ def _independent(
     point = (kind == SOME) & (low == high)
     asked = _table(clause[point], attribute[point], low[point], len(starts) - 1, width)
     # A sample does not say where an event ends; its attributes ascend, so mostly they do.
-    event = np.cumsum(np.diff(sample.attribute, prepend=sample.attribute[:1]) < 0)
+    event = np.cumsum(np.diff(sample.attribute, prepend=sample.attribute[:1]) < 0, dtype=np.int64)
     seen = _table(event, sample.attribute, sample.code, sample.events, width)
     kept: list[tuple[int, ...]] = []
     for attributes in combined:
