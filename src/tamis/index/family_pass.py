@@ -31,6 +31,7 @@ Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
 _FEW = 4  # events whose lines are asked for one by one
 _AHEAD = 6  # blocks
+_TILE = 8  # blocks whose results are written together
 _WAITING = 1024  # candidates of a few events are looked at when there are so many
 ROUND = 256  # events between which candidates are looked at, so that these stay in cache
 CANDIDATES = ROUND * (BLOCK + 1) + _WAITING + 64  # room that all may need, and to write past
@@ -236,34 +237,37 @@ def pass_dense(
     doubtful = doubt_many[0]
     edged = family.head[EDGED] > 0
     need = np.empty(WORDS, np.uint64)
-    for block in range(blocks):
-        base, edge_base = WORDS * block * each, WORDS * block * (each + 1)
+    for tile in range(0, blocks, _TILE):
+        last = min(tile + _TILE, blocks)
         for e in range(len(several)):
-            at = e * width + WORDS * block
             if several[e]:
-                words[at : at + WORDS] = 0
+                words[e * width + WORDS * tile : e * width + WORDS * last] = 0
                 continue
-            if e < each:
-                prefetch(bits, base + WORDS * (each + e))
-            some = and_lines(bits, base, lines, e * columns, columns, words, at)
-            if some == 0:
-                continue
-            total = 0
-            if edged:
-                or_lines(edges, edge_base, lines, e * columns, columns, need, 0)
-                if doubtful + BLOCK > len(doubt_event):
-                    return -2
+            for block in range(tile, last):
+                base, edge_base = WORDS * block * each, WORDS * block * (each + 1)
+                at = e * width + WORDS * block
+                if e < each:
+                    prefetch(bits, base + WORDS * (_TILE * each + e))
+                some = and_lines(bits, base, lines, e * columns, columns, words, at)
+                if some == 0:
+                    continue
+                total = 0
+                if edged:
+                    or_lines(edges, edge_base, lines, e * columns, columns, need, 0)
+                    if doubtful + BLOCK > len(doubt_event):
+                        return -2
+                    for w in range(WORDS):
+                        doubt = (need[w] | edges[edge_base + WORDS * each + w]) & words[at + w]
+                        words[at + w] &= ~doubt
+                        while doubt != 0:
+                            doubt_event[doubtful] = e
+                            place = BLOCK * block + 64 * w + trailing(doubt)
+                            doubt_slot[doubtful] = slot_of[place]
+                            doubtful += 1
+                            doubt &= doubt - np.uint64(1)
                 for w in range(WORDS):
-                    doubt = (need[w] | edges[edge_base + WORDS * each + w]) & words[at + w]
-                    words[at + w] &= ~doubt
-                    while doubt != 0:
-                        doubt_event[doubtful] = e
-                        doubt_slot[doubtful] = slot_of[BLOCK * block + 64 * w + trailing(doubt)]
-                        doubtful += 1
-                        doubt &= doubt - np.uint64(1)
-            for w in range(WORDS):
-                total += popcount(words[at + w])
-            counts[e] += total
+                    total += popcount(words[at + w])
+                counts[e] += total
     doubt_many[0] = doubtful
     return 0
 

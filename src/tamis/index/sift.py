@@ -24,6 +24,12 @@ Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
 
 
+@inlined
+def _none() -> int:
+    """0, but a number like others: for the literal, all that is called would be compiled again."""
+    return int(np.int64(0))
+
+
 @kernel
 def find(
     index: Index,
@@ -78,7 +84,7 @@ def find(
             return DOUBTS, 0, 0
         for e in range(many):
             if events.several[e] and pass_several(
-                index.dense, index.cells, events, e, (0, dense), doubts
+                index.dense, index.cells, events, e, (_none(), dense), doubts
             ):
                 return DOUBTS, 0, 0
     verified = verify(events, clauses, room.binding, doubts)
@@ -130,7 +136,16 @@ def sift(
     blocks = -(-index.sparse.head[TOP] // BLOCK)
     width = -(-index.dense.head[TOP] // BLOCK) * WORDS if index.dense.head[LIVE] > 0 else 0
     status, pairs, verified = find(
-        index, clauses, starts, attribute, code, room, (0, blocks), room.words, width, counts
+        index,
+        clauses,
+        starts,
+        attribute,
+        code,
+        room,
+        (_none(), blocks),
+        room.words,
+        width,
+        counts,
     )
     if status != DONE:
         return status, 0

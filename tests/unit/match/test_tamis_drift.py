@@ -88,6 +88,7 @@ def test_events_that_differ_little_leave_the_plan_alone(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_single_events_are_looked_at_too(size: int) -> None:
+    """What was planned for the first few is planned anew when there are some hundreds."""
     drift = Drift()
     drift.both.agree(drift.batch(a0=LOWER)[:size])
     other = drift.batch(a1=LOWER)
@@ -130,6 +131,5 @@ def test_samples_are_told_apart() -> None:
     assert made(0, 1000).differs(made(0, 1000, attributes=1), 2)
     assert made(0, 1000).differs(made(0, 1000, attributes=3), 3)
     assert not made(0, 1000).differs(made(0, 1000, attributes=3), 2), "nobody asks about it"
-    assert made(0, 1000).differs(no_sample(), 2)
     assert not no_sample().differs(no_sample(), 2)
     assert not no_sample().differs(no_sample(), 0)

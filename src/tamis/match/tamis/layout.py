@@ -18,7 +18,7 @@ from tamis.index.buckets import COMBINED, GRAINS, no_buckets
 from tamis.index.cells import Cells, cut
 from tamis.index.clauses import SOME, Table
 from tamis.index.family import BLOCK, family_with_room, make_family
-from tamis.index.packed import Packed, PackedTable
+from tamis.index.packed import COUNT_BITS, COUNT_MASK, ROW, Packed, PackedTable
 from tamis.index.routes import (
     BUCKET,
     DENSE,
@@ -71,7 +71,7 @@ class Sample(NamedTuple):
         """Both, the older one shortened where they are many."""
         keep = max(0, _EVENTS - other.events)
         if self.events > keep:
-            part = slice(0, len(self.code) * keep // max(1, self.events))
+            part = slice(len(self.code) - len(self.code) * keep // self.events, None)
             return Sample(self.attribute[part], self.code[part], keep).joined(other)
         return Sample(
             np.concatenate([self.attribute, other.attribute]),
@@ -173,8 +173,11 @@ def in_order(index: Index, clauses: Packed) -> Int64s:
     While others change the clauses, this may read what has just been overwritten, and put a clause
     into the wrong order; nothing depends on that but speed.
     """
-    clauses = clauses._replace(where=clauses.where.copy())
-    live = np.flatnonzero(clauses.where >= 0)
+    where = clauses.where.copy()
+    # Clauses that came since may lie in newer memory, past the end of what is looked at.
+    ends = ROW * ((where >> COUNT_BITS) + (where & COUNT_MASK))
+    live = np.flatnonzero((where >= 0) & (ends <= len(clauses.rows)))
+    clauses = clauses._replace(where=where)
     first = index.sparse.attribute[index.sparse.attribute >= 0][:2].astype(np.int64)
     attributes = np.stack([first, np.diff(index.cells.row_start)[first] + 1], axis=1).ravel()
     if len(live) <= _FEW or not len(attributes):

@@ -32,7 +32,8 @@ from tamis.match.tamis.workers import Workers
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
-_TOO_FEW = 64  # events to make a plan for, once there are four times as many
+_TOO_FEW = 64  # events to make a plan for, once there are more
+_RECENT = 256  # batches that are remembered until the next look
 _STEP = 16  # clauses that move for an event, where there are more
 _FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
 
@@ -78,6 +79,7 @@ class Tamis(Matcher):
         self._laid_out = 0  # clauses when it was
         self._planned_for = no_sample()
         self._sample = no_sample()
+        self._recent: list[Sample] = []  # events since then, or some of them
         self._seen = 0  # events since they were last looked at
         self._came = 0  # clauses since the plan
         self._width = 0  # attributes that the plan knows
@@ -181,12 +183,9 @@ class Tamis(Matcher):
     def _removing(self, slots: Slots) -> None:
         self._bits = None
         for index in self._indexes():
-            mine = slots
-            if self._next is not None:  # some may be in the one, some in the other
-                kind = index.record.kind
-                mine = slots[slots < len(kind)]
-                mine = mine[kind[mine] != NOWHERE]
-            remove_all(index, self.clauses.view, mine)
+            kind = index.record.kind  # some may be in the one, some in the other
+            mine = slots[slots < len(kind)]
+            remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
         if self._next is not None:
             self._move(_FEWER)
 
@@ -206,24 +205,35 @@ class Tamis(Matcher):
             self._move(max(_FEWER, int(_STEP * len(batch) ** 0.75)))
         elif self._planning is not None:
             if self._planning.done():
-                self._take_over(*self._planning.result())
+                self._adopt()
         else:
             self._seen += len(batch)
+            if len(self._recent) < _RECENT:
+                self._recent.append(Sample.of(batch.pairs))
             must = self._index is None or self._stale()
-            if self._planned_for.events < _TOO_FEW <= self._seen // 4:
-                must = True  # it was planned for the first few there were
-            if must or self._seen >= 4 * max(self._sample.events, 16):  # or now and then, to look
-                self._sample = self._sample.joined(Sample.of(batch.pairs))
+            if must or self._seen >= 2 * max(self._sample.events, 16):  # or now and then, to look
+                for each in self._recent:
+                    self._sample = self._sample.joined(each)
                 self._seen = 0
-                if must or self._sample.differs(self._planned_for, self.clauses.width):
+                self._recent.clear()
+                # It may have been planned for the first few there were.
+                enough = self._planned_for.events < _TOO_FEW <= self._sample.events
+                width = self.clauses.width
+                if must or enough or self._sample.differs(self._planned_for, width):
                     self._plan()
 
     def settle(self) -> None:
         """Finish a plan that is being made, and moving to it."""
         if self._planning is not None:
-            self._take_over(*self._planning.result())
+            self._adopt()
         while self._next is not None:
             self._move(4096)
+
+    def _adopt(self) -> None:
+        """Go over to the plan that was made beside; where it failed, go on as before."""
+        assert self._planning is not None
+        planning, self._planning = self._planning, None
+        self._take_over(*planning.result())
 
     def _stale(self) -> bool:
         """Whether clauses are others by now than those that the plan was made for."""

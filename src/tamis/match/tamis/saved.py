@@ -24,9 +24,11 @@ def _trimmed(family: Family) -> Family:
     blocks, room = blocks_of(family), len(family.slot_of) // BLOCK
     if blocks == room:
         return family
-    return family._replace(
+    kept = family._replace(
         **{
             name: getattr(family, name)[: len(getattr(family, name)) // room * blocks]
             for name in ("bits", "edges", "records", "slot_of")
         }
     )
+    # What tells a dense family from a sparse one is that it has any.
+    return kept if blocks else kept._replace(edges=family.edges[: min(1, len(family.edges))])

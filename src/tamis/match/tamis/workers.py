@@ -227,7 +227,8 @@ def _rounds(
     indexes: Sequence[Index], many: int, threads: int, *, by_blocks: bool = True
 ) -> list[list[Part]]:
     """The parts of a batch, those of a round to be done side by side."""
-    step = min(events_at_once(index) for index in indexes)
+    # Bitmaps that are the answer are not read again, so that they need not stay in the cache.
+    step = min(events_at_once(index) for index in indexes) if by_blocks else _CHUNK
     if threads > 1 and many >= threads * _APART:
         step = min(step, -(-many // threads))
         chunks = [(at, min(at + step, many)) for at in range(0, many, step)]
