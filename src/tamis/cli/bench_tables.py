@@ -107,13 +107,20 @@ def _contests(contests: Sequence[Contest]) -> Table:
     return table
 
 
+_BY_COLUMNS = (
+    "\n* against brute force that has a column for each attribute, over a tenth of the "
+    "subscriptions\nonly; above it, one that looks at the rarest predicate of each first"
+)
+
+
 def _duels(duels: Sequence[Duel]) -> Table:
     table = _table(
         "workload", "matcher", "subscrip-\ntions", "matches", "numpy\nµs", "", "µs", "p50", "p99",
         "×\nnumpy", "goal", left=2,
         caption="µs an event in one thread, without encoding; alone: one at a time, p50 and p99 of "
         f"them;\nbatch: {duels[0].events:,} at once; bits: the same, answered as bitmaps\n"
-        "× numpy: how many times faster than brute force in NumPy, which took turns with it",
+        "× numpy: how many times faster than brute force in NumPy, which took turns with it"
+        + (_BY_COLUMNS if any(each.columns for each in duels) else ""),
     )  # fmt: skip
     for each in duels:
         head = (
@@ -128,6 +135,11 @@ def _duels(duels: Sequence[Duel]) -> Table:
         table.add_row("", "", "", "", "", "batch", *_speed(each.batch))
         if each.bits is not None:
             table.add_row("", "", "", "", "", "bits", *_speed(each.bits))
+        if each.columns is not None:
+            times, goal = _speed(each.columns)[-2:]
+            table.add_row(
+                "", "", "", "", _short(each.columns.us), "batch*", "", "", "", times, goal
+            )
     return table
 
 

@@ -26,14 +26,14 @@ from tamis.index.buckets import (
 )
 from tamis.index.kernel import inlined, kernel
 from tamis.index.routes import WHOLE, Schemes, shift_of
-from tamis.index.vector import prefetch
+from tamis.index.vector import WORDS, prefetch
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 _TOGETHER = 16  # events
 _VALUES = 3  # of a key, at most
 _FAILS, _MAY_HOLD, _HOLDS = range(3)
-_FETCHED = 6  # entries of a run that are asked for in advance
+_FETCHED = 32  # lines of a run that are asked for in advance
 
 
 @kernel
@@ -180,8 +180,10 @@ def _look_up(
             owner[met] = owner[i]
             met += 1
             start, length = run_of(bucket, at)
-            for line in range(min(length, _FETCHED)):
-                prefetch(pool, ENTRY * (start + line))
+            word = ENTRY * start
+            for _ in range(min(ENTRY * length // WORDS + 1, _FETCHED)):
+                prefetch(pool, word)
+                word += WORDS
     return met
 
 

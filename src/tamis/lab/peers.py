@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -35,6 +35,7 @@ from tamis.workload import Workload
 
 PEERS = "peers"
 _TURN = 3  # batches in a turn; the median of them counts
+_PART = 10  # the yardstick with columns has one subscription in so many: they take gigabytes
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,10 @@ class Row:
 
     variant: str
     subscriptions: int
-    batch: float  # events in batches
+    batch: float | None = None  # events in batches
     alone: float | None = None  # events one at a time
     bits: float | None = None  # events in batches, the answer as bitmaps
+    columns: float | None = None  # events in batches, by the yardstick with columns
 
     @property
     def title(self) -> str:
@@ -59,7 +61,7 @@ ROWS: dict[str, Row] = {
     "lesubscribe-large": Row("lesubscribe", 3_200_000, batch=200),
     "lesubscribe-equality": Row("lesubscribe-equality", 800_000, batch=360),
     "topss-w4": Row("topss-w4", 1_000_000, batch=80, bits=400),
-    "sparse": Row("sparse", 1_000_000, batch=100),
+    "sparse": Row("sparse", 1_000_000, columns=100),
 }
 
 
@@ -90,7 +92,9 @@ def duels(setting: Setting) -> Iterator[Duel | Refusal | Step]:
 
 def steps(setting: Setting) -> int:
     """How many duels and steps there will be."""
-    return len(rows(setting.rows)) * (2 + len(setting.fastest) * (setting.rounds + 4))
+    chosen = rows(setting.rows).values()
+    more = sum(row.columns is not None for row in chosen)
+    return len(chosen) * (2 + len(setting.fastest) * (setting.rounds + 4)) + more
 
 
 @runtime_checkable
@@ -153,6 +157,10 @@ def _duel(
     for turn in range(setting.rounds):
         yield Step(PEERS, f"{where}: round {turn + 1} of {setting.rounds}")
         found.append(_round(both, pick(turn)))
+    columns = None
+    if row.columns is not None:
+        yield Step(PEERS, f"{where}: yardstick by columns")
+        columns = _by_columns(setting, made, events, found)
     yield Step(PEERS, f"{where}: build and change")
     build_s = build(setting, engine.matcher, batch, matcher)
     bytes_each = engine.matcher.nbytes / len(engine)
@@ -172,6 +180,7 @@ def _duel(
         _speed(found, lambda turn: turn.batch, row.batch if full else None),
         len(both.batch),
         _speed(found, lambda turn: turn.bits, row.bits if full else None) if both.bits else None,
+        None if columns is None else replace(columns, goal=_goal(row.columns if full else None)),
         median(each.engine for each in found) * 1e6,
         median(each.two_threads for each in found) * 1e6
         if isinstance(engine.matcher, _Threaded)
@@ -183,6 +192,24 @@ def _duel(
         setting.rounds,
         made.parameters,
     )
+
+
+def _by_columns(
+    setting: Setting, made: Workload, events: pa.Table, found: Sequence[_Round]
+) -> Speed:
+    """Against brute force with a column for each attribute, as it would be written for few.
+
+    It gets a part of the subscriptions, so that its time is less than it would be, and the ratio
+    too.
+    """
+    some = made.subscriptions.slice(0, -(-made.subscriptions.num_rows // _PART))
+    yardstick = Yardstick(some, events)
+    ranks = yardstick.encode(events)
+    number = fitting(lambda: yardstick.match(ranks[0]), most=len(ranks), budget=setting.seconds)
+    times = [timed(partial(yardstick.match, event)) for event in ranks[:number]]
+    batch = median(turn.batch for turn in found)
+    low, middle, high = (float(np.quantile(times, at)) / batch for at in (0, 0.5, 1))
+    return Speed(median(times) * 1e6, middle, low, high)
 
 
 def _size(setting: Setting, row: Row) -> int:
@@ -262,8 +289,12 @@ def _speed(
         median(times),
         min(times),
         max(times),
-        None if goal is None else Goal(goal, at_most=False),
+        _goal(goal),
     )
+
+
+def _goal(least: float | None) -> Goal | None:
+    return None if least is None else Goal(least, at_most=False)
 
 
 def _changes(setting: Setting, matcher: Matcher) -> tuple[Spread, Spread]:

@@ -128,6 +128,7 @@ class Duel:
     batch: Speed
     events: int  # in a batch; fewer than asked for where the matcher is slow
     bits: Speed | None  # in batches, answered as bitmaps; only where the row has a goal for it
+    columns: Speed | None  # of a yardstick with a column an attribute, and batches against it
     engine_us: float  # in batches through the engine, the ids read
     two_threads_us: float | None  # in batches, where the matcher has several threads
     build_s: float  # all clauses in one add, and the first match

@@ -33,6 +33,7 @@ DUEL = Duel(
     Speed(10.0, 200.0, 190.0, 220.0, Goal(200.0, at_most=False)),
     1000,
     None,
+    None,
     12.0,
     None,
     0.5,

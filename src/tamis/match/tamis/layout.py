@@ -232,7 +232,9 @@ def _with_schemes(
         names, which = np.unique(routed.scheme[keyed], return_inverse=True)
         saved = scale * np.bincount(which, (routed.in_family - routed.cost)[keyed], len(names))
         pays = np.zeros(len(names), np.bool_)
-        allowed = np.zeros(width, np.int64)
+        # Keys that no clause of the survey has may suit others, where even one is worth a look-up.
+        single = index.costs[PROBE] * index.cells.bound < routed.in_family.mean()
+        allowed = np.where(single, _GRAINS, 0)
         kept: list[tuple[int, ...]] = []
         for i, name in enumerate(names.tolist()):
             if name >= COMBINED:
@@ -242,6 +244,7 @@ def _with_schemes(
                     kept.append(attributes)
             else:
                 pays[i] = saved[i] > _looked_up(index, (name // GRAINS,))
+                allowed[name // GRAINS] &= ~(1 << (name % GRAINS))
                 allowed[name // GRAINS] |= int(pays[i]) << (name % GRAINS)
         combined = kept
         index = index._replace(schemes=_schemes(width, allowed, combined, index.cells))
