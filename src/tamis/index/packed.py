@@ -66,8 +66,8 @@ class PackedTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self._where.nbytes + self._rows.nbytes
+        """Bytes of all arrays, as far as they are in use."""
+        return self._where.nbytes + self._rows.itemsize * ROW * int(self._head[_TOP])
 
     def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
         """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
@@ -79,7 +79,9 @@ class PackedTable:
         self.slots = max(self.slots, top)
         needed = ROW * (int(self._head[_TOP]) + len(rows[0]))
         if needed > len(self._rows):
-            self._rows = _grown(self._rows, max(needed, len(self._rows) * 3 // 2, 256), 0)
+            # Twice as much: what is not written to costs no memory, and a million clauses are
+            # hundreds of megabytes to copy, which whoever adds the next one would wait for.
+            self._rows = _roomy(self._rows, max(2 * needed, 256))
         attribute, term, kind, low, high = rows
         if not _add(
             self._where, self._rows, self._free, self._head, slots, starts,
@@ -178,6 +180,13 @@ def _grown(array: Int64s, size: int, fill: int) -> Int64s:
     grown[: len(array)] = array
     grown[len(array) :] = fill
     return grown
+
+
+def _roomy(array: Int64s, size: int) -> Int64s:
+    """The same with room; the system hands out zeros only where something is written."""
+    wider = np.zeros(size, np.int64)
+    wider[: len(array)] = array
+    return wider
 
 
 @inlined

@@ -117,13 +117,15 @@ class Tamis(Matcher):
             return Matches(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int32))
         self._prepare(batch)
         pairs, twin = without_twins(batch.pairs)
-        starts = np.zeros(len(pairs.starts), np.int64)
         counts, out, used = self._workers.match(
             self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads,
             self._answers.room(),
         )  # fmt: skip
-        np.cumsum(counts, out=starts[1:])
         self._answers.keep(out, used)
+        if len(counts) == 1:  # of a single event each call of NumPy is felt
+            return Matches(np.array([0, used], np.int64), out[:used])
+        starts = np.zeros(len(pairs.starts), np.int64)
+        np.cumsum(counts, out=starts[1:])
         if twin is None:
             return Matches(starts, out[:used])
         room = self._copies.room()
