@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from tamis import Engine, Schema
 from tamis.match.tamis import workers
 from tamis.match.tamis.matcher import Tamis
 from tamis.testing.matcher_checks import add, batch_of
@@ -123,3 +124,14 @@ def test_room_is_used_again_when_nobody_has_the_answer() -> None:
     assert both.tamis.match(batch).slots.ctypes.data == first
     held = both.tamis.match(batch)
     assert both.tamis.match(batch).slots.ctypes.data != held.slots.ctypes.data
+
+
+@pytest.mark.parametrize("number", [1, 2, 31, 32, 33, 1000])
+def test_equal_events_are_answered_each(number: int) -> None:
+    """They are matched once, and every one of them gets the answer."""
+    engine = Engine(Schema.from_dict({"attributes": {"price": "integer"}}))
+    engine.subscribe("price < 10", id=1)
+    engine.subscribe("price > 10", id=2)
+    assert list(engine.match_batch([{"price": 5}] * number)) == [[1]] * number
+    both = engine.match_batch([{"price": 5}] * number + [{"price": 50}] * number)
+    assert list(both) == [[1]] * number + [[2]] * number

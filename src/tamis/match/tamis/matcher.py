@@ -122,7 +122,7 @@ class Tamis(Matcher):
             self._answers.room(),
         )  # fmt: skip
         self._answers.keep(out, used)
-        if len(counts) == 1:  # of a single event each call of NumPy is felt
+        if len(batch) == 1:  # of a single event each call of NumPy is felt
             return Matches(np.array([0, used], np.int64), out[:used])
         starts = np.zeros(len(pairs.starts), np.int64)
         np.cumsum(counts, out=starts[1:])
@@ -176,20 +176,36 @@ class Tamis(Matcher):
         self._came += len(slots)
         if self._index is None:
             return  # all are laid out together when the first events come
-        if self._next is None:
-            self._index = insert_all(self._index, self.clauses.view, slots)
-        else:
-            self._next = insert_all(self._next, self.clauses.view, slots)
-            self._move(_FEWER)
+        try:
+            if self._next is None:
+                self._index = insert_all(self._index, self.clauses.view, slots)
+            else:
+                self._next = insert_all(self._next, self.clauses.view, slots)
+                self._move(_FEWER)
+        except BaseException:
+            self._lay_down()
+            raise
 
     def _removing(self, slots: Slots) -> None:
         self._bits = None
-        for index in self._indexes():
-            kind = index.record.kind  # some may be in the one, some in the other
-            mine = slots[slots < len(kind)]
-            remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
-        if self._next is not None:
-            self._move(_FEWER)
+        try:
+            for index in self._indexes():
+                kind = index.record.kind  # some may be in the one, some in the other
+                mine = slots[slots < len(kind)]
+                remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
+            if self._next is not None:
+                self._move(_FEWER)
+        except BaseException:
+            self._lay_down()
+            raise
+
+    def _lay_down(self) -> None:
+        """Forget where clauses lie, since a change was broken off, by Ctrl-C or lack of memory.
+
+        The table has them all; they are laid out anew when the next events come.
+        """
+        self._index = self._next = self._bits = None
+        self._moving = np.zeros(0, np.int64)
 
     def _indexes(self) -> list[Framed[Index]]:
         return [index for index in (self._index, self._next) if index is not None]
@@ -235,7 +251,11 @@ class Tamis(Matcher):
         """Go over to the plan that was made beside; where it failed, go on as before."""
         assert self._planning is not None
         planning, self._planning = self._planning, None
-        self._take_over(*planning.result())
+        try:
+            made = planning.result()
+        except Exception:  # noqa: BLE001 - as for lack of memory; there will be other occasions
+            return
+        self._take_over(*made)
 
     def _stale(self) -> bool:
         """Whether clauses are others by now than those that the plan was made for."""
@@ -261,7 +281,14 @@ class Tamis(Matcher):
     def _take_over(self, new: Index, order: Slots, sample: Sample) -> None:
         """Go over to a new index, at once or step by step."""
         self._planning = None
+        try:
+            self._place(new, order)
+        except BaseException:
+            self._lay_down()
+            raise
         self._planned_for, self._bits = sample, None
+
+    def _place(self, new: Index, order: Slots) -> None:
         if self._index is None or len(order) <= _AT_ONCE:
             order = order[order < self.clauses.slots]
             live = self.clauses.live_slots()
@@ -278,6 +305,13 @@ class Tamis(Matcher):
 
     def _move(self, many: int) -> None:
         """Move some clauses to the next index; when all have, it takes over."""
+        try:
+            self._move_some(many)
+        except BaseException:
+            self._lay_down()
+            raise
+
+    def _move_some(self, many: int) -> None:
         assert self._next is not None
         assert self._index is not None
         some, self._moving = self._moving[-many:][::-1], self._moving[:-many]

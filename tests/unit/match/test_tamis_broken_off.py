@@ -1,0 +1,107 @@
+"""Changes that are broken off, by Ctrl-C or for lack of memory, lose nothing and double nothing."""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import from_rows
+from tamis.match.tamis import matcher as module
+from tamis.match.tamis.matcher import Tamis
+
+MANY, VALUES = 2000, 50
+
+
+def _filled(monkeypatch: pytest.MonkeyPatch) -> Tamis:
+    monkeypatch.setattr(module, "_AT_ONCE", 0)  # even so few are moved step by step
+    matcher = Tamis()
+    rows = [[(0, 0, 0, i % VALUES, i % VALUES)] for i in range(MANY)]
+    matcher.add(np.arange(MANY), from_rows(rows))
+    return matcher
+
+
+def _event(value: int) -> EventBatch:
+    pairs = Pairs(np.array([0, 1]), np.array([0], np.int32), np.array([value]))
+    return EventBatch(1, pairs=pairs)
+
+
+def _whole(matcher: Tamis) -> None:
+    matcher.settle()
+    for value in range(VALUES):
+        found = sorted(matcher.match(_event(value)).slots.tolist())
+        assert found == [slot for slot in matcher.clauses.live_slots() if slot % VALUES == value]
+    matcher.check()
+
+
+def _moving(matcher: Tamis) -> None:
+    matcher.match(_event(7))
+    matcher._plan()
+    assert matcher._planning is not None
+    wait([matcher._planning])
+    matcher.match(_event(7))
+    assert matcher._next is not None
+
+
+@pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("step", ["insert_all", "remove_all"])
+@pytest.mark.parametrize("doing", ["match", "add", "remove"])
+def test_a_move_that_is_broken_off(
+    monkeypatch: pytest.MonkeyPatch, kind: type[BaseException], step: str, doing: str
+) -> None:
+    matcher = _filled(monkeypatch)
+    _moving(matcher)
+
+    def fails(*_: Any) -> Any:
+        raise kind
+
+    def do() -> None:
+        if doing == "match":
+            matcher.match(_event(7))
+        elif doing == "add":
+            matcher.add(np.array([MANY]), from_rows([[(0, 0, 0, 0, 0)]]))
+        else:
+            matcher.remove(np.array([3]))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, step, fails)
+        with pytest.raises(kind):
+            do()
+    _whole(matcher)
+    do()
+    _whole(matcher)
+
+
+def test_a_new_plan_that_cannot_be_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = _filled(monkeypatch)
+    matcher.match(_event(7))
+    matcher._plan()
+    assert matcher._planning is not None
+    wait([matcher._planning])
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module.np, "concatenate", fails)
+        with pytest.raises(MemoryError):
+            matcher.match(_event(7))
+    _whole(matcher)
+
+
+def test_a_plan_that_cannot_be_made_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = _filled(monkeypatch)
+    matcher.match(_event(7))
+
+    def fails(*_: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "lay_out", fails)
+        matcher._plan()
+        assert matcher._planning is not None
+        wait([matcher._planning])
+    _whole(matcher)
