@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from tamis.index.bound import Binding, Doubts, Events, bind, unbind
 from tamis.index.buckets import (
     ALL,
+    BUCKET,
     COMBINED,
     ENTRY,
     GRAINS,
+    LIVE,
     MORE,
     NOTHING,
+    SEED,
+    VALUES_SHIFT,
     Buckets,
     find,
     first_hash,
@@ -32,6 +36,7 @@ Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 _TOGETHER = 16  # events
 _VALUES = 3  # of a key, at most
+_CHOICES = 1024  # of values for a combination; past that all its buckets are gone through
 _FAILS, _MAY_HOLD, _HOLDS = range(3)
 _FETCHED = 32  # lines of a run that are asked for in advance
 
@@ -71,7 +76,10 @@ def pass_buckets(
             begin = i
             room = 0
             while i < many and owner[i] == e:
-                room += bucket[4 * at_key[i] + 3] >> 8
+                if at_key[i] < 0:
+                    room += buckets.head[LIVE]
+                else:
+                    room += bucket[BUCKET * at_key[i] + 3] >> 8
                 i += 1
             if found + room > len(out):
                 return -1
@@ -82,8 +90,12 @@ def pass_buckets(
                 continue
             bind(attribute, cell, starts[e], starts[e + 1], span, here)
             for j in range(begin, i):
-                start, size = run_of(bucket, at_key[j])
-                found = _visit(pool, start, size, e, several[e] != 0, here, out, found, doubts)
+                if at_key[j] < 0:
+                    scheme = COMBINED - 1 - at_key[j]
+                    found = _visit_all(buckets, scheme, e, here, out, found, doubts)
+                else:
+                    start, size = run_of(bucket, at_key[j])
+                    found = _visit(pool, start, size, e, several[e] != 0, here, out, found, doubts)
             unbind(attribute, starts[e], starts[e + 1], span, here)
             counts[e] = found - before
     return found
@@ -112,7 +124,8 @@ def _look_up(
     """The buckets of all keys of a few events; how many, or -1 where there is no room for them."""
     starts, attribute, code, cell, _ = events
     _, used_grains, combination, member, pivot, combined = schemes
-    key, bucket, pool, stored, _, _ = buckets
+    key, bucket, pool, stored, _, head = buckets
+    seed = head[SEED]
     at_key, owner, hashes, of_scheme, values = keys
     span, here = binding
     turn = np.zeros(_VALUES, np.int32)
@@ -137,10 +150,10 @@ def _look_up(
                         value = int(cell[pair] - 1) >> shift_of(grain)
                     values[_VALUES * many] = value
                     scheme = GRAINS * a + grain
-                    hash = last_hash(next_hash(first_hash(scheme), value))
+                    hash = last_hash(next_hash(first_hash(scheme, seed), value))
                     hashes[many], of_scheme[many], owner[many] = hash, scheme, e
                     prefetch(key, hash & mask)
-                    prefetch(bucket, 4 * (hash & mask))
+                    prefetch(bucket, BUCKET * (hash & mask))
                     many += 1
                 grain += 1
             if not fresh:
@@ -148,28 +161,42 @@ def _look_up(
             for i in range(pivot[a], pivot[a + 1]):
                 begin, end = combination[combined[i]], combination[combined[i] + 1]
                 bound = True
+                choices = 1
                 for j in range(begin, end):
                     bound &= span[2 * member[j]] < span[2 * member[j] + 1]
                     turn[j - begin] = span[2 * member[j]]
+                    choices *= span[2 * member[j] + 1] - span[2 * member[j]]
+                if choices > _CHOICES:
+                    if many == len(at_key):
+                        unbind(attribute, starts[e], starts[e + 1], span, here)
+                        return -1
+                    of_scheme[many], owner[many] = -1 - combined[i], e
+                    many += 1
+                    continue
                 while bound:
                     if many == len(at_key):
                         unbind(attribute, starts[e], starts[e + 1], span, here)
                         return -1
                     scheme = COMBINED + combined[i]
-                    hash = first_hash(scheme)
+                    hash = first_hash(scheme, seed)
                     for j in range(end - begin):
                         values[_VALUES * many + j] = code[turn[j]]
                         hash = next_hash(hash, code[turn[j]])
                     hash = last_hash(hash)
                     hashes[many], of_scheme[many], owner[many] = hash, scheme, e
                     prefetch(key, hash & mask)
-                    prefetch(bucket, 4 * (hash & mask))
+                    prefetch(bucket, BUCKET * (hash & mask))
                     many += 1
                     bound = _next_choice(turn, member, begin, end, span)
         unbind(attribute, starts[e], starts[e + 1], span, here)
     met = 0
     for i in range(many):
         scheme = of_scheme[i]
+        if scheme < 0:
+            at_key[met] = scheme
+            owner[met] = owner[i]
+            met += 1
+            continue
         size = 1
         if scheme >= COMBINED:
             size = combination[scheme - COMBINED + 1] - combination[scheme - COMBINED]
@@ -239,6 +266,23 @@ def _visit(
             slots[doubtful] = slot_in(word)
             doubtful += 1
     many[0] = doubtful
+    return found
+
+
+@kernel
+def _visit_all(
+    buckets: Buckets, scheme: int, e: int, here: Int32s, out: Int32s, found: int, doubts: Doubts
+) -> int:
+    """All buckets of a combination, for an event with so many values that its keys are too many.
+
+    Three attributes of a thousand values each are a billion keys. What is met is verified, as with
+    several values always.
+    """
+    key, bucket, pool = buckets.key, buckets.bucket, buckets.pool
+    for at in range(len(key)):
+        if key[at] != 0 and bucket[BUCKET * at] & ((1 << VALUES_SHIFT) - 1) == scheme:
+            start, size = run_of(bucket, at)
+            found = _visit(pool, start, size, e, True, here, out, found, doubts)
     return found
 
 

@@ -12,6 +12,7 @@ clauses are decided by these without a look at the clause itself, which lies els
 
 from __future__ import annotations
 
+import secrets
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +26,10 @@ ALL, TWO, MORE = 0, 1, 2  # kinds: the key says it all; the two constraints do; 
 NOTHING = -1  # no constraint
 GRAINS = 8
 COMBINED = 1 << 40
-_BUCKET = 4  # words: scheme, value or where the values are, where the entries are, size and room
+BUCKET = 4  # words: scheme, value or where the values are, where the entries are, size and room
 VALUES_SHIFT = 48  # a bucket's first word is its scheme, and above it how many values the key has
 _CLASSES = 40
-POOL_TOP, VALUES_TOP, KEYS, LIVE = range(4)
+POOL_TOP, VALUES_TOP, KEYS, LIVE, SEED = range(5)  # of `head`; the last: what hashes begin with
 _MULTIPLIER = 0x9E3779B97F4A7C15 - 2**64
 _FIRST = 0xBF58476D1CE4E5B9 - 2**64
 _SECOND = 0x94D049BB133111EB - 2**64
@@ -49,12 +50,17 @@ def no_buckets() -> Buckets:
     """Empty, with room for a few."""
     return Buckets(
         np.zeros(16, np.int64),
-        np.zeros(16 * _BUCKET, np.int64),
+        np.zeros(16 * BUCKET, np.int64),
         np.zeros(64 * ENTRY, np.int64),
         np.zeros(64, np.int64),
         np.full(_CLASSES, -1, np.int64),
-        np.zeros(4, np.int64),
+        np.array([0, 0, 0, 0, seed()], np.int64),
     )
+
+
+def seed() -> int:
+    """What hashes begin with: a secret, so that nobody can choose values that all meet."""
+    return secrets.randbits(62)
 
 
 def with_room(buckets: Buckets, keys: int, entries: int, values: int) -> Buckets:
@@ -68,7 +74,7 @@ def with_room(buckets: Buckets, keys: int, entries: int, values: int) -> Buckets
         size = 16
         while size < 3 * (used + keys):
             size *= 2
-        key, bucket = np.zeros(size, np.int64), np.zeros(size * _BUCKET, np.int64)
+        key, bucket = np.zeros(size, np.int64), np.zeros(size * BUCKET, np.int64)
         stored = np.empty(len(stored), np.int64)
         _rehash(buckets, key, bucket, stored)
     pool = _fit(pool, ENTRY * (int(head[POOL_TOP]) + entries))
@@ -85,9 +91,9 @@ def _fit(array: Int64s, size: int) -> Int64s:
 
 
 @inlined
-def first_hash(scheme: int) -> int:
+def first_hash(scheme: int, seed: int) -> int:
     """The hash of a key of no values yet."""
-    return (scheme + 1) * _MULTIPLIER
+    return (scheme + 1) * _MULTIPLIER ^ seed
 
 
 @inlined
@@ -114,7 +120,7 @@ def _used(key: Int64s, bucket: Int64s) -> int:
     """How many buckets are not empty."""
     many = 0
     for i in range(len(key)):
-        many += key[i] != 0 and bucket[_BUCKET * i + 3] >> 8 > 0
+        many += key[i] != 0 and bucket[BUCKET * i + 3] >> 8 > 0
     return many
 
 
@@ -127,7 +133,7 @@ def _rehash(old: Buckets, key: Int64s, bucket: Int64s, stored: Int64s) -> None:
     for i in range(len(old.key)):
         if old.key[i] == 0:
             continue
-        from_ = _BUCKET * i
+        from_ = BUCKET * i
         start = old.bucket[from_ + 2]
         if old.bucket[from_ + 3] >> 8 == 0:
             grade = old.bucket[from_ + 3] & 0xFF
@@ -140,14 +146,14 @@ def _rehash(old: Buckets, key: Int64s, bucket: Int64s, stored: Int64s) -> None:
         while key[at] != 0:
             at = (at + 1) & mask
         key[at] = old.key[i]
-        for j in range(_BUCKET):
-            bucket[_BUCKET * at + j] = old.bucket[from_ + j]
+        for j in range(BUCKET):
+            bucket[BUCKET * at + j] = old.bucket[from_ + j]
         many = old.bucket[from_] >> VALUES_SHIFT
         if many > 1:
             to = old.head[VALUES_TOP]
             for j in range(many):
                 stored[to + j] = old.values[old.bucket[from_ + 1] + j]
-            bucket[_BUCKET * at + 1] = to
+            bucket[BUCKET * at + 1] = to
             old.head[VALUES_TOP] += many
         old.head[KEYS] += 1
 
@@ -160,13 +166,13 @@ def find(
     mask = len(key) - 1
     at = hash & mask
     while key[at] != 0:
-        if key[at] == hash and bucket[_BUCKET * at] == scheme | (many << VALUES_SHIFT):
+        if key[at] == hash and bucket[BUCKET * at] == scheme | (many << VALUES_SHIFT):
             if many == 1:
-                if bucket[_BUCKET * at + 1] == values[0]:
+                if bucket[BUCKET * at + 1] == values[0]:
                     return at
             else:
                 same = True
-                offset = bucket[_BUCKET * at + 1]
+                offset = bucket[BUCKET * at + 1]
                 for i in range(many):
                     same &= stored[offset + i] == values[i]
                 if same:
@@ -199,20 +205,20 @@ def put(
         while key[at] != 0:
             at = (at + 1) & mask
         key[at] = hash
-        bucket[_BUCKET * at] = scheme | (many << VALUES_SHIFT)
+        bucket[BUCKET * at] = scheme | (many << VALUES_SHIFT)
         if many == 1:
-            bucket[_BUCKET * at + 1] = values[0]
+            bucket[BUCKET * at + 1] = values[0]
         else:
-            bucket[_BUCKET * at + 1] = head[VALUES_TOP]
+            bucket[BUCKET * at + 1] = head[VALUES_TOP]
             for i in range(many):
                 stored[head[VALUES_TOP] + i] = values[i]
             head[VALUES_TOP] += many
-        bucket[_BUCKET * at + 2] = -1
-        bucket[_BUCKET * at + 3] = 0
+        bucket[BUCKET * at + 2] = -1
+        bucket[BUCKET * at + 3] = 0
         head[KEYS] += 1
-    start = bucket[_BUCKET * at + 2]
-    size = bucket[_BUCKET * at + 3] >> 8
-    grade = bucket[_BUCKET * at + 3] & 0xFF  # room for 2^(grade - 1) entries
+    start = bucket[BUCKET * at + 2]
+    size = bucket[BUCKET * at + 3] >> 8
+    grade = bucket[BUCKET * at + 3] & 0xFF  # room for 2^(grade - 1) entries
     room = (1 << grade) >> 1
     if size == room:
         grade += 1
@@ -228,12 +234,12 @@ def put(
             pool[ENTRY * start] = free[grade - 1]
             free[grade - 1] = start
         start = wider
-        bucket[_BUCKET * at + 2] = start
+        bucket[BUCKET * at + 2] = start
     place = start + size
     pool[ENTRY * place] = word
     pool[ENTRY * place + 1] = one
     pool[ENTRY * place + 2] = two
-    bucket[_BUCKET * at + 3] = ((size + 1) << 8) | grade
+    bucket[BUCKET * at + 3] = ((size + 1) << 8) | grade
     head[LIVE] += 1
     return int(place)
 
@@ -262,7 +268,7 @@ def drop(bucket: Int64s, pool: Int64s, head: Int64s, at: int, place: int, place_
         pool[ENTRY * place + i] = pool[ENTRY * last + i]
     if place != last and not is_copy(pool[ENTRY * place]):
         place_of[slot_in(pool[ENTRY * place])] = place
-    bucket[_BUCKET * at + 3] -= 1 << 8
+    bucket[BUCKET * at + 3] -= 1 << 8
     head[LIVE] -= 1
 
 
@@ -299,4 +305,4 @@ def constraint_word(attribute: int, low: int, high: int) -> int:
 @inlined
 def run_of(bucket: Int64s, at: int) -> tuple[int, int]:
     """Where a bucket's entries begin, and how many there are."""
-    return bucket[_BUCKET * at + 2], bucket[_BUCKET * at + 3] >> 8
+    return bucket[BUCKET * at + 2], bucket[BUCKET * at + 3] >> 8

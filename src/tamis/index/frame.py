@@ -45,6 +45,19 @@ def frame(record: Any) -> Frame:
     return np.array([(each.ctypes.data, len(each)) for each in arrays_in(record)]).reshape(-1)
 
 
+def own(record: _T) -> _T:
+    """The record with arrays that may be written to: kernels write by address, and ask nobody.
+
+    What comes out of a pickle may lie in memory that is shared, and must not be changed.
+    """
+    assert isinstance(record, tuple)
+    parts = [
+        own(each) if isinstance(each, tuple) else each if each.flags.writeable else each.copy()
+        for each in record
+    ]
+    return type(record)(*parts)
+
+
 def arrays_in(record: Any) -> list[NDArray[Any]]:
     """The arrays of a named tuple, nested ones included."""
     found: list[NDArray[Any]] = []

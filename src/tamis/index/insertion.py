@@ -13,6 +13,7 @@ from tamis.index.buckets import (
     KEYS,
     MORE,
     NOTHING,
+    SEED,
     TWO,
     VALUES_TOP,
     Buckets,
@@ -154,9 +155,9 @@ def keys_of(
 
 
 @inlined
-def hash_of(scheme: int, values: Int64s, many: int) -> int:
+def hash_of(scheme: int, values: Int64s, many: int, seed: int) -> int:
     """The hash of a key."""
-    hash = first_hash(scheme)
+    hash = first_hash(scheme, seed)
     for i in range(many):
         hash = next_hash(hash, values[i])
     return last_hash(hash)
@@ -199,7 +200,7 @@ def insert(
                 key = values[copy * many : copy * many + many]
                 word = entry_word(slot, sort, copy > 0)
                 place = put(
-                    buckets, hash_of(bare, key, many), bare, key, many,
+                    buckets, hash_of(bare, key, many, head[SEED]), bare, key, many,
                     word, one, two, place_of,
                 )  # fmt: skip
                 if place < 0:
@@ -235,7 +236,8 @@ def _take_out(
     key, bucket, pool, stored, _, head = buckets
     for copy in range(copies):
         mine = values[copy * many : copy * many + many]
-        at = find(key, bucket, stored, hash_of(scheme, mine, many), scheme, mine, many)
+        hash = hash_of(scheme, mine, many, head[SEED])
+        at = find(key, bucket, stored, hash, scheme, mine, many)
         place = place_of[slot]
         if copy > 0:
             place, _ = run_of(bucket, at)

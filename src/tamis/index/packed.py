@@ -166,6 +166,12 @@ class PackedTable:
         self._where, self._rows, self._free, self._head = where, rows, free, head
         self.slots = len(where)
 
+    def own(self) -> None:
+        """Copy what may not be written to, as after a pickle from shared memory."""
+        for name in ("_where", "_rows", "_free", "_head"):
+            if not getattr(self, name).flags.writeable:
+                setattr(self, name, getattr(self, name).copy())
+
     def _pack(self) -> None:
         live = self.live_slots()
         starts, rows = self.terms(live)

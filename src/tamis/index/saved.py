@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard, TypeVar, cast, get_type_hints
+from typing import Any, NamedTuple, TypeGuard, TypeVar, cast, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,20 @@ def flat(record: Any) -> Arrays:
 def filled(kind: type[Record], arrays: Mapping[str, NDArray[Any]]) -> Record:
     """A named tuple of a kind, with the arrays that `flat` gave."""
     found = {
-        name: filled(hint, part(name, arrays)) if hasattr(hint, "_fields") else arrays[name]
+        name: filled(hint, part(name, arrays))
+        if hasattr(hint, "_fields")
+        else _fitting(name, arrays[name], hint)
         for name, hint in get_type_hints(kind).items()
     }
     return kind(**found)
+
+
+def _fitting(name: str, array: NDArray[Any], hint: Any) -> NDArray[Any]:
+    """An array, if it is of the kind that the hint says: kernels take that for granted."""
+    kind = get_args(get_args(hint)[1])[0]
+    if array.ndim != 1 or array.dtype != kind:
+        raise SavedIndexError(f"{name} is {array.ndim} × {array.dtype}, not 1 × {np.dtype(kind)}")
+    return array
 
 
 # -- writing ---------------------------------------------------------------------------------------

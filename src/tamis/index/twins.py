@@ -18,7 +18,12 @@ Int32s = NDArray[np.int32]
 
 @kernel
 def find_twins(
-    starts: Int64s, attribute: NDArray[np.int32], code: Int64s, table: Int32s, twin: Int32s
+    starts: Int64s,
+    attribute: NDArray[np.int32],
+    code: Int64s,
+    table: Int32s,
+    twin: Int32s,
+    seed: int,
 ) -> int:
     """For each event the number of the first one equal to it, counting different ones only.
 
@@ -30,7 +35,7 @@ def find_twins(
     different = 0
     first = np.empty(len(starts), np.int32)  # of each different event, where it stands
     for e in range(len(starts) - 1):
-        hash = first_hash(starts[e + 1] - starts[e])
+        hash = first_hash(starts[e + 1] - starts[e], seed)
         for pair in range(starts[e], starts[e + 1]):
             hash = next_hash(hash, code[pair] ^ (np.int64(attribute[pair]) << 40))
         at = last_hash(hash) & mask

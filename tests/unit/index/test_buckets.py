@@ -57,7 +57,7 @@ KEYS_THERE: list[Key] = [
 
 
 def true_hash(key: Key) -> int:
-    hash = first_hash(key[0])
+    hash = first_hash(key[0], 9)
     for value in key[1]:
         hash = next_hash(hash, value)
     return last_hash(hash)

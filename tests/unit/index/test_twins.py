@@ -29,7 +29,7 @@ def twins(events: list[PlainEvent], room: int = 0) -> tuple[int, list[int]]:
         size *= 2
     table = np.full(size, 99, np.int32)
     twin = np.full(len(events), -5, np.int32)
-    return find_twins(*pairs, table, twin), twin.tolist()
+    return find_twins(*pairs, table, twin, 5), twin.tolist()
 
 
 def first_equal(events: list[PlainEvent]) -> list[int]:
@@ -76,7 +76,7 @@ def test_events_of_the_same_hash_are_kept_apart() -> None:
     """A code and an attribute that give the same hash as another code of another attribute."""
     events: list[PlainEvent] = [{0: [1 << 40]}, {1: [0]}, {2: [3 << 40]}, {3: [2 << 40]}]
     seeds = {
-        next_hash(first_hash(1), code ^ (attribute << 40))
+        next_hash(first_hash(1, 0), code ^ (attribute << 40))
         for event in events
         for attribute, (code,) in event.items()
     }
@@ -97,7 +97,7 @@ def test_doubles_do_not_crowd_together() -> None:
     codes = (np.arange(1, 4097) / 4).view(np.int64)
     pairs = Pairs(np.arange(4097, dtype=np.int64), np.zeros(4096, np.int32), codes)
     table, twin = np.empty(8192, np.int32), np.empty(4096, np.int32)
-    assert find_twins(*pairs, table, twin) == 4096
+    assert find_twins(*pairs, table, twin, 5) == 4096
     runs = np.diff(np.flatnonzero(np.concatenate([[True], table < 0, [True]])))
     assert runs.max() < 200, "events stand in long rows, each of which is searched from its start"
 

@@ -135,3 +135,29 @@ def test_equal_events_are_answered_each(number: int) -> None:
     assert list(engine.match_batch([{"price": 5}] * number)) == [[1]] * number
     both = engine.match_batch([{"price": 5}] * number + [{"price": 50}] * number)
     assert list(both) == [[1]] * number + [[2]] * number
+
+
+def test_an_event_with_very_many_values_does_not_try_all_their_combinations() -> None:
+    """Two attributes of 2,000 values each would be four million keys."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {"a": "integer", "b": "integer"},
+            "event_types": {"e": {"a": "optional multiple", "b": "optional multiple"}},
+        }
+    )
+    chance = random.Random(5)
+    engine, other = Engine(schema), Engine(schema, "scan")
+    pairs = [(a, b) for a in range(150) for b in range(150)]
+    for a, b in chance.sample(pairs, 5000):
+        for each in (engine, other):
+            each.subscribe(f"a = {a} and b = {b}")
+    usual = [{"a": chance.randrange(150), "b": chance.randrange(150)} for _ in range(300)]
+    engine.match_batch(usual)
+    assert any(route.sort == "combination" for route in engine.plan().routes)
+    many = {"a": list(range(75, 2000)), "b": list(range(100, 2000))}
+    few = {"a": [1, 2, 3], "b": [4, 5]}
+    for event in (many, few):
+        assert sorted(engine.match(event)) == sorted(other.match(event))
+    matcher = engine.matcher
+    assert isinstance(matcher, Tamis)
+    assert len(matcher._workers.first.room.keys.at) < 100_000

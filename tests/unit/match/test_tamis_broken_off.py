@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import wait
+import pickle
+from concurrent.futures import Future, wait
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def test_a_new_plan_that_cannot_be_taken_over(monkeypatch: pytest.MonkeyPatch) -
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(module.np, "concatenate", fails)
+        patched.setattr(np, "concatenate", fails)
         with pytest.raises(MemoryError):
             matcher.match(_event(7))
     _whole(matcher)
@@ -104,4 +105,50 @@ def test_a_plan_that_cannot_be_made_leaves_the_old_one(monkeypatch: pytest.Monke
         matcher._plan()
         assert matcher._planning is not None
         wait([matcher._planning])
+    _whole(matcher)
+
+
+def test_a_change_that_is_broken_off_while_a_plan_is_being_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matcher = _filled(monkeypatch)
+    matcher.match(_event(7))
+    matcher._plan()
+
+    def fails(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "remove_all", fails)
+        with pytest.raises(KeyboardInterrupt):
+            matcher.remove(np.array([3]))
+    _whole(matcher)
+
+
+def test_a_process_that_is_forked_while_a_plan_is_made_makes_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matcher = _filled(monkeypatch)
+    matcher.match(_event(7))
+    matcher._plan()
+    assert matcher._planning is not None
+    matcher._planning = Future()  # as a child sees it: nobody works on it
+    matcher._workers._process = -1
+    matcher.settle()
+    _whole(matcher)
+
+
+def test_what_comes_out_of_a_pickle_in_shared_memory_may_be_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matcher = _filled(monkeypatch)
+    matcher.match(_event(7))
+    buffers: list[pickle.PickleBuffer] = []
+    kept = pickle.dumps(matcher, protocol=5, buffer_callback=buffers.append)
+    shared = [bytes(each.raw()) for each in buffers]  # cannot be written to
+    assert shared
+    again: Tamis = pickle.loads(kept, buffers=shared)
+    again.remove(np.array([3, 57]))
+    again.add(np.array([3]), from_rows([[(0, 0, 0, 3, 3)]]))
+    _whole(again)
     _whole(matcher)

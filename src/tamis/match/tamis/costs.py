@@ -30,6 +30,7 @@ _FACTOR = 4.0
 _DENSE_FROM = 1 / 64  # of events
 _lock = Lock()
 _known: list[Measured] = []  # the costs of this machine, once they are measured
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=Lock()))  # it may be held
 
 
 def costs(clauses: int) -> Floats:

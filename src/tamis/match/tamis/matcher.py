@@ -15,7 +15,7 @@ from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.buckets import LIVE as ENTRIES
 from tamis.index.family import BLOCK, LIVE, TOP, blocks_of
-from tamis.index.frame import Framed
+from tamis.index.frame import Framed, own
 from tamis.index.packed import PackedTable
 from tamis.index.routes import BUCKET, DENSE, NOWHERE, SPARSE, Index
 from tamis.index.saved import filled, flat, part, under
@@ -60,7 +60,7 @@ class Tamis(Matcher):
     many as there are processors.
     """
 
-    layout = 1
+    layout = 2
     unsaved = ("threads",)
 
     def __init__(self, threads: int = 1) -> None:
@@ -99,9 +99,11 @@ class Tamis(Matcher):
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept, _workers=Workers(), _answers=Recycled(), _copies=Recycled())
         self._rows = Recycled(np.uint64)
+        assert isinstance(self.clauses, PackedTable)
+        self.clauses.own()
         for name in ("_index", "_next"):
             if kept[name] is not None:
-                setattr(self, name, Framed(kept[name]))
+                setattr(self, name, Framed(own(kept[name])))
 
     @property
     def nbytes(self) -> int:
@@ -204,7 +206,7 @@ class Tamis(Matcher):
 
         The table has them all; they are laid out anew when the next events come.
         """
-        self._index = self._next = self._bits = None
+        self._index = self._next = self._bits = self._planning = None
         self._moving = np.zeros(0, np.int64)
 
     def _indexes(self) -> list[Framed[Index]]:
@@ -218,6 +220,8 @@ class Tamis(Matcher):
 
     def _prepare(self, batch: EventBatch) -> None:
         """See to it that there is a plan that fits, before events are matched."""
+        if self._index is None or self._workers.forked:
+            self._planning = None  # a plan that is waited for comes too late, or never
         if self._next is not None:
             # About as long as the events will take: a batch moves many, a single event a few.
             self._move(max(_FEWER, int(_STEP * len(batch) ** 0.75)))
@@ -242,6 +246,8 @@ class Tamis(Matcher):
 
     def settle(self) -> None:
         """Finish a plan that is being made, and moving to it."""
+        if self._workers.forked:
+            self._planning = None
         if self._planning is not None:
             self._adopt()
         while self._next is not None:

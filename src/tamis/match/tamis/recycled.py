@@ -29,7 +29,7 @@ class Recycled:
         self._used = 0
 
     def room(self, size: int = 0) -> NDArray[Any]:
-        """An array that nobody else has, of at least that size."""
+        """An array that nobody else has, of at least that size, and that of the last answer."""
         if sys.getrefcount(self._last) > 2:  # this attribute, and the call's own
             self._last, self._other = self._other, self._last
         least = max(size, self._used)  # about as much will be needed as last time
@@ -39,5 +39,8 @@ class Recycled:
 
     def keep(self, array: NDArray[Any], used: int) -> None:
         """Remember what the answer went to."""
-        self._last = array if len(array) < max(_KEPT, 8 * used) else np.empty(0, self._kind)
+        most = max(_KEPT, 8 * used)
+        self._last = array if len(array) < most else np.empty(0, self._kind)
+        if len(self._other) >= most:
+            self._other = np.empty(0, self._kind)
         self._used = used

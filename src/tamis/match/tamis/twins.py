@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
+from tamis.index.buckets import seed
 from tamis.index.twins import copy_twins, find_twins
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 _FEW = 32  # events: so few are not looked at for this
+_SEED = seed()
 _WORTH = 0.8  # share of different events below which they alone are matched
 
 
@@ -22,7 +24,7 @@ def without_twins(pairs: Pairs) -> tuple[Pairs, Int32s | None]:
         return pairs, None
     twin = np.empty(many, np.int32)
     table = np.empty(1 << (2 * many).bit_length(), np.int32)
-    different = find_twins(starts, attribute, code, table, twin)
+    different = find_twins(starts, attribute, code, table, twin, _SEED)
     if different > _WORTH * many:
         return pairs, None
     first = np.unique(twin, return_index=True)[1]  # they are numbered as they come

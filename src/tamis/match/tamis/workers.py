@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -198,6 +198,11 @@ class Workers:
         """Do something in a thread of its own."""
         return self._threads().submit(do)
 
+    @property
+    def forked(self) -> bool:
+        """Whether what was begun beside was begun in another process, and never ends in this."""
+        return self._pool is not None and self._process != os.getpid()
+
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(thread_name_prefix="tamis")
@@ -215,7 +220,11 @@ class Workers:
             return [do(job) for job in every]
         pool = self._threads()
         others = [pool.submit(do, job) for job in every[1:]]
-        return [do(every[0]), *(other.result() for other in others)]
+        try:
+            first = do(every[0])
+        finally:
+            wait(others)  # they use rooms that the next call will use
+        return [first, *(other.result() for other in others)]
 
 
 def _write(worker: Worker, part: Part, found: Found, starts: Int64s, out: Int32s) -> None:
