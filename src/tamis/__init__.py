@@ -15,16 +15,33 @@ if TYPE_CHECKING:
     from tamis.language import parse
     from tamis.match.registry import matchers
     from tamis.model.schema import Schema
+    from tamis.operators.operator import Operator, operator
+    from tamis.operators.registry import Operators
+    from tamis.schedule.registry import schedulers
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "Schema", "TamisError", "matchers", "parse"]
+__all__ = [
+    "Engine",
+    "Operator",
+    "Operators",
+    "Schema",
+    "TamisError",
+    "matchers",
+    "operator",
+    "parse",
+    "schedulers",
+]
 
 # Names are imported when they are first used: `import tamis` stays fast, and only an engine that
 # matches pays for the compiler.
 _WHERE = {
     "Engine": "tamis.engine",
+    "Operator": "tamis.operators.operator",
+    "Operators": "tamis.operators.registry",
     "Schema": "tamis.model.schema",
     "matchers": "tamis.match.registry",
+    "operator": "tamis.operators.operator",
+    "schedulers": "tamis.schedule.registry",
     "parse": "tamis.language",
 }
 

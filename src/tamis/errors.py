@@ -143,6 +143,10 @@ class MatcherError(TamisError):
     """An unknown matcher or option, or a batch that a matcher cannot take."""
 
 
+class OperatorError(TamisError):
+    """An operator that is declared wrongly, unknown, or cannot be loaded."""
+
+
 class SavedIndexError(TamisError):
     """A saved index that cannot be written, or that is damaged, foreign or of another format."""
 

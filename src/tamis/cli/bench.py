@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tamis.cli.bench_tables import show
+from tamis.cli.counts import Count
 from tamis.cli.screen import screen
 from tamis.errors import TamisError
 from tamis.lab import foundation, peers
@@ -50,7 +51,7 @@ _NAMED = " and ".join(each.name for each in foundation.MEASUREMENTS.values() if 
 )
 @click.option(
     "--subscriptions",
-    type=click.IntRange(100),
+    type=Count(100),
     help="At most so many in peers, scale and churn.",
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0))

@@ -34,6 +34,8 @@ COMMANDS = {
     "explain": Entry("tamis.cli.language:explain", "Say why an event matches a condition, or not."),
     "schema": Entry("tamis.cli.language:schema", "Check a schema file and summarise it."),
     "matchers": Entry("tamis.cli.matchers:matchers", "List the matching algorithms."),
+    "operators": Entry("tamis.cli.operators:operators", "List the operators for conditions."),
+    "schedulers": Entry("tamis.cli.operators:schedulers", "List what decides their order."),
     "soak": Entry("tamis.cli.soak:soak", "Compare matchers over thousands of random operations."),
     "bench": Entry("tamis.cli.bench:bench", "Measure this installation on this machine."),
     "plot": Entry("tamis.cli.plot:plot", "Draw results that bench kept, without measuring."),
@@ -89,6 +91,8 @@ def _run(arguments: list[str] | None) -> int:
         return 1
     except TamisError as error:
         return _refused(str(error))
+    except MemoryError:
+        return _refused("there is not enough memory for that")
     except OSError as error:  # a path that cannot be read or written, a full disk
         if error.filename is None:
             _drop_output()

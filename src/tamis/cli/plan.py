@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 
 from tamis import Engine, Schema
+from tamis.cli.counts import Count
 from tamis.cli.files import read_events, read_subscriptions
 from tamis.cli.plan_tables import Measured, show
 from tamis.cli.screen import screen
@@ -129,12 +130,9 @@ def _count(option: str, given: str | None, usual: int) -> int:
     if given is None:
         return usual
     try:
-        number = int(float(given))  # as 1e6 is easier to read than 1000000
-    except (ValueError, OverflowError):
-        number = 0
-    if number < 1:
-        raise click.BadParameter(f"{given!r} is not a number from 1 up.", param_hint=option)
-    return number
+        return Count().convert(given, None, None)
+    except click.BadParameter as why:
+        raise click.BadParameter(why.message, param_hint=option) from None
 
 
 def _id(engine: Engine, given: str | None) -> Any:

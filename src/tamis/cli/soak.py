@@ -17,9 +17,12 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from tamis.cli.counts import Count
 from tamis.cli.screen import screen
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
+from tamis.schedule import registry as schedulers
+from tamis.testing.operator_checks import agree
 from tamis.testing.pairs import compare_pairs
 from tamis.testing.soak import soak as run_soak
 from tamis.workload import VARIANTS, make_variant, variant
@@ -27,17 +30,6 @@ from tamis.workload import VARIANTS, make_variant, variant
 _OTHER = {"naive": "scan"}  # what a reference is compared with, where that is not `naive`
 _OPERATIONS = 20_000
 _PAIRS = "1e7"
-
-
-def _whole(given: str) -> int:
-    """A number of things that may be written as 1e7."""
-    try:
-        number = int(float(given))
-    except (ValueError, OverflowError):  # no number, NaN, infinite
-        number = 0
-    if number < 1:
-        raise click.BadParameter(f"{given!r} is not a number from 1 up.")
-    return number
 
 
 class Disagreement(click.ClickException):
@@ -56,6 +48,10 @@ class Disagreement(click.ClickException):
 
     With --pairs or --workload they are compared on large workloads instead: {", ".join(VARIANTS)}.
 
+    With --instances it is the schedulers of operators that are compared (NAMES are theirs), with
+    the definition of truth, which evaluates everything: random conditions with variables, shared
+    calls and faults.
+
     Disagreements are counted, and reported when a trial has done all its work; the exit code is
     then 1. The first trial of random operations that has any is the last; large workloads are all
     gone through. An approximate matcher may let through too much, but must not lose a match. Trials
@@ -68,8 +64,11 @@ class Disagreement(click.ClickException):
 )
 @click.option(
     "--pairs",
-    callback=lambda _, __, given: None if given is None else _whole(given),
+    type=Count(),
     help=f"Of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+)
+@click.option(
+    "--instances", type=Count(), help="Of a few subscriptions with operators, and events."
 )
 @click.option("--workload", "workloads", multiple=True, help="Only this one; may be repeated.")
 @click.option(
@@ -85,11 +84,17 @@ def soak(
     names: tuple[str, ...],
     operations: int | None,
     pairs: int | None,
+    instances: int | None,
     workloads: tuple[str, ...],
     subscriptions: int,
     reference: str,
     seed: int,
 ) -> None:
+    if instances is not None:
+        if operations is not None or pairs is not None or workloads:
+            raise TamisError("--instances are of schedulers, the other options of matchers")
+        _agree(screen(), names, instances, seed)
+        return
     if not registry.entry(reference).exact:
         raise TamisError(f"{reference} is approximate: a reference has to be exact, as scan is")
     large = pairs is not None or bool(workloads)
@@ -100,12 +105,29 @@ def soak(
     console = screen()
     trials = _trials(names, reference)
     if large:
-        size = _Size(pairs or _whole(_PAIRS), subscriptions, seed)
+        size = _Size(pairs or int(float(_PAIRS)), subscriptions, seed)
         soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
     else:
         soaked = sum(_soak(console, trial, operations or _OPERATIONS, seed) for trial in trials)
     if not soaked:
         raise TamisError("nothing was soaked")
+
+
+def _agree(console: Console, names: Sequence[str], instances: int, seed: int) -> None:
+    """Schedulers against the definition of truth."""
+    for name in names:
+        schedulers.entry(name)
+    with _bar(console, "schedulers", instances) as advance:
+        found = agree(instances, seed, names, advance)
+    console.print(
+        f"{', '.join(found.calls)}: {found.instances:,} instances, "
+        f"{found.subscriptions:,} subscriptions, {found.pairs:,} pairs, {found.matches:,} matches, "
+        f"{found.disagreements} disagreements with the definition"
+    )
+    for name, calls in found.calls.items():
+        console.print(f"  {name}: operators were asked about an event {calls:,} times")
+    if found.disagreements:
+        raise Disagreement(f"a scheduler disagrees with the definition of truth (seed {seed})")
 
 
 class Trial(NamedTuple):

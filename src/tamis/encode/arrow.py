@@ -6,6 +6,7 @@ plain event, which raises the same error that the event would raise alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, View
+from tamis.model.schema import EVENT_TYPE, Schema, View
 
 Rows = NDArray[np.int64]
 
@@ -56,7 +57,18 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
                 texts[at] = read.texts
     suspect = _check_views(encoder, columns, size)
     _refuse_first(encoder, table, np.concatenate([np.zeros(0, np.int64), *bad]), suspect)
-    return EventBatch(size, columns=columns, texts=texts, stamp=encoder.stamp)
+    raw = _InTable(table, encoder.schema)
+    return EventBatch(size, columns=columns, texts=texts, stamp=encoder.stamp, raw=raw)
+
+
+class _InTable:
+    """Rows of a table, read as events when an operator asks for one."""
+
+    def __init__(self, table: pa.Table, schema: Schema) -> None:
+        self._table, self._schema = table, schema
+
+    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
+        return Event.of(self._schema, self._table.slice(event, 1).to_pylist()[0]).values
 
 
 def as_table(given: Any) -> pa.Table:

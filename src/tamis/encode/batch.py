@@ -8,7 +8,7 @@ made when somebody asks for it, once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,14 @@ class Texts(NamedTuple):
     rows: NDArray[np.int64] | None
 
 
+class Raw(Protocol):
+    """The events themselves, for those who look at values and not at codes."""
+
+    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
+        """What an event binds, by attribute."""
+        ...
+
+
 class EventBatch:
     """A number of events in codes. `stamp` says which state of the encoder they belong to."""
 
@@ -55,6 +63,8 @@ class EventBatch:
         pairs: Pairs | None = None,
         texts: Mapping[int, Texts] | None = None,
         stamp: int = 0,
+        raw: Raw | None = None,
+        first: int = 0,
     ) -> None:
         if columns is None and pairs is None:
             raise ValueError("an EventBatch is made of columns or of pairs")
@@ -63,6 +73,7 @@ class EventBatch:
         self.texts: Mapping[int, Texts] = texts or {}
         self._columns = columns
         self._pairs = pairs
+        self._raw, self._first = raw, first
 
     def __len__(self) -> int:
         return self.size
@@ -93,7 +104,20 @@ class EventBatch:
         inner = slice(starts[first], starts[last])
         pairs = Pairs(starts[first : last + 1] - starts[first], attribute[inner], code[inner])
         texts = {at: _cut(column, first, last) for at, column in self.texts.items()}
-        return EventBatch(last - first, pairs=pairs, texts=texts, stamp=self.stamp)
+        return EventBatch(
+            last - first,
+            pairs=pairs,
+            texts=texts,
+            stamp=self.stamp,
+            raw=self._raw,
+            first=self._first + first,
+        )
+
+    def raw_values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
+        """What an event binds, by attribute, as it was published; for operators."""
+        if self._raw is None:
+            raise ValueError("the batch was made of codes alone")
+        return self._raw.values(self._first + event)
 
 
 def _cut(column: Texts, first: int, last: int) -> Texts:

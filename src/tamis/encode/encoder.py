@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -168,7 +168,18 @@ class Encoder:
                 for at, (texts, rows) in raw.items()
             },
             stamp=self.stamp,
+            raw=_Listed(events),
         )
+
+
+class _Listed:
+    """Checked events, kept for operators."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+
+    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
+        return self._events[event].values
 
 
 def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
-from tamis.encode.clause import Constraint
 from tamis.encode.table import Bulk
+from tamis.engine.compiled import Compiled
 from tamis.engine.ids import Id
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import check_id
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
 Progress = Callable[[int, int], object] | None
-Folded = list[tuple[Constraint, ...]]
+Clauses = list[Compiled]
 _STEP = 1000  # rows between two calls of progress
 
 
@@ -44,11 +44,11 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
 def _subscribe_conditions(
     engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
 ) -> None:
-    folded = [
+    compiled = [
         _compile(engine, column[row].as_py(), row, len(ids), progress) for row in range(len(ids))
     ]
     _checked(progress, len(ids))
-    _enter(engine, ids, folded, column)
+    _enter(engine, ids, compiled, column)
 
 
 def _subscribe_predicates(
@@ -56,9 +56,9 @@ def _subscribe_predicates(
 ) -> None:
     assert isinstance(column, pa.ListArray | pa.LargeListArray)
     bulk = Bulk(engine.encoder, column, PREDICATE_LIMIT)
-    folded: Folded = []
+    compiled: Clauses = []
     for done, row in enumerate(bulk.slow.tolist()):
-        folded.extend(_compile_predicates(engine, column, row))
+        compiled.extend(_compile_predicates(engine, column, row))
         if progress and done % _STEP == 0:
             progress(done, len(ids))
     _checked(progress, len(ids))  # from here on state changes
@@ -67,7 +67,7 @@ def _subscribe_predicates(
     moved = engine.encoder.count_texts(bulk.text_uses())
     engine.put(fast, bulk.terms(), moved)
     try:
-        engine.place(slots[bulk.slow], folded)
+        engine.place(slots[bulk.slow], compiled, slots[bulk.slow])
     except BaseException:  # a matcher may refuse, for example for lack of memory
         # What the table asks now, not what it asked at first: labels may have moved meanwhile.
         engine.encoder.release(engine.matcher.terms(fast))
@@ -76,17 +76,17 @@ def _subscribe_predicates(
     engine.roster.enter_table(ids, slots, np.ones(len(ids), np.int64), column)
 
 
-def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Folded:
+def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Clauses:
     try:
         condition = condition_of(column[row].as_py(), engine.schema)
-        return [()] if condition is None else engine.compile(condition)
+        return [Compiled()] if condition is None else engine.compile(condition)
     except ConditionError as error:
         raise error.at_row(row) from None
 
 
 def _compile(
     engine: Engine, condition: str | None, row: int, rows: int, progress: Progress
-) -> Folded:
+) -> Clauses:
     if progress and row % _STEP == 0:
         progress(row, rows)
     if condition is None:
@@ -103,10 +103,11 @@ def _checked(progress: Progress, rows: int) -> None:
         progress(rows, rows)
 
 
-def _enter(engine: Engine, ids: list[Id], folded: list[Folded], column: pa.Array) -> None:
-    counts = np.array([len(each) for each in folded], np.int64)
+def _enter(engine: Engine, ids: list[Id], compiled: list[Clauses], column: pa.Array) -> None:
+    counts = np.array([len(each) for each in compiled], np.int64)
     slots = engine.roster.reserve(int(counts.sum()))
-    engine.place(slots, [clause for each in folded for clause in each])
+    owners = np.repeat(slots[np.cumsum(counts) - counts], counts)
+    engine.place(slots, [clause for each in compiled for clause in each], owners)
     engine.roster.enter_table(ids, slots, counts, column)
 
 

@@ -16,6 +16,8 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine import bulk, saving
+from tamis.engine.calls import CallTests
+from tamis.engine.compiled import Compiled, compiled_clause
 from tamis.engine.ids import Id
 from tamis.engine.patterns import PatternTests
 from tamis.engine.predicates import condition_of
@@ -30,14 +32,20 @@ from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
+from tamis.operators.faults import Report
+from tamis.operators.operator import Operator
+from tamis.operators.registry import Operators
 
 DEFAULT = "tamis"
+SCHEDULER = "adaptive"
 
 
 class Engine:
     """Live subscriptions over one schema, in memory.
 
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
+    `operators` are those that conditions may call, beside those that are registered; `scheduler`,
+    a name from `tamis.schedulers()`, decides in which order they are evaluated.
 
     >>> engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
     >>> engine.subscribe('price < 5 and title starts with "old"', id="bargains")
@@ -49,7 +57,15 @@ class Engine:
     threads; it serves them one at a time.
     """
 
-    def __init__(self, schema: Schema, matcher: str | Matcher = DEFAULT, **options: Any) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        matcher: str | Matcher = DEFAULT,
+        *,
+        operators: Iterable[Operator] = (),
+        scheduler: str = SCHEDULER,
+        **options: Any,
+    ) -> None:
         if not isinstance(schema, Schema):
             raise SchemaError(
                 f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"
@@ -64,6 +80,7 @@ class Engine:
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.roster = Roster()
         self.patterns = PatternTests()
+        self.calls = CallTests(Operators(*operators), scheduler)
 
     @property
     def schema(self) -> Schema:
@@ -94,10 +111,15 @@ class Engine:
         """Add a subscription; without an id, it gets the next number. Gives its id."""
         with self._lock:
             checked = self.roster.check_new(id)
-            folded = self.compile(condition)
-            slots = self.roster.reserve(len(folded))
-            self.place(slots, folded)
-            self.roster.enter(checked, slots, condition)
+            compiled = self.compile(condition)
+            slots = self.roster.reserve(len(compiled))
+            try:
+                self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
+                self.roster.enter(checked, slots, condition)
+            except BaseException:  # Ctrl-C may come between any two steps
+                if checked not in self.roster:
+                    self._evict(slots)
+                raise
             return checked
 
     def subscribe_table(
@@ -117,36 +139,57 @@ class Engine:
         """Remove a subscription."""
         with self._lock:
             slots = self.roster.slots(id)
-            tests = [self.patterns.remove(slot) for slot in slots.tolist()]
-            if self.encoder.labels:  # without text attributes there is nothing to give back
-                self.encoder.release(self.matcher.terms(slots), tests)
-            self.matcher.remove(slots)
+            try:
+                self._remove(slots)
+            except BaseException:  # what was begun is done to its end
+                self._evict(slots)
+                self.roster.leave(id)
+                raise
             self.roster.leave(id)
+
+    def _remove(self, slots: Slots) -> None:
+        tests = [self.patterns.remove(slot) for slot in slots.tolist()]
+        for slot in slots.tolist():
+            self.calls.remove(slot)
+        terms = self.matcher.terms(slots) if self.encoder.labels else None
+        self.matcher.remove(slots)
+        if terms is not None:  # without text attributes there is nothing to give back
+            self.encoder.release(terms, tests)
+
+    def _evict(self, slots: Slots) -> None:
+        """Leave nothing in slots whose change was broken off."""
+        here = slots[np.isin(slots, self.matcher.clauses.live_slots())]
+        if len(here):
+            self._remove(here)
 
     def condition(self, id: Id) -> str | None:
         """The condition of a subscription as text; None where it asks nothing."""
         found = self._condition(id)
         return None if found is None else to_text(found)
 
-    def compile(self, condition: str | Condition) -> list[tuple[Constraint, ...]]:
-        """The folded clauses of a condition; every refusal of a condition happens here."""
+    def compile(self, condition: str | Condition) -> list[Compiled]:
+        """The clauses of a condition; every refusal of a condition happens here."""
         text = condition if isinstance(condition, str) else None
         parsed = parse(text) if text is not None else condition
         if not isinstance(parsed, Condition):
             raise ConditionError(f"a condition is text, got {type(condition).__name__}")
         check_size(parsed, text)  # before looking at each of a million predicates
-        check(parsed, self.schema, text)
+        check(parsed, self.schema, text, self.calls.operators.signatures)
         try:
-            return [self.encoder.fold(clause) for clause in expand(parsed)]
+            operators = self.calls.operators
+            return [compiled_clause(clause, self.encoder, operators) for clause in expand(parsed)]
         except ConditionError as error:
             raise (error if text is None else error.with_text(text)) from None
 
-    def place(self, slots: Slots, folded: Sequence[tuple[Constraint, ...]]) -> None:
-        """Put folded clauses into the matcher."""
+    def place(self, slots: Slots, compiled: Sequence[Compiled], owners: Slots) -> None:
+        """Put clauses into the matcher; those of one owner are alternatives of each other."""
+        folded = [each.constraints for each in compiled]
         terms, moved = self.encoder.terms(folded)
         self.put(slots, terms, moved, folded)
-        for slot, constraints in zip(slots.tolist(), folded, strict=True):
-            self.patterns.add(slot, constraints)
+        for slot, owner, each in zip(slots.tolist(), owners.tolist(), compiled, strict=True):
+            self.patterns.add(slot, each.constraints)
+            if each.asked is not None:
+                self.calls.add(slot, owner, each.asked, each.text)
 
     def put(
         self,
@@ -183,7 +226,10 @@ class Engine:
         """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
         with self._lock:
             batch = self._current(events)
-            return self.roster.named(self.patterns.filter(batch, self.matcher.match(batch)))
+            found = self.patterns.filter(batch, self.matcher.match(batch))
+            if self.calls:
+                found = self.calls.filter(batch, found, self.roster.owners(found.slots))
+            return self.roster.named(found)
 
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
         """The same answer as bits, a row for each event: to count, and to join answers."""
@@ -191,6 +237,7 @@ class Engine:
             batch = self._current(events)
             found = self.matcher.match_bits(batch)
             self.patterns.filter_bits(batch, found)
+            self.calls.filter_bits(batch, found)
             return self.roster.named_bits(found)
 
     def _current(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> EventBatch:
@@ -226,7 +273,12 @@ class Engine:
         checked = Event.of(self.schema, event)
         if condition is None:
             return Explanation(True, (Branch(True, (), ()),))
-        return explain(condition, checked, self.schema)
+        with self._lock:
+            return explain(condition, checked, self.schema, self.calls.evaluators)
+
+    def report(self) -> Report:
+        """What operators were called for, how long that took, and what went wrong with them."""
+        return self.calls.report()
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
         """Where the matcher has put the subscriptions, what that is expected to cost, and why.
@@ -262,15 +314,24 @@ class Engine:
             saving.save(self, folder, replace)
 
     @classmethod
-    def open(cls, folder: str | PathLike[str], *, verify: bool = True, **options: Any) -> Self:
+    def open(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        verify: bool = True,
+        operators: Iterable[Operator] = (),
+        scheduler: str | None = None,
+        **options: Any,
+    ) -> Self:
         """The engine that was saved to a folder; a `SavedIndexError` where that is damaged.
 
         Its files are mapped into memory: processes that open the same folder share one copy of
         them, and what one changes it changes for itself. Without `verify` checksums are not
         compared: for a process that opens what another has verified. `options` are those of the
-        matcher that are to differ, or that are not saved, such as a password.
+        matcher that are to differ, or that are not saved, such as a password. Operators are code,
+        and are not saved: those that conditions call have to be registered, or given here.
         """
-        return saving.opened(cls, folder, verify, options)
+        return saving.opened(cls, folder, verify, operators, scheduler, options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}

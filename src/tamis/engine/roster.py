@@ -19,7 +19,7 @@ from tamis.engine.later import Later
 from tamis.engine.saved_tables import Part
 from tamis.engine.sources import Source, Sources
 from tamis.errors import SubscriptionError
-from tamis.match.answers import Matches
+from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.condition import Condition
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
@@ -158,6 +158,13 @@ class Roster:
             bit_of[found.slots[used]] = used
             found = found.fold(follow, bit_of[leaders[follow]])
         return Bitmaps(found.words, found.slots, self._ids.now())
+
+    def owners(self, slots: FoundSlots) -> FoundSlots | None:
+        """The leader of each slot's subscription; None where every slot is its own."""
+        if not self._followers:
+            return None
+        leaders = self._leader.take(slots, mode="clip")
+        return np.where(leaders == _ALONE, slots, leaders)
 
     def _distinct(self, found: Matches) -> Matches:
         """Each subscription once an event, as its leader, when several of its clauses matched.

@@ -12,7 +12,7 @@ import inspect
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,18 +23,19 @@ from tamis import __version__
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Labels, LabelState
 from tamis.engine.saved_tables import Part, blobs, columns
-from tamis.errors import MatcherError, SavedIndexError, SchemaError
+from tamis.errors import MatcherError, OperatorError, SavedIndexError, SchemaError
 from tamis.index.saved import Arrays, Saved, part, read, under, write
 from tamis.match.base import Matcher
 from tamis.match.registry import create, name_of
 from tamis.model.schema import Schema
+from tamis.operators.operator import Operator
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
     AnEngine = TypeVar("AnEngine", bound=Engine)
 
-CONTENTS = 1  # what an engine saves; the next number when the parts or their arrays change
+CONTENTS = 2  # what an engine saves; the next number when the parts or their arrays change
 
 
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
@@ -43,11 +44,13 @@ def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     parts = {
         **engine.roster.saved(),
         "patterns": engine.patterns.saved(),
+        "calls": engine.calls.saved(),
         "constants": _constants(engine.encoder),
         "matcher": Part(matcher.arrays(), matcher.facts(), {}),
     }
     facts = {
         "contents": CONTENTS,
+        "scheduler": engine.calls.scheduler_name,
         "schema": engine.schema.to_dict(),
         "made_by": {**_made_by(matcher), "layout": matcher.layout},
         "parts": {name: each.facts for name, each in parts.items()},
@@ -62,6 +65,8 @@ def opened(
     kind: type[AnEngine],
     folder: str | os.PathLike[str],
     verify: bool,
+    operators: Iterable[Operator],
+    scheduler: str | None,
     options: Mapping[str, Any],
 ) -> AnEngine:
     """The engine that was saved to a folder."""
@@ -80,11 +85,17 @@ def opened(
                 f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and has "
                 f"layout {matcher.layout} here; open it with the tamis that wrote it"
             )
-        engine = kind(Schema.from_dict(saved.facts["schema"]), matcher)
+        engine = kind(
+            Schema.from_dict(saved.facts["schema"]),
+            matcher,
+            operators=operators,
+            scheduler=scheduler or saved.facts["scheduler"],
+        )
         matcher.restore(part("matcher", saved.arrays), saved.facts["parts"]["matcher"])
         names = ("roster", "ids", "sources")
         engine.roster.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
+        engine.calls.restore(_part(saved, "calls"))
         _restore_constants(engine.encoder, _part(saved, "constants"))
         return engine
 
@@ -95,7 +106,7 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
     where = os.fspath(folder)
     try:
         yield
-    except (SavedIndexError, MatcherError, SchemaError) as why:
+    except (SavedIndexError, MatcherError, OperatorError, SchemaError) as why:
         raise type(why)(f"{where}: {why}") from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as why:
         raise SavedIndexError(

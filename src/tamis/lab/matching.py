@@ -48,7 +48,7 @@ def steps(setting: Setting) -> int:
     return len(WORKLOADS) * (1 + len(setting.matchers or registry.matchers()))
 
 
-def one_thread(matcher: str) -> dict[str, int]:
+def one_thread(matcher: str) -> dict[str, Any]:
     """The options that keep a matcher to one thread, as the yardstick has one."""
     return {"threads": 1} if "threads" in registry.entry(matcher).options else {}
 

@@ -1,44 +1,76 @@
 """The type check of a condition against a schema.
 
 Everything here is about the condition alone; whether its predicates contradict each other is found
-where they are folded (`encode.clause`).
+where they are folded (`encode.clause`). Calls and constraints are looked at in `calls`, each by
+itself, and in `binding`, beside the others of their clause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tamis.errors import ConditionError, LimitError, Span, nearest
-from tamis.language.lexer import tokens
+from tamis.errors import ConditionError, LimitError, nearest
+from tamis.language.binding import check_clauses
+from tamis.language.calls import check_call, check_constraint
 from tamis.language.limits import LIST_LIMIT
-from tamis.model.condition import Condition, Predicate, Word, predicates
+from tamis.language.normal import check_size
+from tamis.language.places import part_of_predicate
+from tamis.model.condition import Call, Condition, Predicate, Word, leaves, variables
 from tamis.model.domain import Domain, RefusalError, show
+from tamis.model.operator import Signature
 from tamis.model.schema import Schema
 
 
-def check(condition: Condition, schema: Schema, text: str | None = None) -> None:
-    """Raise a `ConditionError` for an unknown name, a wrong comparator or a wrong type."""
+def check(
+    condition: Condition,
+    schema: Schema,
+    text: str | None = None,
+    operators: Mapping[str, Signature] | None = None,
+) -> None:
+    """Raise a `ConditionError` for an unknown name, a wrong comparator or a wrong type.
+
+    `operators` are those that the condition may call, by name.
+    """
+    known = {} if operators is None else operators
     attributes = schema.attributes
-    for predicate in predicates(condition):
-        if not isinstance(predicate, Predicate) or not isinstance(predicate.attribute, str):
-            raise ConditionError(f"{show(predicate)} is no part of a condition")
-        domain = attributes.get(predicate.attribute)
-        if domain is None:
-            raise ConditionError(
-                f"unknown attribute {predicate.attribute!r}",
-                span=_place(text, predicate, 0),
-                text=text,
-                hint=nearest(predicate.attribute, attributes),
-            )
-        if predicate.comparator not in domain.comparators:
-            raise ConditionError(
-                f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
-                f"{predicate.comparator!r}",
-                span=_place(text, predicate, 1),
-                text=text,
-                hint="it has: " + ", ".join(domain.comparators),
-            )
-        _check_value(predicate, domain, attributes, text)
+    has_variables = False
+    for leaf in leaves(condition):
+        if isinstance(leaf, Predicate):
+            _check_predicate(leaf, attributes, text)
+            continue
+        if isinstance(leaf, Call):
+            check_call(leaf, attributes, known, text)
+            has_variables = has_variables or any(True for _ in variables(leaf))
+        else:
+            check_constraint(leaf, attributes, text)
+            has_variables = True  # or it would have been refused
+    if has_variables:  # which are of one clause each
+        check_size(condition, text)
+        check_clauses(condition, known, text)
+
+
+def _check_predicate(
+    predicate: Predicate, attributes: Mapping[str, Domain], text: str | None
+) -> None:
+    if not isinstance(predicate.attribute, str):
+        raise ConditionError(f"{show(predicate)} is no part of a condition")
+    domain = attributes.get(predicate.attribute)
+    if domain is None:
+        raise ConditionError(
+            f"unknown attribute {predicate.attribute!r}",
+            span=part_of_predicate(text, predicate, 0),
+            text=text,
+            hint=nearest(predicate.attribute, attributes),
+        )
+    if predicate.comparator not in domain.comparators:
+        raise ConditionError(
+            f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
+            f"{predicate.comparator!r}",
+            span=part_of_predicate(text, predicate, 1),
+            text=text,
+            hint="it has: " + ", ".join(domain.comparators),
+        )
+    _check_value(predicate, domain, attributes, text)
 
 
 def _check_value(
@@ -77,14 +109,14 @@ def _check_value(
                 hint = "two attributes cannot be compared with each other"
             raise ConditionError(
                 f"{predicate.attribute!r} is {domain.kind}: {why}",
-                span=_place(text, predicate, 2 + position),
+                span=part_of_predicate(text, predicate, 2 + position),
                 text=text,
                 hint=hint,
             ) from None
     if comparator == "like" and _open_escape(str(value)):
         raise ConditionError(
             "the pattern ends in a lone backslash",
-            span=_place(text, predicate, 2),
+            span=part_of_predicate(text, predicate, 2),
             text=text,
             hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
         )
@@ -92,27 +124,3 @@ def _check_value(
 
 def _open_escape(pattern: str) -> bool:
     return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1
-
-
-def _place(text: str | None, predicate: Predicate, part: int) -> Span | None:
-    """Where a part stands: 0 the attribute, 1 the comparator, 2 the first value, and so on.
-
-    Nodes keep only the place of the whole predicate; its parts are found again when an error
-    needs them, which keeps parsing fast.
-    """
-    if text is None or predicate.span is None:
-        return predicate.span
-    start, end = predicate.span
-    found = [(s + start, e + start, kind) for kind, _, s, e in tokens(text[start:end])]
-    if part == 0:
-        return found[0][:2]
-    words = [f for f in found[1:] if f[2] not in ("not", "end")]
-    if part == 1:
-        return words[0][:2]
-    values: list[Span] = []
-    sign: int | None = None
-    for first, last, kind in words[1:]:
-        if kind in ("number", "name", "date", "text", "true", "false"):
-            values.append((first if sign is None else sign, last))
-        sign = first if kind == "-" else None
-    return values[part - 2] if part - 2 < len(values) else predicate.span

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from tamis.errors import ConditionError
-from tamis.model.printer import DATE, KEYWORDS, NAME
+from tamis.model.condition import NAME
+from tamis.model.printer import DATE, KEYWORDS
 
 Token = tuple[str, str, int, int]
 
@@ -18,7 +19,8 @@ _TOKEN = re.compile(
       (?P<name>{NAME.pattern})
     | (?P<date>{DATE.pattern})(?![\w.])
     | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![\w.])
-    | (?P<mark><=|>=|!=|<>|==|[=<>(),-])
+    | (?P<mark><=|>=|!=|<>|==|[=<>(),+*/-])
+    | \?(?P<variable>{NAME.pattern})
     | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | `(?P<quoted>[^`]+)`
     | (?P<end>\Z)
@@ -46,6 +48,8 @@ def tokens(text: str) -> list[Token]:
             kind = _SAME.get(word, word)
         elif kind == "text":
             word = _unescape(text, start, end)
+        elif kind == "variable":
+            start -= 1  # the question mark
         elif kind == "quoted":
             kind, start = "name", start - 2
         elif kind == "bad":
@@ -94,7 +98,7 @@ def _bad(text: str, start: int) -> ConditionError:
         what = f"{character!r} has no meaning here"
         hint = "write " + ("'and'" if character == "&" else "'or'")
     elif character == "?":
-        what, hint = "variables stand only beside operators, and no operator is registered", None
+        what, hint = "a lone question mark", "a variable is written ?people"
     else:
         what, hint = f"{character!r} has no meaning here", "text is written in quotes"
     return ConditionError(what, span=(start, start + 1), text=text, hint=hint)

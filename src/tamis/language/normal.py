@@ -10,15 +10,30 @@ from typing import NamedTuple
 
 from tamis.errors import ConditionError, LimitError
 from tamis.language.limits import CLAUSE_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
-from tamis.model.condition import And, Clause, Condition, Literal, Not, Or, Predicate
+from tamis.model.condition import (
+    LEAVES,
+    And,
+    Arithmetic,
+    Call,
+    Clause,
+    Condition,
+    Expression,
+    Leaf,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    ValueConstraint,
+)
 from tamis.model.domain import show
 
 _MANY = 10**9
+_TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
 _SHORT_LIST = VALUE_LIMIT // PREDICATE_LIMIT // 2
 
 
 def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
-    """The clauses of a condition, `not` pushed down to the predicates.
+    """The clauses of a condition, `not` pushed down to the leaves.
 
     >>> from tamis.language.parser import parse
     >>> [len(clause) for clause in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
@@ -53,7 +68,7 @@ def check_size(condition: Condition, text: str | None = None) -> None:
 
 
 def _check_depth(condition: Condition, text: str | None) -> None:
-    """Count the levels that the text of the condition has: parentheses and `not`.
+    """Count the levels that the text of the condition has: parentheses, `not` and arithmetic.
 
     Without recursion: a condition built in a program may be nested without end, and may share
     parts, which are looked at once a level.
@@ -63,24 +78,41 @@ def _check_depth(condition: Condition, text: str | None) -> None:
         stack = list(waiting.pop(level, {}).values())
         while stack:
             node = stack.pop()
-            if isinstance(node, Predicate):
+            if isinstance(node, ValueConstraint):
+                if level + height(node) > DEPTH_LIMIT:
+                    raise LimitError(_TOO_DEEP, span=node.span, text=text)
+                continue
+            if isinstance(node, Predicate | Call):
                 continue
             for part in (node.part,) if isinstance(node, Not) else node.parts:
                 if not isinstance(part, Condition):
                     raise ConditionError(f"{show(part)} is no part of a condition")
                 if isinstance(node, Not):
-                    deeper = 1 if isinstance(part, Predicate | Not) else 2
-                elif isinstance(part, Predicate | Not):
+                    deeper = 2 if isinstance(part, And | Or) else 1
+                elif not isinstance(part, And | Or):
                     deeper = 0
                 else:
                     deeper = 0 if isinstance(node, Or) and isinstance(part, And) else 1
                 if deeper:
                     waiting.setdefault(level + deeper, {})[id(part)] = part
-                elif not isinstance(part, Predicate):
+                elif not isinstance(part, Predicate | Call):
                     stack.append(part)
         if not waiting:
             return
-    raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", text=text)
+    raise LimitError(_TOO_DEEP, text=text)
+
+
+def height(constraint: ValueConstraint) -> int:
+    """How deeply arithmetic is nested in a constraint; what is deeper than the limit counts as one
+    level more. Its text has no more levels than that.
+    """
+    level: dict[int, Expression] = {0: constraint.left, 1: constraint.right}
+    for found in range(DEPTH_LIMIT + 1):
+        nested = [node for node in level.values() if isinstance(node, Arithmetic)]
+        if not nested:
+            return found
+        level = {id(part): part for node in nested for part in (node.left, node.right)}
+    return DEPTH_LIMIT + 1
 
 
 def expand(condition: Condition) -> list[Clause]:
@@ -104,8 +136,8 @@ def _is_plain(condition: Condition) -> bool:
 
 class _Size(NamedTuple):
     clauses: int
-    longest: int  # predicates in one clause
-    values: int  # in the lists of all clauses together
+    longest: int  # literals in one clause
+    values: int  # in the lists, calls and expressions of all clauses together
 
 
 def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _Size]) -> _Size:
@@ -113,6 +145,11 @@ def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _S
     if isinstance(condition, Predicate):
         given = condition.value
         return _Size(1, 1, len(given) if isinstance(given, tuple) else 1)
+    if isinstance(condition, Call):
+        return _Size(1, 1, len(tuple(condition.arguments)))
+    if isinstance(condition, ValueConstraint):
+        sizes: dict[int, int] = {}
+        return _Size(1, 1, _operands(condition.left, sizes) + _operands(condition.right, sizes))
     if isinstance(condition, Not):
         return _size(condition.part, not positive, known)
     key = id(condition), positive
@@ -131,17 +168,28 @@ def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _S
     return known[key]
 
 
+def _operands(expression: Expression, known: dict[int, int]) -> int:
+    """How many constants and variables an expression has, written out."""
+    if not isinstance(expression, Arithmetic):
+        return 1
+    key = id(expression)
+    if key not in known:
+        both = _operands(expression.left, known) + _operands(expression.right, known)
+        known[key] = min(both, _MANY)
+    return known[key]
+
+
 def _expand(condition: Condition, positive: bool) -> list[Clause]:
-    if isinstance(condition, Predicate):
+    if isinstance(condition, LEAVES):
         return [(Literal(condition, positive),)]
     if isinstance(condition, Not):
         return _expand(condition.part, not positive)
     if isinstance(condition, And) != positive:
         return [clause for part in condition.parts for clause in _expand(part, positive)]
     found: list[Clause] = [()]
-    run: list[Literal] = []  # predicates side by side, which most conditions are made of
+    run: list[Literal[Leaf]] = []  # leaves side by side, which most conditions are made of
     for part in condition.parts:
-        if isinstance(part, Predicate):
+        if isinstance(part, LEAVES):
             run.append(Literal(part, positive))
         else:
             more = _expand(part, positive)

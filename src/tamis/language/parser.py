@@ -2,35 +2,74 @@
 
     condition   = conjunction { "or" conjunction }
     conjunction = unary { "and" unary }
-    unary       = "not" unary | "(" condition ")" | predicate
+    unary       = "not" unary | "(" condition ")" | predicate | call | constraint
     predicate   = name comparator constants
+    call        = name "(" [ argument { "," argument } ] ")"
+    constraint  = sum comparator sum
+    sum         = product { ( "+" | "-" ) product }
+    product     = signed { ( "*" | "/" ) signed }
+    signed      = "-" signed | variable | constant | "(" sum ")"
+
+A parenthesis may open a condition or a sum, and only what follows tells which: what stands in it is
+read once, as whichever it turns out to be. Nothing is ever read twice.
 
 Limits on length and nesting are checked before any work that grows with them.
 """
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Mapping
 
-from tamis.errors import ConditionError, LimitError, SchemaError, Span, nearest
+from tamis.errors import ConditionError, LimitError, SchemaError, nearest
 from tamis.language.check import check
-from tamis.language.lexer import Token, tokens
-from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT, TEXT_LIMIT
-from tamis.model.condition import And, Condition, Constant, Not, Or, Predicate, Word
+from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT
+from tamis.language.normal import height
+from tamis.language.reader import OPERANDS, Reader
+from tamis.model.condition import (
+    COMPLEMENTS,
+    SIGNS,
+    And,
+    Arithmetic,
+    Call,
+    Condition,
+    Constant,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    ValueConstraint,
+    Variable,
+    Word,
+    variables,
+)
+from tamis.model.operator import Signature
+from tamis.model.printer import KEYWORDS, constant_text, name_text
 from tamis.model.schema import Schema
 
 _SIMPLE = frozenset(("=", "!=", "<", "<=", ">", ">=", "like", "contains", "excludes"))
-_VALUE = "expected a value: a number, a name, true, false, or text in quotes"
+_OF_ATTRIBUTES = frozenset(
+    ("in", "between", "exists", "missing", "contains", "excludes", "starts", "ends", "like", "not")
+)
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
-def parse(text: str, schema: Schema | None = None, *, limit: int | None = TEXT_LIMIT) -> Condition:
+def parse(
+    text: str,
+    schema: Schema | None = None,
+    operators: Mapping[str, Signature] | None = None,
+    *,
+    limit: int | None = TEXT_LIMIT,
+) -> Condition:
     """The condition that `text` says, type-checked where a schema is given.
 
-    A text of more than `limit` bytes is refused; None reads any, for what was accepted before.
+    `operators` are those that a checked condition may call, by name. A text of more than `limit`
+    bytes is refused; None reads any, for what was accepted before.
 
     >>> parse("price < 5 and category <= toy")
     And(parts=(Predicate(attribute='price', comparator='<', value=5), \
 Predicate(attribute='category', comparator='<=', value='toy')))
+    >>> parse("mobPattern(?people) and ?people > 50").parts[0]
+    Call(operator='mobPattern', arguments=(Variable(name='people'),))
     """
     if not isinstance(text, str):
         raise ConditionError(f"a condition is text, got {type(text).__name__}")
@@ -42,7 +81,7 @@ Predicate(attribute='category', comparator='<=', value='toy')))
         )
     condition = _Parser(text).whole()
     if schema is not None:
-        check(condition, schema, text)
+        check(condition, schema, text, operators)
     return condition
 
 
@@ -51,33 +90,25 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-class _Parser:
-    __slots__ = ("at", "depth", "text", "tokens")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[Token] = tokens(text)
-        self.at = 0
-        self.depth = 0
+class _Parser(Reader):
+    __slots__ = ()
 
     def whole(self) -> Condition:
         if self.tokens[0][0] == "end":
-            raise self._error(
+            raise self.error(
                 "the condition is empty", hint="to match every event, write: event_type exists"
             )
         condition = self._condition()
         kind, word, *_ = self.tokens[self.at]
+        if kind == ")":
+            raise self.error("this closing parenthesis has no opening one")
         if kind != "end":
-            message = (
-                "this closing parenthesis has no opening one"
-                if kind == ")"
-                else (f"expected 'and' or 'or' before {word!r}")
-            )
-            raise self._error(message)
+            raise self.error(f"expected 'and' or 'or' before {word!r}", hint=self.astray())
         return condition
 
-    def _condition(self) -> Condition:
-        first = self._conjunction()
+    def _condition(self, first: Condition | None = None) -> Condition:
+        """What `or` joins. `first` is what has been read of it already, as for the next one."""
+        first = self._conjunction(first)
         if self.tokens[self.at][0] != "or":
             return first
         parts = [first]
@@ -86,8 +117,9 @@ class _Parser:
             parts.append(self._conjunction())
         return Or(tuple(parts))
 
-    def _conjunction(self) -> Condition:
-        first = self._unary()
+    def _conjunction(self, first: Condition | None = None) -> Condition:
+        if first is None:
+            first = self._unary()
         if self.tokens[self.at][0] != "and":
             return first
         parts = [first]
@@ -97,24 +129,43 @@ class _Parser:
         return And(tuple(parts))
 
     def _unary(self) -> Condition:
-        kind = self.tokens[self.at][0]
+        if self.tokens[self.at][0] == "name":
+            return self._predicate()
+        found = self._condition_or_sum()
+        if isinstance(found, Condition):
+            return found
+        raise self._lonely()
+
+    def _lonely(self) -> ConditionError:
+        return self.error(
+            "expected a comparator after the expression", hint="write, for example: ?people > 50"
+        )
+
+    def _condition_or_sum(self) -> Condition | Expression:
+        """One part of a conjunction, or a sum that no comparator follows."""
+        kind, word, start, _ = self.tokens[self.at]
         if kind == "name":
             return self._predicate()
+        if kind in OPERANDS:
+            return self._constraint(start, self.sum())
         if kind not in ("not", "("):
-            raise self._error("expected a predicate, such as: price < 5")
-        self.depth += 1
-        if self.depth > DEPTH_LIMIT:
-            raise LimitError(
-                f"nested deeper than {DEPTH_LIMIT} levels", span=self._span(), text=self.text
-            )
-        self.at += 1
+            hint = f"as a name it stands in backquotes: `{word}`" if kind in KEYWORDS else None
+            raise self.error("expected a predicate, such as: price < 5", hint=hint)
+        self.deeper()
+        inner: Condition | Expression
         if kind == "not":
-            inner: Condition = Not(self._unary())
+            inner = Not(self._unary())
         else:
-            inner = self._condition()
-            self._expect(")", "expected a closing parenthesis")
+            inner = self._condition_or_sum()
+            if isinstance(inner, Condition):
+                inner = self._condition(inner)
+            elif self.tokens[self.at][0] in ("and", "or"):
+                raise self._lonely()
+            self.expect(")", "expected a closing parenthesis")
         self.depth -= 1
-        return inner
+        return inner if isinstance(inner, Condition) else self._constraint(start, self.sum(inner))
+
+    # -- predicates --------------------------------------------------------------------------------
 
     def _predicate(self) -> Condition:
         _, name, start, _ = self.tokens[self.at]
@@ -125,123 +176,104 @@ class _Parser:
             kind = self.tokens[self.at][0]
             if kind in ("in", "between", "like", "contains", "starts", "ends"):
                 return Not(self._comparison(name, start, kind))
-            raise self._error("after a name, 'not' is followed by in, between, like or contains")
+            raise self.error("after a name, 'not' is followed by in, between, like or contains")
         return self._comparison(name, start, kind)
 
-    def _comparison(self, name: str, start: int, kind: str) -> Predicate:
+    def _comparison(self, name: str, start: int, kind: str) -> Predicate | Call:
         if kind in _SIMPLE:
             self.at += 1
-            value = self._constant()
+            value = self.constant()
             return Predicate(name, kind, value, (start, self.tokens[self.at - 1][3]))
         if kind in ("exists", "missing"):
             self.at += 1
             return Predicate(name, kind, None, (start, self.tokens[self.at - 1][3]))
         if kind == "in":
             self.at += 1
-            values = self._list()
+            values = self.constants()
             return Predicate(name, kind, values, (start, self.tokens[self.at - 1][3]))
         if kind == "between":
             self.at += 1
-            low = self._constant()
-            self._expect("and", "expected 'and' between the two bounds")
-            high = self._constant()
+            low = self.constant()
+            self.expect("and", "expected 'and' between the two bounds")
+            high = self.constant()
             return Predicate(name, kind, (low, high), (start, self.tokens[self.at - 1][3]))
         if kind in ("starts", "ends"):
             self.at += 1
-            self._expect("with", f"expected 'with' after '{kind}'")
-            value = self._constant()
+            self.expect("with", f"expected 'with' after '{kind}'")
+            value = self.constant()
             return Predicate(name, f"{kind} with", value, (start, self.tokens[self.at - 1][3]))
         if kind == "(":
-            raise ConditionError(
-                f"unknown operator {name!r}: no operator is registered",
-                span=(start, start + len(name)),
-                text=self.text,
+            return self._call(name, start)
+        if kind in SIGNS:
+            raise self.error(
+                f"expected a comparator after {name!r}",
+                hint="attributes take no part in arithmetic; variables and numbers do",
             )
         word = self.tokens[self.at][1]
-        raise self._error(
+        raise self.error(
             f"expected a comparator after {name!r}",
             hint=nearest(word, ("contains", "excludes", "exists", "missing", "between", "like"))
             or "comparators: = != < <= > >= in between exists missing contains excludes "
             "like, starts with, ends with",
         )
 
-    def _list(self) -> tuple[Constant, ...]:
-        opened = self._span()
-        self._expect("(", "expected a list in parentheses after 'in'")
-        values = [self._constant()]
-        while self.tokens[self.at][0] == ",":
-            self.at += 1
-            values.append(self._constant())
-        self._expect(")", "expected ',' or ')' in the list")
-        if len(values) > LIST_LIMIT:
-            raise LimitError(
-                f"{len(values):,} values in one list; at most {LIST_LIMIT:,}",
-                span=opened,
-                text=self.text,
+    # -- operators ---------------------------------------------------------------------------------
+
+    def _call(self, name: str, start: int) -> Call:
+        self.at += 1
+        arguments: list[Constant | Variable] = []
+        if self.tokens[self.at][0] != ")":
+            arguments.append(self.argument())
+            while self.tokens[self.at][0] == ",":
+                self.at += 1
+                arguments.append(self.argument())
+        if self.tokens[self.at][0] in SIGNS:
+            raise self.error(
+                "expected ',' or ')' after an argument",
+                hint="arguments are constants and variables; arithmetic stands in constraints",
             )
-        return tuple(values)
+        self.expect(")", "expected ',' or ')' after an argument")
+        if self.tokens[self.at][0] in COMPLEMENTS or self.tokens[self.at][0] in SIGNS:
+            raise self.error(
+                f"{name!r} is an operator, which is true or false and is not compared",
+                hint=f"it can give a value to a variable: {name_text(name)}(…, ?x) and ?x > 5",
+            )
+        return Call(name, tuple(arguments), (start, self.tokens[self.at - 1][3]))
 
-    def _constant(self) -> Constant:
-        kind, word, start, end = self.tokens[self.at]
+    def _constraint(self, start: int, left: Expression) -> ValueConstraint | Expression:
+        """The constraint that `left` begins, or `left` itself where no comparator follows."""
+        kind, word, *_ = self.tokens[self.at]
+        if kind in _OF_ATTRIBUTES:
+            raise self.error(
+                f"variables have no comparator {word!r}", hint="they have: = != < <= > >="
+            )
+        if kind not in COMPLEMENTS:
+            return left
         self.at += 1
-        if kind == "number":
-            return self._number(word, (start, end))
-        if kind in ("name", "date"):
-            return Word(word)
-        if kind == "text":
-            return word
-        if kind == "true":
-            return True
-        if kind == "false":
-            return False
-        if kind == "-" and self.tokens[self.at][0] == "number":
-            _, word, _, end = self.tokens[self.at]
-            self.at += 1
-            return self._number("-" + word, (start, end))
-        self.at -= 1
-        raise self._error(_VALUE)
+        right = self.sum()
+        if self.tokens[self.at][0] in COMPLEMENTS:
+            raise self.error(
+                "a constraint compares two sides", hint="write: 1 < ?x and ?x < 5, or the like"
+            )
+        found = ValueConstraint(left, kind, right, (start, self.tokens[self.at - 1][3]))
+        if height(found) > DEPTH_LIMIT:
+            raise LimitError(
+                f"nested deeper than {DEPTH_LIMIT} levels", span=found.span, text=self.text
+            )
+        if next(variables(found), None) is None:
+            raise ConditionError(
+                "the constraint compares constants only",
+                span=found.span,
+                text=self.text,
+                hint=_turned(found),
+            )
+        return found
 
-    def _number(self, word: str, span: Span) -> int | float:
-        digits = word.removeprefix("-")
-        if digits.isdigit():
-            digits = digits.lstrip("0") or "0"
-            # int() of a long text is slow and capped; 20 digits are past 64 bits anyway.
-            if len(digits) > 20:
-                raise ConditionError(
-                    "a whole number outside the 64-bit integers (-2^63 to 2^63 - 1)",
-                    span=span,
-                    text=self.text,
-                )
-            return -int(digits) if word.startswith("-") else int(digits)
-        number = float(word)
-        if number in (float("inf"), float("-inf")):
-            raise ConditionError("a number too large for a double", span=span, text=self.text)
-        if len(word) > 15 and number.is_integer() and "e" not in word.lower():
-            return self._whole(word, number, span)
-        return number
 
-    def _whole(self, word: str, number: float, span: Span) -> int | float:
-        """A long literal whose double is whole: exact where it is whole itself, else refused.
-
-        `9007199254740993.0` is that integer; `1.0000000000000000001` is not 1.
-        """
-        exact = Decimal(word)
-        if exact == number:
-            return number
-        if exact == exact.to_integral_value() and abs(exact) < 2**64:
-            return int(exact)
-        raise ConditionError(
-            f"no double is that exact; the nearest is {number!r}", span=span, text=self.text
-        )
-
-    def _expect(self, kind: str, message: str) -> None:
-        if self.tokens[self.at][0] != kind:
-            raise self._error(message)
-        self.at += 1
-
-    def _span(self) -> Span:
-        _, _, start, end = self.tokens[self.at]
-        return start, end
-
-    def _error(self, message: str, hint: str | None = None) -> ConditionError:
-        return ConditionError(message, span=self._span(), text=self.text, hint=hint)
+def _turned(constraint: ValueConstraint) -> str | None:
+    """A hint for `5 < price`."""
+    left, name = constraint.left, constraint.right
+    if not isinstance(name, Word) or name[0].isdigit() or isinstance(left, Variable | Arithmetic):
+        return None
+    comparator = _MIRRORED.get(constraint.comparator, constraint.comparator)
+    return f"an attribute comes first: {name_text(name)} {comparator} {constant_text(left)}"

@@ -9,13 +9,26 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from tamis.model.condition import And, Condition, Constant, Not, Or, Predicate, Word
+from tamis.model.condition import (
+    NAME,
+    And,
+    Arithmetic,
+    Call,
+    Condition,
+    Constant,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    ValueConstraint,
+    Variable,
+    Word,
+)
 
 KEYWORDS = frozenset(
     {"and", "or", "not", "in", "between", "exists", "missing", "contains", "excludes"}
     | {"starts", "ends", "with", "like", "true", "false"}
 )
-NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII
 )
@@ -26,6 +39,11 @@ def to_text(condition: Condition) -> str:
     """The condition in the subscription language."""
     if isinstance(condition, Predicate):
         return _predicate(condition)
+    if isinstance(condition, Call):
+        return f"{name_text(condition.operator)}({', '.join(map(_argument, condition.arguments))})"
+    if isinstance(condition, ValueConstraint):
+        left, right = expression_text(condition.left), expression_text(condition.right)
+        return f"{left} {condition.comparator} {right}"
     if isinstance(condition, Not):
         inner = to_text(condition.part)
         return f"not {inner}" if not isinstance(condition.part, And | Or) else f"not ({inner})"
@@ -49,6 +67,43 @@ def _predicate(predicate: Predicate) -> str:
     if comparator == "between":
         return f"{name} between {shown[0]} and {shown[1]}"
     return f"{name} {comparator} ({', '.join(shown)})"
+
+
+def _argument(given: Constant | Variable) -> str:
+    return f"?{given.name}" if isinstance(given, Variable) else constant_text(given)
+
+
+def expression_text(expression: Expression) -> str:
+    """One side of a value constraint, with no more parentheses than it needs."""
+    if isinstance(expression, Variable):
+        return f"?{expression.name}"
+    if not isinstance(expression, Arithmetic):
+        # Always in quotes: a bare word at the beginning would be read as an attribute.
+        return constant_text(str(expression) if isinstance(expression, Word) else expression)
+    binds = _strength(expression)
+    right = expression_text(expression.right)
+    if binds == _UNARY:
+        return f"-({right})" if _strength(expression.right) < _UNARY else f"-{right}"
+    left = expression_text(expression.left)
+    if _strength(expression.left) < binds:
+        left = f"({left})"
+    if _strength(expression.right) <= binds:  # what stands to the right comes later
+        right = f"({right})"
+    return f"{left} {expression.sign} {right}"
+
+
+_SUM, _PRODUCT, _UNARY, _OPERAND = range(4)
+
+
+def _strength(expression: Expression) -> int:
+    """How tightly it binds."""
+    if not isinstance(expression, Arithmetic):
+        return _OPERAND
+    if expression.sign in ("*", "/"):
+        return _PRODUCT
+    negated = expression.sign == "-" and type(expression.left) is int and not expression.left
+    # `-5` is one number; the difference of 0 and 5 is written out.
+    return _UNARY if negated and not isinstance(expression.right, int | float) else _SUM
 
 
 def name_text(name: str) -> str:

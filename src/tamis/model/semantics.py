@@ -6,34 +6,65 @@ matchers that are tested against it. Read it as the executable form of docs/sema
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
 from tamis.errors import ConditionError, SchemaError
-from tamis.model.condition import And, Condition, Literal, Not, Predicate
+from tamis.model.condition import (
+    COMPLEMENTS,
+    And,
+    Arithmetic,
+    Call,
+    Clause,
+    Condition,
+    Constant,
+    Expression,
+    Leaf,
+    Literal,
+    Not,
+    Predicate,
+    ValueConstraint,
+    Variable,
+    parts_of,
+    variables,
+)
 from tamis.model.domain import Domain
 from tamis.model.event import Event
 from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
 
+Function = Callable[[tuple[Any, ...], tuple[Constant | None, ...]], Rows | Fault]
+"""An operator: of one value for each attribute it reads, and one entry for each parameter of the
+call, None where there is a variable."""
+OperatorTable = Mapping[str, tuple[Signature, Function]]
+Substitution = Mapping[str, Any]
+"""Values of variables, by name."""
 
-def satisfies(condition: Condition, event: Mapping[str, Any] | Event, schema: Schema) -> bool:
+
+def satisfies(
+    condition: Condition,
+    event: Mapping[str, Any] | Event,
+    schema: Schema,
+    operators: OperatorTable | None = None,
+) -> bool:
     """Whether the event satisfies the condition, which must have passed the type check."""
     if not isinstance(condition, Condition):
         raise ConditionError(f"expected a condition, got {type(condition).__name__}; see parse")
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     checked = event if isinstance(event, Event) else schema.event(event)
-    return any(conjunction_holds(branch, checked, schema) for branch in branches(condition))
+    return any(clause_holds(branch, checked, schema, operators) for branch in branches(condition))
 
 
-def branches(condition: Condition, positive: bool = True) -> Iterator[tuple[Literal, ...]]:
+def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
     """The ways to satisfy a condition: one conjunction for each choice within every `or`.
 
     `not` is pushed down on the way: under it `and` and `or` change places.
     """
-    if isinstance(condition, Predicate):
+    if isinstance(condition, Leaf):
         yield (Literal(condition, positive),)
     elif isinstance(condition, Not):
         yield from branches(condition.part, not positive)
@@ -45,8 +76,20 @@ def branches(condition: Condition, positive: bool = True) -> Iterator[tuple[Lite
             yield from branches(part, positive)
 
 
+def clause_holds(
+    clause: Clause, event: Event, schema: Schema, operators: OperatorTable | None
+) -> bool:
+    """The ordinary predicates hold, and one substitution satisfies the calls and constraints."""
+    ordinary, calls, constraints = parts_of(clause)
+    if not conjunction_holds(ordinary, event, schema):
+        return False
+    refuse_unbound((*calls, *constraints))
+    answers = [ask(literal.predicate, event, operators) for literal in calls]
+    return one_substitution_fits(calls, answers, constraints)
+
+
 def conjunction_holds(literals: Iterable[Literal], event: Event, schema: Schema) -> bool:
-    """All literals hold: those on whole sets each by itself, the others by one value."""
+    """All predicates hold: those on whole sets each by itself, the others by one value."""
     alone: list[Literal] = []
     together: dict[str, list[Literal]] = {}
     for literal in literals:
@@ -179,3 +222,148 @@ def _like(value: str, pattern: str) -> bool:
                 after.add(position + 1)
         reached = widen(after)
     return len(parts) in reached
+
+
+# -- operators -------------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """What an operator gave for a call."""
+
+    call: Call
+    signature: Signature
+    rows: Rows | Fault | None  # None where the event does not bind what the operator reads
+
+
+def ask(call: Call, event: Event, operators: OperatorTable | None) -> Answer:
+    """The operator's rows for the event; where an attribute has several values, it sees each."""
+    if operators is None or call.operator not in operators:
+        raise ConditionError(f"unknown operator {call.operator!r}", span=call.span)
+    signature, function = operators[call.operator]
+    constants = tuple(None if isinstance(each, Variable) else each for each in call.arguments)
+    if not all(attribute in event.values for attribute in signature.reads):
+        return Answer(call, signature, None)
+    rows: list[tuple[Any, ...]] = []
+    for values in product(*(event.values[attribute] for attribute in signature.reads)):
+        given = function(values, constants)
+        if isinstance(given, Fault):
+            return Answer(call, signature, given)
+        rows.extend(given)
+    return Answer(call, signature, tuple(rows))
+
+
+def one_substitution_fits(
+    calls: Sequence[Literal[Call]],
+    answers: Sequence[Answer],
+    constraints: Sequence[Literal[ValueConstraint]],
+) -> bool:
+    """Some one substitution makes every positive call true, no negated one, and all constraints.
+
+    A call without rows to look at, by a fault or for want of an attribute, fits neither way.
+    """
+    if any(not isinstance(answer.rows, tuple) for answer in answers):
+        return False
+    both = list(zip(calls, answers, strict=True))
+    wanted = [answer for literal, answer in both if literal.positive]
+    unwanted = [answer for literal, answer in both if not literal.positive]
+    return any(
+        not any(is_true(answer, known) for answer in unwanted)
+        and all(constraint_holds(literal, known) for literal in constraints)
+        for known in substitutions(wanted)
+    )
+
+
+def substitutions(
+    answers: Sequence[Answer], known: Substitution | None = None
+) -> Iterator[Substitution]:
+    """Every substitution that fits a row of each answer: loops within loops, one for each call."""
+    known = known or {}
+    if not answers:
+        yield known
+        return
+    for wider in fitting(answers[0], known):
+        yield from substitutions(answers[1:], wider)
+
+
+def is_true(answer: Answer, known: Substitution) -> bool:
+    """Whether the call is true under a substitution: some row fits it."""
+    return any(True for _ in fitting(answer, known))
+
+
+def fitting(answer: Answer, known: Substitution) -> Iterator[Substitution]:
+    """For each row that agrees with the call and with what is known: what is known then."""
+    for row in answer.rows if isinstance(answer.rows, tuple) else ():
+        wider = dict(known)
+        for position, value in zip(answer.signature.free, row, strict=True):
+            given = answer.call.arguments[position]
+            if isinstance(given, Variable):
+                given = wider.setdefault(given.name, value)
+            if not _same(given, value):
+                break
+        else:
+            yield wider
+
+
+def constraint_holds(literal: Literal[ValueConstraint], known: Substitution) -> bool:
+    """Whether a value constraint holds, or its complement: never between values of two kinds."""
+    constraint, positive = literal
+    comparator = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
+    left, right = _result(constraint.left, known), _result(constraint.right, known)
+    kind = _kind(left)
+    if kind is None or kind != _kind(right):
+        return False
+    if comparator in ("=", "!="):
+        return bool(left == right) == (comparator == "=")
+    if kind == "boolean":
+        return False  # they have no order
+    if comparator in ("<", ">="):
+        return bool(left < right) == (comparator == "<")
+    return bool(left > right) == (comparator == ">")
+
+
+def _result(expression: Expression, known: Substitution) -> Any:
+    """The value of an expression; None where it has none, such as that of a division by zero."""
+    if isinstance(expression, Variable):
+        return known[expression.name]
+    if not isinstance(expression, Arithmetic):
+        return expression
+    left, right = _result(expression.left, known), _result(expression.right, known)
+    if _kind(left) != "number" or _kind(right) != "number":
+        return None
+    try:
+        if expression.sign == "+":
+            return left + right
+        if expression.sign == "-":
+            return left - right
+        if expression.sign == "*":
+            return left * right
+        return left / right
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return "number"
+    return "text" if isinstance(value, str) else None
+
+
+def _same(left: Any, right: Any) -> bool:
+    """1 is 1.0, but true is no number."""
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def refuse_unbound(literals: Sequence[Literal[Call | ValueConstraint]]) -> None:
+    """The type check has seen to it that positive calls give all variables their values."""
+    bound = {
+        variable.name
+        for leaf, positive in literals
+        if positive and isinstance(leaf, Call)
+        for variable in variables(leaf)
+    }
+    for leaf, _ in literals:
+        for variable in variables(leaf):
+            if variable.name not in bound:
+                raise ConditionError(f"nothing binds ?{variable.name}", span=leaf.span)

@@ -174,8 +174,8 @@ def test_another_form_or_layout_is_refused(index: Path) -> None:
     _edit(index, lambda body: body["facts"]["made_by"].update(layout=99))
     with pytest.raises(SavedIndexError, match="index: matcher 'naive' saved it in layout 99"):
         Engine.open(index)
-    _edit(index, lambda body: body["facts"].update(contents=2))
-    with pytest.raises(SavedIndexError, match="index: it holds an engine in form 2"):
+    _edit(index, lambda body: body["facts"].update(contents=9))
+    with pytest.raises(SavedIndexError, match="index: it holds an engine in form 9"):
         Engine.open(index)
 
 

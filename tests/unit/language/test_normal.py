@@ -33,6 +33,7 @@ def truth(condition: Condition, event: dict[str, bool]) -> bool:
         return not truth(condition.part, event)
     if isinstance(condition, And):
         return all(truth(part, event) for part in condition.parts)
+    assert isinstance(condition, Or)
     return any(truth(part, event) for part in condition.parts)
 
 

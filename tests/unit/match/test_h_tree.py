@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,6 @@ def test_the_attributes_that_rule_out_most_become_levels() -> None:
         {"max_clones": 0},
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, object]) -> None:
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(MatcherError, match=next(iter(options))):
         create("h-tree", **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_value_meets_at_most_one_cell_a_level_and_one_more() -> None:
 
 
 @pytest.mark.parametrize("options", [{"levels": 0}, {"levels": 21}, {"levels": 1.5}, {"exact": 1}])
-def test_wrong_options_are_refused(options: dict[str, object]) -> None:
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(MatcherError, match=next(iter(options))):
         create("tama", **options)
 

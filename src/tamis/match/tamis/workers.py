@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -196,7 +197,7 @@ class Workers:
 
     def beside(self, do: Callable[[], _R]) -> Future[_R]:
         """Do something in a thread of its own."""
-        return self._threads().submit(do)
+        return _begun(self._threads(), do)
 
     @property
     def forked(self) -> bool:
@@ -219,12 +220,22 @@ class Workers:
         if len(every) == 1 or threads == 1:
             return [do(job) for job in every]
         pool = self._threads()
-        others = [pool.submit(do, job) for job in every[1:]]
+        others = [_begun(pool, partial(do, job)) for job in every[1:]]
         try:
             first = do(every[0])
         finally:
             wait(others)  # they use rooms that the next call will use
         return [first, *(other.result() for other in others)]
+
+
+def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:
+    """Something that a thread does; or this one, when the interpreter starts no more threads."""
+    try:
+        return pool.submit(do)
+    except RuntimeError:  # the main thread has ended, and others are still at work
+        done: Future[_R] = Future()
+        done.set_result(do())
+        return done
 
 
 def _write(worker: Worker, part: Part, found: Found, starts: Int64s, out: Int32s) -> None:

@@ -1,0 +1,186 @@
+"""What clauses ask of operators: calls as numbered predicates, and how their bindings fit together.
+
+Two calls are the same predicate when they name the same operator with the same constants at the
+same places and the same pattern of variables: `p(?a, ?a)` is `p(?b, ?b)`, but not `p(?a, ?b)`.
+Such a predicate is evaluated once an event, whatever its variables are called.
+
+A value constraint over the variables of one call alone belongs to that call: of
+`distanceFrom(Bronx, ?x) and ?x < 500` nothing else need be evaluated where no row is that near.
+The operator is called once all the same for all that differ in such limits only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple, Self
+
+from tamis.engine.joining import Row, Table, ValueTest, compiled, plain, satisfiable
+from tamis.model.condition import (
+    Arithmetic,
+    Call,
+    Constant,
+    Expression,
+    Literal,
+    ValueConstraint,
+    Variable,
+)
+from tamis.model.operator import Rows, Signature
+from tamis.model.printer import constant_text
+from tamis.schedule.base import NEVER, ON_FALSE, ON_TRUE
+
+_CONSTANT = -1
+
+
+class CallPredicate(NamedTuple):
+    """A call with its variables numbered by first occurrence, and what it must give."""
+
+    operator: str
+    arguments: tuple[Any, ...]  # constants, and None where there is a variable
+    pattern: tuple[int, ...]  # of each argument the number of its variable, or -1
+    limits: tuple[str, ...] = ()  # constraints over its variables alone, in order
+    tests: tuple[ValueTest, ...] = ()  # the same
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for the same predicate only: true is not 1, but 1.0 is."""
+        given = tuple(plain(each) for each in self.arguments)
+        return self.operator, given, self.pattern, self.limits
+
+    def bindings(self, signature: Signature, rows: Rows) -> frozenset[Row]:
+        """What an operator gave, as rows over the variables; less what was not asked for."""
+        free = [at for at, parameter in enumerate(signature.parameters) if parameter.free]
+        found: set[Row] = set()
+        for row in rows:
+            bound: dict[int, Any] = {}
+            for at, value in zip(free, row, strict=True):
+                number = self.pattern[at]
+                wanted = (
+                    self.arguments[at] if number == _CONSTANT else bound.setdefault(number, value)
+                )
+                if plain(wanted) != plain(value):
+                    break
+            else:
+                values = tuple(plain(bound[number]) for number in sorted(bound))
+                if all(test.holds(values) for test in self.tests):
+                    found.add(values)
+        return frozenset(found)
+
+    def within(self, names: Sequence[str], limits: Sequence[Literal[ValueConstraint]]) -> Self:
+        """The same with constraints over its variables, which are called so."""
+        number = {name: at for at, name in enumerate(names)}
+        tests = {_shown(each, number): compiled(*each, number) for each in limits}
+        return self._replace(limits=tuple(sorted(tests)), tests=tuple(tests.values()))
+
+
+def predicate_of(call: Call) -> tuple[CallPredicate, tuple[str, ...]]:
+    """The predicate of a call, and the names of its variables in the order of their numbers."""
+    names: dict[str, int] = {}
+    pattern: list[int] = []
+    arguments: list[Constant | None] = []
+    for argument in call.arguments:
+        if isinstance(argument, Variable):
+            pattern.append(names.setdefault(argument.name, len(names)))
+            arguments.append(None)
+        else:
+            pattern.append(_CONSTANT)
+            arguments.append(argument)
+    return CallPredicate(call.operator, tuple(arguments), tuple(pattern)), tuple(names)
+
+
+class Asking(NamedTuple):
+    """One literal of a clause: which of its predicates, and which variables are its columns."""
+
+    predicate: CallPredicate
+    variables: tuple[int, ...]
+    positive: bool
+
+    @property
+    def kills(self) -> int:
+        """When its outcome rules the clause out."""
+        if self.positive:
+            return ON_FALSE
+        return NEVER if self.variables else ON_TRUE
+
+
+class Asked(NamedTuple):
+    """What one clause asks of operators."""
+
+    calls: tuple[Asking, ...]
+    tests: tuple[ValueTest, ...]
+    variables: int  # how many there are
+
+    def holds(self, tables: Sequence[frozenset[Row]]) -> bool:
+        """Whether one substitution satisfies all of it, given the bindings of each call.
+
+        To be asked once all calls have come out right one by one.
+        """
+        if not self.variables:
+            return True
+        return satisfiable(
+            [
+                Table(asking.variables, rows)
+                for asking, rows in zip(self.calls, tables, strict=True)
+                if asking.positive and asking.variables
+            ],
+            [
+                Table(asking.variables, rows)
+                for asking, rows in zip(self.calls, tables, strict=True)
+                if not asking.positive and asking.variables
+            ],
+            self.tests,
+            self.variables,
+        )
+
+
+def asked_by(
+    calls: Sequence[Literal[Call]], constraints: Sequence[Literal[ValueConstraint]]
+) -> Asked | None:
+    """What a clause asks of operators; None where it has no call."""
+    if not calls:
+        return None
+    number: dict[str, int] = {}
+    found: dict[Hashable, Asking] = {}
+    left = list(constraints)
+    for literal in calls:
+        predicate, names = predicate_of(literal.predicate)
+        if literal.positive:
+            mine = [each for each in left if variables_of(each.predicate) <= set(names)]
+            left = [each for each in left if each not in mine]
+            predicate = predicate.within(names, mine)
+        variables = tuple(number.setdefault(name, len(number)) for name in names)
+        asking = Asking(predicate, variables, literal.positive)
+        # Written twice, it is one. `f(1)` and `f(true)` are two, though equal in Python.
+        found.setdefault((predicate.key, variables, literal.positive), asking)
+    tests: list[ValueTest] = []
+    for constraint, positive in left:
+        tests.append(compiled(constraint, positive, number))
+    return Asked(tuple(found.values()), tuple(tests), len(number))
+
+
+def variables_of(constraint: ValueConstraint) -> set[str]:
+    """The names of the variables that a constraint mentions."""
+    found: set[str] = set()
+    stack: list[Expression] = [constraint.left, constraint.right]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Variable):
+            found.add(part.name)
+        elif isinstance(part, Arithmetic):
+            stack += [part.left, part.right]
+    return found
+
+
+def _shown(limit: Literal[ValueConstraint], number: dict[str, int]) -> str:
+    """A constraint with its variables as numbers: the same text only for the same constraint."""
+
+    def shown(part: Expression) -> str:
+        if isinstance(part, Variable):
+            return f"?{number[part.name]}"
+        if isinstance(part, Arithmetic):
+            return f"({shown(part.left)} {part.sign} {shown(part.right)})"
+        # Text in quotes even where it is a word: a quote begins no number and no variable.
+        return constant_text(str(part)) if isinstance(part, str) else constant_text(part)
+
+    constraint, positive = limit
+    text = f"{shown(constraint.left)} {constraint.comparator} {shown(constraint.right)}"
+    return text if positive else f"not {text}"

@@ -1,0 +1,93 @@
+"""Where the parts of a predicate, a call or a constraint stand in the text.
+
+Nodes keep only the place of the whole; its parts are found again when an error needs them, which
+keeps parsing fast.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import Span
+from tamis.language.lexer import Token, tokens
+from tamis.model.condition import Call, Constant, Leaf, Predicate, ValueConstraint, Variable
+
+_VALUES = ("number", "name", "date", "text", "true", "false")
+
+
+def part_of_predicate(text: str | None, predicate: Predicate, part: int) -> Span | None:
+    """0 is the attribute, 1 the comparator, 2 the first value, and so on."""
+    if text is None or predicate.span is None:
+        return predicate.span
+    found = _tokens(text, predicate)
+    if part == 0:
+        return found[0][2:]
+    words = [token for token in found[1:] if token[0] not in ("not", "end")]
+    if part == 1:
+        return words[0][2:]
+    values: list[Span] = []
+    sign: int | None = None
+    for kind, _, first, last in words[1:]:
+        if kind in _VALUES:
+            values.append((first if sign is None else sign, last))
+        sign = first if kind == "-" else None
+    return values[part - 2] if part - 2 < len(values) else predicate.span
+
+
+def operator_name(text: str | None, call: Call) -> Span | None:
+    """The name that a call begins with."""
+    if text is None or call.span is None:
+        return call.span
+    return _tokens(text, call)[0][2:]
+
+
+def argument(text: str | None, call: Call, position: int) -> Span | None:
+    """The argument at a position, counted from 0."""
+    if text is None or call.span is None:
+        return call.span
+    at, span = 0, call.span
+    start: int | None = None
+    for kind, _, first, last in _tokens(text, call)[2:]:
+        if kind in (",", ")", "end"):
+            if at == position:
+                break
+            at, start = at + 1, None
+        else:
+            start = first if start is None else start
+            span = start, last
+    return span
+
+
+def operand(text: str | None, leaf: Leaf, wanted: Constant | Variable) -> Span | None:
+    """Where a variable or a constant first stands in a call or a constraint."""
+    if text is None or leaf.span is None:
+        return leaf.span
+    sign: int | None = None
+    for kind, word, first, last in _tokens(text, leaf):
+        if _is_written(kind, word, wanted):
+            negative = isinstance(wanted, int | float) and wanted < 0
+            return (sign if negative and sign is not None else first), last
+        sign = first if kind == "-" else None
+    return leaf.span
+
+
+def _is_written(kind: str, word: str, wanted: Constant | Variable) -> bool:
+    if isinstance(wanted, Variable):
+        return kind == "variable" and word == wanted.name
+    if isinstance(wanted, bool):
+        return kind == ("true" if wanted else "false")
+    if isinstance(wanted, str):
+        return kind in ("name", "date", "text") and word == wanted
+    return kind == "number" and float(word) == float(abs(wanted))
+
+
+def comparator(text: str | None, constraint: ValueConstraint) -> Span | None:
+    """The comparator of a constraint."""
+    if text is None or constraint.span is None:
+        return constraint.span
+    found = (token for token in _tokens(text, constraint) if token[0] == constraint.comparator)
+    return next((token[2:] for token in found), constraint.span)
+
+
+def _tokens(text: str, leaf: Leaf) -> list[Token]:
+    assert leaf.span is not None
+    start, end = leaf.span
+    return [(kind, word, s + start, e + start) for kind, word, s, e in tokens(text[start:end])]

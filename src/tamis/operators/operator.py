@@ -1,0 +1,333 @@
+"""A plain function, and what tamis has to know to call it in a condition.
+
+    @tamis.operator(reads=("position",), arguments={"place": "text"}, gives={"metres": "number"})
+    def distanceFrom(position, place): ...
+
+makes `distanceFrom(Bronx, ?metres) and ?metres < 500` a condition. What was declared is compared
+with the function's parameters at once: a slip shows when the module is imported, not when the first
+event comes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any, overload
+
+from tamis.errors import OperatorError, nearest
+from tamis.model.condition import NAME
+from tamis.model.operator import KINDS, Parameter, Signature
+from tamis.model.printer import KEYWORDS
+
+PLACES = ("here", "thread", "process")
+LONGEST = 86_400.0  # seconds: nobody waits for more than a day
+
+
+class Operator:
+    """An operator: called like the function it was made of, and known to conditions by its name.
+
+    `cost` is an estimate in milliseconds, `timeout` in seconds; `run` says where it is called:
+    "here", in a "thread", or in a worker "process". Made by the decorator `operator`.
+    """
+
+    function: Callable[..., Any]
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        *,
+        cost: float = 1.0,
+        timeout: float = 1.0,
+        run: str = "thread",
+        batch: bool = False,
+    ) -> None:
+        # An operator may be made an operator again, under another name.
+        self.function = function.function if isinstance(function, Operator) else function
+        self.signature = signature
+        self.cost, self.timeout, self.run, self.batch = cost, timeout, run, batch
+        _check(self)
+        self.kinds = tuple(each.kind for each in signature.parameters if each.free)
+        self.read_as = tuple(name.replace(".", "_") for name in signature.reads)
+        # A free parameter is handed over only if the function asks for it by name; one that takes
+        # anything (**rest) does not ask.
+        named = _parameters(self.function, signature.name)
+        self._handed = tuple(
+            (place, each.name)
+            for place, each in enumerate(signature.parameters)
+            if not each.free or (each.name in named and named[each.name].kind not in _VARIADIC)
+        )
+        update_wrapper(self, self.function, updated=())
+
+    @property
+    def name(self) -> str:
+        """The name it has in conditions."""
+        return self.signature.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def check(self, arguments: Sequence[Any]) -> str | None:
+        """Why no event could be answered with these constants; None where nothing is wrong.
+
+        `arguments` as in `handed`. Asked when somebody subscribes: a mistake of his is better
+        refused at once than found at every event. An operator that knows its constants, such as
+        the names of places, has its own.
+        """
+        return None
+
+    def handed(self, arguments: Sequence[Any]) -> dict[str, Any]:
+        """The constants that the function is handed, by name.
+
+        `arguments` has one entry for each parameter, None where the condition has a variable.
+        """
+        if len(arguments) != len(self.signature.parameters):
+            raise OperatorError(
+                f"operator {self.name!r} takes {len(self.signature.parameters)} arguments, "
+                f"got {len(arguments)}"
+            )
+        return {name: _plain(arguments[place]) for place, name in self._handed}
+
+    def key(self, arguments: Sequence[Any]) -> Hashable:
+        """Calls with equal keys give equal rows: what the function is handed is the same.
+
+        True, 1 and 1.0 are different keys, although Python holds them to be equal: a function may
+        tell them apart.
+        """
+        handed = self.handed(arguments)
+        return tuple((type(value), value) for value in handed.values())
+
+    def __repr__(self) -> str:
+        given = ", ".join(
+            f"?{each.name}" if each.free else each.name for each in self.signature.parameters
+        )
+        return f"<operator {self.name}({given}) on {', '.join(self.signature.reads) or 'nothing'}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # The decorator leaves the operator where the function was, so the function alone cannot be
+        # found by its name any more: what can be imported goes by the operator's own name.
+        module, name = getattr(self, "__module__", None), getattr(self, "__qualname__", None)
+        if module and name and module != "__main__" and _imported(module, name) is self:
+            return name
+        return super().__reduce_ex__(protocol)
+
+
+@overload
+def operator(function: Callable[..., Any], /) -> Operator: ...
+@overload
+def operator(
+    *,
+    name: str | None = None,
+    reads: Iterable[str] = (),
+    arguments: Mapping[str, str] | None = None,
+    gives: Mapping[str, str] | None = None,
+    cost: float = 1.0,
+    timeout: float = 1.0,
+    run: str = "thread",
+    batch: bool = False,
+) -> Callable[[Callable[..., Any]], Operator]: ...
+def operator(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    reads: Iterable[str] = (),
+    arguments: Mapping[str, str] | None = None,
+    gives: Mapping[str, str] | None = None,
+    cost: float = 1.0,
+    timeout: float = 1.0,
+    run: str = "thread",
+    batch: bool = False,
+) -> Operator | Callable[[Callable[..., Any]], Operator]:
+    """Make a function an operator, and known by its name to every engine of this process.
+
+    reads: attributes of the event; the function gets their values by name, dots become underscores.
+    arguments: name and kind of what a condition gives as constants, handed over by name.
+    gives: name and kind of what comes back, for variables; handed over (None for a variable) only
+    if the function has a parameter of that name. Kinds: "number", "text", "boolean", "any".
+
+    The function returns True or False where it gives nothing; a value or a list of values where it
+    gives one; a tuple or a list of tuples where it gives several. None, False and [] are false.
+    With `batch` it gets a list for each attribute it reads, one entry an event, and returns a list
+    of as many such results; an exception in place of a result is the fault of that event alone.
+
+    >>> @operator(reads=("position.altitude",), arguments={"metres": "number"}, run="here")
+    ... def above(position_altitude, metres):
+    ...     return position_altitude > metres
+    >>> above
+    <operator above(metres) on position.altitude>
+    >>> above(30, 20)
+    True
+    """
+    from tamis.operators.registry import register
+
+    def made(function: Callable[..., Any]) -> Operator:
+        called = name if name is not None else getattr(function, "__name__", None)
+        if not callable(function):
+            raise OperatorError(f"an operator is made of a function, not of {function!r}")
+        if called is None:
+            raise OperatorError(f"{function!r} has no name: give one, operator(name=...)")
+        signature = Signature(
+            called, _declared(called, arguments or {}, gives or {}), _names(called, reads)
+        )
+        new = Operator(function, signature, cost=cost, timeout=timeout, run=run, batch=batch)
+        register(new)
+        return new
+
+    return made if function is None else made(function)
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _plain(value: Any) -> Any:
+    """A constant of a condition as Python's own: words become text, and there is one zero."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return value + 0.0 if type(value) is float else value
+
+
+def _imported(module: str, name: str) -> object:
+    """What a module that is imported already has under a name."""
+    found: object = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _names(called: str, reads: Iterable[str]) -> tuple[str, ...]:
+    found = (reads,) if isinstance(reads, str) else tuple(reads)
+    for each in found:
+        if not isinstance(each, str) or not each:
+            raise OperatorError(
+                f"operator {called!r}: 'reads' holds names of attributes, not {each!r}"
+            )
+    return found
+
+
+def _declared(
+    called: str, arguments: Mapping[str, str], gives: Mapping[str, str]
+) -> tuple[Parameter, ...]:
+    for word, given in (("arguments", arguments), ("gives", gives)):
+        if not isinstance(given, Mapping):
+            raise OperatorError(
+                f"operator {called!r}: {word!r} is a mapping from name to kind, "
+                f'such as {{"place": "text"}}, not {given!r}'
+            )
+        for name, kind in given.items():
+            if not isinstance(name, str) or not name.isidentifier():
+                raise OperatorError(
+                    f"operator {called!r}: {name!r} in {word!r} is no name of a parameter"
+                )
+            if kind not in KINDS:
+                hint = nearest(str(kind), KINDS)
+                raise OperatorError(
+                    f"operator {called!r}: unknown kind {kind!r} of {name!r}"
+                    + (f"; {hint}" if hint else "")
+                )
+    return (
+        *(Parameter(name, kind, False) for name, kind in arguments.items()),
+        *(Parameter(name, kind, True) for name, kind in gives.items()),
+    )
+
+
+def _parameters(function: Callable[..., Any], called: str) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        raise OperatorError(
+            f"operator {called!r}: {function!r} does not say what parameters it has; "
+            "wrap it in a function of your own"
+        ) from None
+
+
+def _check(made: Operator) -> None:
+    """Refuse what could never be called, or not as its author thinks."""
+    called = made.signature.name
+    if not isinstance(called, str) or not NAME.fullmatch(called):
+        raise OperatorError(
+            f"an operator cannot be named {called!r}: letters, digits and underscores, "
+            "not a digit first; operator(name=...) gives another name"
+        )
+    if called.lower() in KEYWORDS:
+        raise OperatorError(f"an operator cannot be named {called!r}: conditions use this word")
+    _check_numbers(made)
+    if made.run not in PLACES:
+        raise OperatorError(
+            f"operator {called!r}: unknown run={made.run!r}; known are " + ", ".join(PLACES)
+        )
+    if not isinstance(made.batch, bool):
+        raise OperatorError(f"operator {called!r}: batch is True or False, not {made.batch!r}")
+    if made.batch and not made.signature.reads:
+        raise OperatorError(
+            f"operator {called!r}: batch=True needs an attribute to read; "
+            "without one nothing tells how many events there are"
+        )
+    unfit = inspect.iscoroutinefunction(made.function) or inspect.isasyncgenfunction(made.function)
+    if unfit or inspect.isgeneratorfunction(made.function):
+        raise OperatorError(
+            f"operator {called!r}: a plain function that returns its result is called, "
+            "not one that awaits or yields"
+        )
+    _check_parameters(made)
+
+
+def _check_numbers(made: Operator) -> None:
+    for word, number, unit in (
+        ("cost", made.cost, "milliseconds"),
+        ("timeout", made.timeout, "seconds"),
+    ):
+        real = isinstance(number, int | float) and not isinstance(number, bool)
+        if not real or not math.isfinite(number) or number <= 0:
+            raise OperatorError(
+                f"operator {made.name!r}: {word} is a number of {unit} above 0, not {number!r}"
+            )
+    if made.timeout > LONGEST:
+        raise OperatorError(
+            f"operator {made.name!r}: a timeout of {made.timeout} seconds is more than a day"
+        )
+
+
+def _check_parameters(made: Operator) -> None:
+    called, signature = made.signature.name, made.signature
+    taken: dict[str, str] = {}
+    declared = [(name.replace(".", "_"), f"the attribute {name!r}") for name in signature.reads]
+    declared += [
+        (each.name, f"{'what it gives,' if each.free else 'the argument'} {each.name!r}")
+        for each in signature.parameters
+    ]
+    for name, what in declared:
+        if name in taken:
+            raise OperatorError(
+                f"operator {called!r}: {taken[name]} and {what} are both handed over as {name!r}"
+            )
+        taken[name] = what
+    free = {each.name for each in signature.parameters if each.free}
+    parameters = _parameters(made.function, called)
+    kinds = {each.kind for each in parameters.values()}
+    for name, parameter in parameters.items():
+        if parameter.kind in _VARIADIC:
+            continue
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise OperatorError(
+                f"operator {called!r}: its parameter {name!r} can only be given by position, "
+                "and operators are handed everything by name"
+            )
+        if name not in taken and parameter.default is inspect.Parameter.empty:
+            hint = nearest(name, taken)
+            raise OperatorError(
+                f"operator {called!r}: its parameter {name!r} is neither read from the event nor "
+                "an argument; name it in 'reads' or 'arguments'" + (f" ({hint})" if hint else "")
+            )
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return
+    for name, what in taken.items():
+        if name not in parameters and name not in free:
+            hint = nearest(name, parameters)
+            raise OperatorError(
+                f"operator {called!r}: {what} is handed over as {name!r}, and the function has "
+                "no parameter of that name" + (f" ({hint})" if hint else "")
+            )

@@ -1,0 +1,327 @@
+"""An ontology with all that follows from it, asked by names that people write.
+
+The rules are those of OWL 2 RL, and owlrl applies them: subclasses, subproperties, inverse,
+symmetric and transitive properties, chains, restrictions. Everything that follows is computed when
+the ontology is loaded, so that a question is a look-up.
+
+An event's own facts can make anything follow, also about the ontology's individuals, so its closure
+is computed anew on a copy. The one that comes with the package, 88 triples, takes about 0.1 s; the
+time grows with the ontology. The closures of the last few sets of facts are kept: an event is asked
+about many times, and so is a situation that lasts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+from xml.sax import SAXException
+
+from tamis.errors import OperatorError, nearest
+
+try:
+    from owlrl import OWLRL_Semantics
+    from rdflib import OWL, RDF, RDFS, XSD, Graph, Literal, URIRef
+    from rdflib.exceptions import Error as RdfError
+    from rdflib.term import Node
+    from rdflib.util import guess_format
+except ModuleNotFoundError as missing:
+    raise OperatorError(
+        "the reasoning operators need rdflib and owlrl: pip install 'tamis[reasoning]'"
+    ) from missing
+
+MOST_FACTS = 200
+"""The most facts of one event: rules join them with each other, so many take long."""
+
+_SHIPPED = "vehicles.ttl"
+_KEPT = 16  # closures of sets of facts
+_EVENT = "urn:tamis:event#"  # individuals that only an event knows
+_VOCABULARY = tuple(map(str, (RDF, RDFS, OWL, XSD)))
+# Words of the vocabularies that a condition may use without their prefix.
+_WORDS = (
+    *(RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range, RDFS.label),
+    *(RDFS.comment, OWL.sameAs, OWL.differentFrom, OWL.inverseOf, OWL.disjointWith, OWL.Thing),
+    *(OWL.equivalentClass, OWL.equivalentProperty, OWL.Class, OWL.ObjectProperty),
+)
+_PREFIXES = {"rdf": str(RDF), "rdfs": str(RDFS), "owl": str(OWL), "xsd": str(XSD)}
+
+
+class OntologyError(OperatorError, ValueError):
+    """An ontology, a name or an event's facts that nothing can be asked about."""
+
+
+class Fact(NamedTuple):
+    """One fact of an event. Python holds True and 1 to be equal, hence the kind of the object."""
+
+    subject: str
+    property: str
+    object: str | int | float | bool
+    kind: str
+
+
+class Ontology:
+    """What an ontology says, and what follows from it.
+
+    A name is a full IRI, a name with one of the ontology's prefixes (`ex:car`), or the part after
+    the last `#`, `/` or `:` alone (`car`) where only one thing is called so.
+
+    >>> vehicles = Ontology.default()
+    >>> sorted(vehicles.concepts("policeCar"))[:3]
+    ['Thing', 'car', 'emergencyVehicle']
+    >>> vehicles.rows("upperBay", "partOf", None)
+    [('upperBay', 'partOf', 'atlantic'), ('upperBay', 'partOf', 'newYorkHarbour')]
+    """
+
+    def __init__(self, source: str | PathLike[str] | Graph) -> None:
+        self._said, where = _read(source)
+        self._closed = _Closure(self._said, self._said, where)
+        self._concepts = _concepts(self._closed)
+        self._with: Any = lru_cache(_KEPT)(self._extended)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The closure is computed again on the other side: that is quicker than sending it.
+        return _from_text, (self._said.serialize(format="turtle"),)
+
+    @staticmethod
+    def default() -> Ontology:
+        """What comes with the package: vehicles and boats of a city."""
+        return _default()
+
+    def refusal(self, concept: str) -> str | None:
+        """Why nothing can be asked to be of this concept; None where it can."""
+        try:
+            found = self._closed.named(concept)
+        except OntologyError as error:
+            return str(error)
+        if found is not None and self._is_concept(found):
+            return None
+        known = {self._closed.name(each) for each in set().union(*self._concepts.values())}
+        hint = nearest(concept, [each for each in known if each is not None])
+        what = "unknown concept" if found is None else "not a concept of the ontology:"
+        return f"{what} {concept!r}" + (f"; {hint}" if hint else "")
+
+    def is_a(self, subject: str, concept: str) -> bool:
+        """Whether an individual is of a concept, or a concept a kind of it; else False."""
+        found, wanted = self._closed.named(subject), self._closed.named(concept)
+        return found is not None and wanted in self._concepts.get(found, ())
+
+    def concepts(self, subject: str) -> list[str]:
+        """The names of all that an individual or a concept is; none where it is unknown."""
+        found = self._closed.named(subject)
+        names = [] if found is None else map(self._closed.name, self._concepts.get(found, ()))
+        return sorted(name for name in names if name is not None)
+
+    def rows(
+        self,
+        subject: str | None,
+        property: str | None,
+        object: Any,
+        facts: Sequence[Fact] = (),
+    ) -> list[tuple[Any, ...]]:
+        """All (subject, property, object) that hold, None standing for any; as they were asked.
+
+        A name that is not known is a name of nothing, and nothing holds of it: an event may bring
+        individuals of its own, so that it cannot be told from a slip of the pen.
+        """
+        closure = self._with(tuple(dict.fromkeys(facts))) if facts else self._closed
+        return sorted(set(closure.rows(subject, property, object)), key=repr)
+
+    def _is_concept(self, node: Node) -> bool:
+        return node in self._concepts.get(node, ())
+
+    def _extended(self, facts: tuple[Fact, ...]) -> _Closure:
+        with_facts = _copy(self._said)
+        for fact in facts:
+            subject, property_ = (self._node(name) for name in (fact.subject, fact.property))
+            with_facts.add((subject, property_, self._object(property_, fact.object)))
+        return _Closure(with_facts, self._said, "the event's facts")
+
+    def _node(self, name: str) -> Node:
+        known = self._closed.named(name)
+        return known if known is not None else URIRef(_EVENT + quote(name, safe=""))
+
+    def _object(self, property_: Node, given: str | float) -> Node:
+        literal = (property_, RDF.type, OWL.DatatypeProperty) in self._closed.graph
+        if isinstance(given, str) and not literal:
+            return self._node(given)
+        return Literal(given)
+
+
+class _Closure:
+    """A closed graph, and the names of what is in it."""
+
+    def __init__(self, said: Graph, prefixes: Graph, where: str) -> None:
+        closed = _copy(said)
+        # Without the axioms about the vocabularies themselves: a thousand triples nobody asks for.
+        rules = OWLRL_Semantics(closed, False, False, rdfs=False)
+        rules.closure()
+        if rules.error_messages:
+            raise OntologyError(f"{where}: {_short(rules.error_messages[0])}")
+        self.graph = _copy(closed, without_vocabulary=True)
+        self._prefixes = {prefix: str(iri) for prefix, iri in prefixes.namespaces()} | _PREFIXES
+        self._locals = _locals(self.graph)
+
+    def named(self, name: str) -> URIRef | None:
+        """What `name` stands for; None where nothing is called so."""
+        whole = URIRef(name)
+        if whole in self._locals.get(_local(whole), ()):
+            return whole
+        prefix, colon, rest = name.partition(":")
+        if colon and prefix in self._prefixes:
+            return URIRef(self._prefixes[prefix] + rest)
+        found = self._locals.get(name, ())
+        if len(found) > 1:
+            raise OntologyError(
+                f"{name!r} may be {' or '.join(map(str, found))}: use a prefix or the full name"
+            )
+        return found[0] if found else None
+
+    def name(self, node: Node) -> str | None:
+        """The shortest name that stands for a node; None where it has none."""
+        if not isinstance(node, URIRef):
+            return None
+        local = _local(node)
+        if self._locals.get(local, ()) == (node,):
+            return local
+        for prefix, iri in self._prefixes.items():
+            if iri and node.startswith(iri):
+                return f"{prefix}:{node.removeprefix(iri)}"
+        return str(node)
+
+    def rows(
+        self, subject: str | None, property_: str | None, object_: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        asked: list[URIRef | None] = []
+        for name in (subject, property_):
+            node = None if name is None else self.named(name)
+            if name is not None and node is None:
+                return
+            asked.append(node)
+        wanted = self.named(object_) if isinstance(object_, str) else None
+        for found in self.graph.triples((asked[0], asked[1], wanted)):
+            value = self._value(found[2]) if wanted is None else object_
+            if object_ is not None and not _same(value, object_):
+                continue
+            row = (subject or self.name(found[0]), property_ or self.name(found[1]), value)
+            if None not in row:  # a node without a name says nothing to anybody
+                yield row
+
+    def _value(self, node: Node) -> Any:
+        if not isinstance(node, Literal):
+            return self.name(node)
+        value = node.toPython()
+        if isinstance(value, bool | int | float):
+            return value
+        # A decimal is a number too; all others are the text that they are written as.
+        return float(value) if node.datatype == XSD.decimal else str(node)
+
+
+def facts_of(given: Any) -> list[Fact]:
+    """The facts of an event, checked: a list of [subject, property, object]."""
+    if not isinstance(given, list | tuple):
+        raise OntologyError(f"facts are a list of [subject, property, object], got {_short(given)}")
+    if len(given) > MOST_FACTS:
+        raise OntologyError(f"an event has at most {MOST_FACTS} facts, got {len(given)}")
+    return [_fact(at, each) for at, each in enumerate(given)]
+
+
+def _fact(at: int, given: Any) -> Fact:
+    if not isinstance(given, list | tuple) or len(given) != 3:
+        raise OntologyError(f"fact {at} is no [subject, property, object]: {_short(given)}")
+    subject, property_, object_ = given
+    for what, name in (("subject", subject), ("property", property_)):
+        if not isinstance(name, str) or not name:
+            raise OntologyError(f"the {what} of fact {at} is a name, got {_short(name)}")
+    if not isinstance(object_, str | int | float) or object_ == "":
+        raise OntologyError(f"the object of fact {at} is a name or a value, got {_short(object_)}")
+    return Fact(subject, property_, object_, type(object_).__name__)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """1 is 1.0, but True is no number."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _read(source: str | PathLike[str] | Graph) -> tuple[Graph, str]:
+    """A copy, so that nobody changes what was closed; and what to call it in a message."""
+    if isinstance(source, Graph):
+        return _copy(source), "the ontology"
+    where = Path(source)
+    try:
+        text = where.read_text(encoding="utf-8")
+        found = Graph(bind_namespaces="none")
+        found.parse(data=text, format=guess_format(str(where)) or "turtle")
+    except (OSError, ValueError, SyntaxError, SAXException, RdfError) as error:
+        raise OntologyError(f"{source}: cannot be read as an ontology: {error}") from error
+    return found, str(source)
+
+
+def _from_text(turtle: str) -> Ontology:
+    graph = Graph(bind_namespaces="none")
+    graph.parse(data=turtle, format="turtle")
+    return Ontology(graph)
+
+
+@lru_cache(1)
+def _default() -> Ontology:
+    text = (files("tamis") / "data" / _SHIPPED).read_text(encoding="utf-8")
+    return _from_text(text)
+
+
+def _copy(graph: Graph, without_vocabulary: bool = False) -> Graph:
+    """The same triples and prefixes; or only those about other things than the vocabularies."""
+    new = Graph(bind_namespaces="none")
+    for prefix, iri in graph.namespaces():
+        new.bind(prefix, iri)
+    for triple in graph:
+        if not (without_vocabulary and _of_vocabulary(triple[0])):
+            new.add(triple)
+    return new
+
+
+def _concepts(closure: _Closure) -> dict[Node, set[Node]]:
+    """For every individual what it is, and for every concept what it is a kind of."""
+    graph, found = closure.graph, defaultdict[Node, set[Node]](set)
+    kinds = {o for _, o in graph.subject_objects(RDF.type) if not _of_vocabulary(o)}
+    kinds |= {s for each in (OWL.Class, RDFS.Class) for s in graph.subjects(RDF.type, each)}
+    kinds |= {end for ends in graph.subject_objects(RDFS.subClassOf) for end in ends}
+    for each in kinds:
+        found[each].add(each)
+    for word in (RDF.type, RDFS.subClassOf):
+        for subject, kind in graph.subject_objects(word):
+            # That a concept is of the kind "class" is nothing that a subscriber asks.
+            if kind == OWL.Thing or not _of_vocabulary(kind):
+                found[subject].add(kind)
+
+    return {node: {kind for kind in of if isinstance(kind, URIRef)} for node, of in found.items()}
+
+
+def _locals(graph: Graph) -> dict[str, tuple[URIRef, ...]]:
+    """What each local name may stand for. The ontology's own things hide the vocabularies'."""
+    own = {node for triple in graph for node in triple if isinstance(node, URIRef)}
+    found = defaultdict[str, list[URIRef]](list)
+    for node in sorted(each for each in own if not _of_vocabulary(each)):
+        found[_local(node)].append(node)
+    words = {_local(word): (word,) for word in _WORDS}
+    return words | {name: tuple(nodes) for name, nodes in found.items()}
+
+
+def _local(node: URIRef) -> str:
+    for mark in "#/:":
+        if mark in node:
+            return unquote(node.rpartition(mark)[2])
+    return str(node)
+
+
+def _of_vocabulary(node: Node) -> bool:
+    return isinstance(node, URIRef) and str(node).startswith(_VOCABULARY)
+
+
+def _short(given: Any) -> str:
+    shown = given if isinstance(given, str) else repr(given)
+    return shown if len(shown) <= 200 else shown[:200] + "…"

@@ -1,0 +1,207 @@
+"""What a function returned, as rows; or why it is none.
+
+An answer is a relation over what the operator gives. Whatever does not fit the declared kinds is a
+fault: a number that is not finite or a text that is no text would otherwise make some comparison
+true or false by accident, far from here.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tamis.errors import TamisError
+from tamis.model.operator import Fault, Rows
+from tamis.operators.operator import Operator
+
+Answers = list[Rows | Fault]
+TRUE: Rows = ((),)
+FALSE: Rows = ()
+_LONGEST = 300  # characters of a reason
+_INT64 = 1 << 63
+
+
+class _UnfitError(Exception):
+    """A result that is not what was declared."""
+
+
+def answers(
+    operator: Operator, events: Sequence[tuple[Any, ...]], handed: dict[str, Any]
+) -> Answers | Fault:
+    """Call the function once, for all the events of a batch or for the only one there is.
+
+    Whatever the function does, one answer for each event comes back, or one fault of the whole
+    call; only an interrupt from the keyboard passes.
+    """
+    if operator.batch:
+        columns = zip(*events, strict=True)
+        reads: dict[str, Any] = {
+            name: list(column) for name, column in zip(operator.read_as, columns, strict=True)
+        }
+    else:
+        (event,) = events
+        reads = dict(zip(operator.read_as, event, strict=True))
+    try:
+        returned = operator.function(**reads, **handed)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a function that wants to exit must not
+        return raised(error)
+    if operator.batch:
+        return _each(returned, len(events), operator.kinds)
+    return [rows(returned, operator.kinds)]
+
+
+def rows(returned: Any, kinds: Sequence[str]) -> Rows | Fault:
+    """The relation that a function meant; `kinds` are those of what it gives.
+
+    >>> rows(True, ()), rows(None, ()), rows([3, 4], ("number",)), rows(("a", 1), ("text", "any"))
+    (((),), (), ((3,), (4,)), (('a', 1),))
+    >>> rows("many", ("number",))
+    Fault(reason="nonsense: 'many' is no number", kind='nonsense')
+    """
+    if returned is None or returned is False:
+        return FALSE
+    if returned is True and not kinds:
+        return TRUE
+    try:
+        found = list(returned) if isinstance(returned, list) else [returned]
+        if not found:
+            return FALSE
+        if not kinds:
+            return _truth(returned)
+        if len(kinds) == 1:
+            return _relation([(_value(each, kinds[0]),) for each in found])
+        return _relation([_row(each, kinds) for each in found])
+    except _UnfitError as error:
+        return nonsense(str(error))
+    except Exception as error:  # noqa: BLE001 - a list may be of a class of somebody's own
+        return nonsense(f"what it returned cannot be read: {said(error)}")
+
+
+def raised(error: BaseException) -> Fault:
+    """The function raised. By a `TamisError` it says that it works, but not with this event."""
+    kind = "refused" if isinstance(error, TamisError) else "raised"
+    return Fault(f"{kind}: {said(error)}", kind)
+
+
+def nonsense(reason: str) -> Fault:
+    """The function returned what it may not."""
+    return Fault(f"nonsense: {reason}", "nonsense")
+
+
+def said(error: BaseException) -> str:
+    """An exception in a line. Its text is somebody else's code, and may raise or be endless."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - as above
+        return name
+    text = " ".join(text[: 4 * _LONGEST].split())
+    return f"{name}: {_cut(text)}" if text else name
+
+
+def _each(returned: Any, events: int, kinds: Sequence[str]) -> Answers | Fault:
+    """The results of a batch. One that makes no sense leaves the others as they are.
+
+    A function that fails at one event of many cannot raise what it would raise for that one alone;
+    it returns the exception in its place.
+    """
+    try:
+        if not isinstance(returned, list):
+            raise _UnfitError(f"{_shown(returned)} is no list, and a batch is answered with a list")
+        each = list(returned)
+        if len(each) != events:
+            raise _UnfitError(f"{len(each)} results for a batch of {events} events")
+    except _UnfitError as error:
+        return nonsense(str(error))
+    except Exception as error:  # noqa: BLE001 - a list may be of a class of somebody's own
+        return nonsense(f"what it returned cannot be read: {said(error)}")
+    return [raised(one) if isinstance(one, Exception) else rows(one, kinds) for one in each]
+
+
+def _truth(returned: Any) -> Rows:
+    try:
+        return TRUE if _value(returned, "boolean") else FALSE
+    except _UnfitError:
+        raise _UnfitError(
+            f"{_shown(returned)} is neither True nor False, and it is not declared to give any"
+        ) from None
+
+
+def _row(row: Any, kinds: Sequence[str]) -> tuple[Any, ...]:
+    if not isinstance(row, tuple) or len(row) != len(kinds):
+        raise _UnfitError(f"{_shown(row)} is no tuple of {len(kinds)} values")
+    return tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def _relation(found: list[tuple[Any, ...]]) -> Rows:
+    """Each row once. True is no number, although Python says that it equals 1."""
+    if len(found) < 2:
+        return tuple(found)
+    once: dict[tuple[tuple[bool, Any], ...], tuple[Any, ...]] = {}
+    for row in found:
+        once.setdefault(tuple((type(value) is bool, value) for value in row), row)
+    return tuple(once.values())
+
+
+def _value(value: Any, kind: str) -> Any:
+    """A value as one of Python's own types, if it is of the kind."""
+    plain = _plain(value)
+    if isinstance(plain, bool):
+        if kind in ("boolean", "any"):
+            return plain
+    elif isinstance(plain, int):
+        if kind in ("number", "any"):
+            if not -_INT64 <= plain < _INT64:
+                raise _UnfitError("an integer does not fit 64 bits")
+            return plain
+    elif isinstance(plain, float):
+        if kind in ("number", "any"):
+            if not math.isfinite(plain):
+                raise _UnfitError(f"{plain} is no finite number")
+            return plain + 0.0  # there is one zero
+    elif isinstance(plain, str) and kind in ("text", "any"):
+        if not plain.isascii():
+            try:
+                plain.encode()
+            except UnicodeEncodeError:
+                raise _UnfitError("a text has a lone surrogate") from None
+        return plain
+    wanted = "number, text or boolean" if kind == "any" else kind
+    raise _UnfitError(f"{_shown(value)} is no {wanted}")
+
+
+def _plain(value: Any) -> Any:
+    """Scalars of NumPy, and classes made of numbers and text, as Python's own."""
+    if type(value) in (bool, int, float, str):
+        return value
+    # Whoever returned a scalar of NumPy has imported it; nobody else has to.
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        for theirs, ours in (
+            (numpy.bool_, bool),
+            (numpy.integer, int),
+            (numpy.floating, float),
+            (numpy.str_, str),
+        ):
+            if isinstance(value, theirs) and not isinstance(value, numpy.timedelta64):
+                return ours(value)
+        return value
+    for ours in (int, float, str):
+        if isinstance(value, ours):
+            return getattr(ours, f"__{ours.__name__}__")(value)
+    return value
+
+
+def _shown(value: Any) -> str:
+    try:
+        return _cut(repr(value))
+    except Exception:  # noqa: BLE001 - repr is somebody else's code too
+        return f"a {type(value).__name__}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

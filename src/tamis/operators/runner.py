@@ -1,0 +1,267 @@
+"""Calls operators, and does not let them get in the way of anything else.
+
+An operator is somebody else's code: it may raise, hang, return nonsense or take the process down.
+Whatever it does, the caller gets one answer for each event within the operator's timeout, and what
+went wrong is counted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any, Protocol
+
+from tamis.errors import OperatorError
+from tamis.model.operator import Fault, Rows
+from tamis.operators.faults import Breaker, Count, LateError, LostError, NotStartedError, Report
+from tamis.operators.operator import Operator
+from tamis.operators.results import Answers, answers
+from tamis.operators.threads import Threads
+
+Events = Sequence[tuple[Any, ...]]
+
+
+class Runner:
+    """Calls operators where they want to be called, with a limit on time and on faults.
+
+    After `faults` faults in a row an operator is set aside for `pause` seconds, then one call may
+    try; each pause is twice as long as the last one, up to `longest`. Of threads that hang, at most
+    `left` are left to themselves for each operator.
+
+    Several threads may call at once. After a fork or a pickle the counts are kept; threads and
+    worker processes are not shared, and are started anew when they are needed.
+    """
+
+    def __init__(
+        self,
+        *,
+        faults: int = 5,
+        pause: float = 30.0,
+        longest: float = 600.0,
+        left: int = 8,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        for word, number in (("faults", faults), ("pause", pause), ("left", left)):
+            if not number > 0:
+                raise OperatorError(f"{word} of a Runner is above 0, not {number!r}")
+        if longest < pause:
+            raise OperatorError(f"longest of a Runner is at least its pause, not {longest!r}")
+        self._faults, self._pause, self._longest, self._left = faults, pause, longest, left
+        self._clock = clock
+        self._counts: dict[str, Count] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = Lock()
+        # An operator that is defined anew under its old name starts with a clean slate.
+        self._lanes: weakref.WeakKeyDictionary[Operator, _Lane] = weakref.WeakKeyDictionary()
+        _RUNNERS.add(self)
+
+    def call(self, operator: Operator, reads: Events, arguments: Sequence[Any]) -> Answers:
+        """One answer for each event: rows, or the fault that kept the operator from answering.
+
+        `reads` has, for each event, one value for each attribute that the operator reads;
+        `arguments` one entry for each parameter of the call, None where it is a variable.
+        """
+        handed = operator.handed(arguments)
+        for event in reads:
+            if len(event) != len(operator.read_as):
+                raise OperatorError(
+                    f"operator {operator.name!r} reads {len(operator.read_as)} attributes, "
+                    f"got {len(event)} values"
+                )
+        lane = self._lane(operator)
+        if operator.batch:
+            todo = [reads] if reads else []
+        else:
+            todo = [reads[at : at + 1] for at in reversed(range(len(reads)))]
+        spent = 0.0
+        found: Answers = []
+        while todo:
+            events = todo.pop()
+            with self._lock:
+                entered = lane.enter(self._clock())
+            if isinstance(entered, Fault):
+                given: Answers = [entered] * len(events)
+                self._count(operator, given)
+                found += given
+                continue
+            begun = time.perf_counter()
+            given, divisible = lane.call(operator, events, handed)
+            seconds = time.perf_counter() - begun
+            spent += seconds
+            if divisible and len(events) > 1 and spent < operator.timeout:
+                # One bad event must not take the others of its batch along.
+                half = len(events) // 2
+                todo += [events[half:], events[:half]]
+                given = []
+            self._count(operator, given, 1, seconds)
+            if given:
+                self._judge(lane, entered, given)
+                found += given
+        return found
+
+    def report(self) -> Report:
+        """What the faults were, by operator."""
+        with self._lock:
+            now = self._clock()
+            left = {operator.name: lane.left(now) for operator, lane in self._lanes.items()}
+            return Report.of(
+                replace(count, set_aside_for=left.get(name)) for name, count in self._counts.items()
+            )
+
+    def close(self) -> None:
+        """End the threads and worker processes that wait; a later call starts new ones."""
+        with self._lock:
+            lanes = list(self._lanes.values())
+        for lane in lanes:
+            lane.close()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            counts = {name: replace(count) for name, count in self._counts.items()}
+        kept = {name: value for name, value in vars(self).items() if name not in _HERE_ONLY}
+        return {**kept, "_counts": counts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
+
+    def forked(self) -> None:
+        """In a fork of this process: neither threads nor locks are what they were."""
+        for lane in list(self._lanes.values()):
+            lane.disown()
+        self._begin()
+
+    def _lane(self, operator: Operator) -> _Lane:
+        with self._lock:
+            lane = self._lanes.get(operator)
+            if lane is None:
+                breaker = Breaker(self._faults, self._pause, self._longest)
+                lane = self._lanes[operator] = _Lane(breaker, self._place(operator.run))
+            return lane
+
+    def _place(self, run: str) -> _Place:
+        if run == "here":
+            return _Here()
+        if run == "thread":
+            return Threads(self._left)
+        # Only those who use it import cloudpickle.
+        from tamis.operators.processes import Processes
+
+        return Processes()
+
+    def _count(
+        self, operator: Operator, given: Answers, calls: int = 0, seconds: float = 0.0
+    ) -> None:
+        with self._lock:
+            count = self._counts.get(operator.name)
+            if count is None:
+                count = self._counts[operator.name] = Count(operator.name)
+            count.calls += calls
+            count.seconds += seconds
+            count.enter(given)
+
+    def _judge(self, lane: _Lane, entered: int, given: Answers) -> None:
+        """A call that gave any answer went well; a refusal of the event is one."""
+        last = given[-1]
+        with self._lock:
+            if isinstance(last, Fault) and all(_failed(each) for each in given):
+                lane.breaker.failed(entered, last.reason, self._clock())
+            else:
+                lane.breaker.answered()
+
+
+def _failed(answer: Rows | Fault) -> bool:
+    return isinstance(answer, Fault) and answer.kind != "refused"
+
+
+_HERE_ONLY = ("_lock", "_lanes")  # what neither a pickle nor a fork takes along
+_RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
+
+
+class _Place(Protocol):
+    """Where the calls of one operator go."""
+
+    @property
+    def blocked(self) -> str | None:
+        """Why no call can be made now."""
+
+    def call(self, operator: Operator, events: Events, handed: dict[str, Any]) -> Answers | Fault:
+        """The answers for the events, or a fault of the call; raises `LateError` or `LostError`."""
+
+    def close(self) -> None:
+        """End what waits."""
+
+    def disown(self) -> None:
+        """In a fork: leave alone what belongs to the parent."""
+
+
+class _Here:
+    """In the calling thread, for operators that are quick and trusted."""
+
+    blocked: str | None = None
+
+    def call(self, operator: Operator, events: Events, handed: dict[str, Any]) -> Answers | Fault:
+        return answers(operator, events, handed)
+
+    def close(self) -> None:
+        pass
+
+    def disown(self) -> None:
+        pass
+
+
+class _Lane:
+    """What a runner keeps for one operator."""
+
+    def __init__(self, breaker: Breaker, place: _Place) -> None:
+        self.breaker, self._place = breaker, place
+        self.close, self.disown = place.close, place.disown
+
+    def enter(self, now: float) -> int | Fault:
+        """May the operator be asked now? If so, a number to tell the breaker how it ended under."""
+        blocked = self._place.blocked
+        if blocked is not None:
+            return Fault(f"set aside until a call comes back: {blocked}", "set aside")
+        return self.breaker.enter(now)
+
+    def left(self, now: float) -> float | None:
+        """For how many seconds it may not be asked; None where it may."""
+        return math.inf if self._place.blocked is not None else self.breaker.left(now)
+
+    def call(
+        self, operator: Operator, events: Events, handed: dict[str, Any]
+    ) -> tuple[Answers, bool]:
+        """One answer for each event, whatever happens; and whether fewer events may do better."""
+        divisible = False
+        try:
+            given = self._place.call(operator, events, handed)
+            if not isinstance(given, Fault):
+                return given, False
+            divisible = given.kind in ("raised", "refused")
+        except LateError:
+            given = Fault(f"timeout: no answer within {operator.timeout:g} s", "timeout")
+        except LostError as error:
+            given = Fault(f"raised: {error}", "raised")
+            divisible = not isinstance(error, NotStartedError)
+        return [given] * len(events), divisible
+
+
+def _forked() -> None:
+    for runner in list(_RUNNERS):
+        runner.forked()
+
+
+os.register_at_fork(after_in_child=_forked)

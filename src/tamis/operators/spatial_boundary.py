@@ -1,0 +1,116 @@
+"""How far it is to a place, in metres along the ellipsoid.
+
+To a point that is one geodesic. To a region it is the geodesic to the nearest point of its outline,
+and finding that point is the work. Here the outline is laid out in space, as chords of about a
+kilometre between points of the ellipsoid, and the nearest one is found with plain Euclidean
+geometry. There is no map projection in it, hence no seam at the antimeridian, no trouble at the
+poles, and no scale that is right in one direction only.
+
+Nearest in space is nearest on the ground but for how much the ellipsoid's curvature differs from
+one direction to the next, which is little of the little that an arc is longer than its chord. The
+answer is never too short, as it is a geodesic to a point that belongs to the place. Against the
+nearest of points every 200 m it was too long by at most 1e-8 of it up to 5,000 km, and by 4e-6
+anywhere on the Earth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from pyproj import Geod
+from shapely.geometry.base import BaseGeometry
+
+Position = tuple[float, float]
+"""Longitude and latitude in degrees, WGS 84, in that order as in GeoJSON."""
+
+Floats = NDArray[np.float64]
+
+_WGS84 = Geod(ellps="WGS84")
+_STEP = 0.01  # degrees; an arc of 1 km rises 2 cm above its chord
+_SLACK = 0.001  # metres; more than rounding can make of a distance on the Earth
+
+
+def in_space(positions: Floats) -> Floats:
+    """Longitudes and latitudes as points of the ellipsoid: metres from the Earth's centre."""
+    longitude, latitude = np.radians(positions).T
+    squash = _WGS84.es
+    normal = _WGS84.a / np.sqrt(1.0 - squash * np.sin(latitude) ** 2)
+    return np.stack(
+        (
+            normal * np.cos(latitude) * np.cos(longitude),
+            normal * np.cos(latitude) * np.sin(longitude),
+            normal * (1.0 - squash) * np.sin(latitude),
+        ),
+        axis=-1,
+    )
+
+
+class Boundary:
+    """The outline of a region, or a single point, to which distances are asked.
+
+    Whether a position is inside is not known here. Space: about 100 bytes for each chord; time for
+    a position: a pass over all chords, 30 µs for a thousand of them.
+    """
+
+    __slots__ = ("_along", "_end", "_length", "_middle", "_radius", "_start", "_start_in_space")
+
+    def __init__(self, shape: BaseGeometry) -> None:
+        self._start, self._end = _segments(shape)
+        self._start_in_space = in_space(self._start)
+        self._along = in_space(self._end) - self._start_in_space
+        self._length = (self._along**2).sum(axis=1)
+        # Edges along a pole are lines on a map, but a single point on the Earth.
+        self._length[self._length == 0.0] = 1.0
+        ends = np.concatenate((self._start_in_space, self._start_in_space + self._along))
+        self._middle = (ends.min(axis=0) + ends.max(axis=0)) / 2
+        self._radius = float(np.sqrt(((ends - self._middle) ** 2).sum(axis=1).max()))
+
+    def distances(self, positions: Sequence[Position]) -> list[float]:
+        """Metres from each position to the nearest point of the outline."""
+        if not positions:
+            return []
+        places = np.array(positions, dtype=np.float64)
+        if self._radius == 0.0:
+            nearest = np.repeat(self._start[:1], len(places), axis=0)
+        else:
+            nearest = np.array([self._nearest(place) for place in in_space(places)])
+        _, _, metres = _WGS84.inv(places[:, 0], places[:, 1], nearest[:, 0], nearest[:, 1])
+        return [float(each) for each in metres]
+
+    def surely_farther(self, positions: Sequence[Position], metres: float) -> list[bool]:
+        """Where a ball around the whole place shows that it is farther than `metres`.
+
+        A straight line is never longer than the way over the ground, so True is certain; False
+        means that it has to be looked at closely.
+        """
+        if not positions:
+            return []
+        away = in_space(np.array(positions, dtype=np.float64)) - self._middle
+        least = np.sqrt((away**2).sum(axis=1)) - self._radius
+        return [bool(each) for each in least > metres + _SLACK]
+
+    def _nearest(self, place: Floats) -> Floats:
+        away = place - self._start_in_space
+        part = np.einsum("ij,ij->i", away, self._along) / self._length
+        np.clip(part, 0.0, 1.0, out=part)
+        away -= part[:, None] * self._along
+        at = int(np.einsum("ij,ij->i", away, away).argmin())
+        # Back on the map an edge is straight in degrees, as GeoJSON has it.
+        nearest: Floats = self._start[at] + part[at] * (self._end[at] - self._start[at])
+        return nearest
+
+
+def _segments(shape: BaseGeometry) -> tuple[Floats, Floats]:
+    """Starts and ends of the short edges that an outline is cut into."""
+    if shape.geom_type == "Point":
+        point = shapely.get_coordinates(shape)
+        return point, point
+    starts, ends = [], []
+    for line in shapely.get_parts(shapely.boundary(shapely.segmentize(shape, _STEP))):
+        corners = shapely.get_coordinates(line)
+        starts.append(corners[:-1])
+        ends.append(corners[1:])
+    return np.concatenate(starts), np.concatenate(ends)

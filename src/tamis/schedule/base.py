@@ -1,0 +1,257 @@
+"""The interface of schedulers: clauses of predicates in, the next predicate to evaluate out."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from tamis.schedule.graph import (
+    FALSE,
+    FAULT,
+    NEVER,
+    ON_FALSE,
+    ON_TRUE,
+    TRUE,
+    Graph,
+    Int8s,
+    Int64s,
+    SchedulerError,
+    longer,
+)
+from tamis.schedule.numbering import Numbered, Scratch, measure, number
+from tamis.schedule.statistics import Statistics
+from tamis.schedule.steps import (
+    COMPLETED,
+    EVALUATED,
+    IN_ORDER,
+    MATCHED,
+    NOW,
+    OPEN,
+    UNKNOWN,
+    Flat,
+    begin,
+    flat,
+    needed,
+    settle,
+    step,
+)
+
+__all__ = [
+    "FALSE",
+    "FAULT",
+    "NEVER",
+    "ON_FALSE",
+    "ON_TRUE",
+    "TRUE",
+    "Run",
+    "Scheduler",
+    "SchedulerError",
+    "Simulated",
+]
+
+_NOTHING = np.zeros(0, np.int8)
+
+
+class Simulated(NamedTuple):
+    """What an event took, had the outcomes been these."""
+
+    evaluated: int  # predicates
+    cost: float  # of those
+    matched: Int64s  # clauses that completed
+    trail: Int64s  # the predicates, in the order in which they were evaluated
+
+
+class Scheduler(ABC):
+    """An algorithm over operators: which predicate to evaluate next, so that few have to be.
+
+    Knows numbers only. Clauses and predicates are numbered by the caller, densely; numbers may be
+    used again. A clause is a conjunction of literals; clauses of one owner are alternatives. Runs
+    have all they need for themselves: several may be under way at once, and clauses may come and go
+    meanwhile. Neither they nor the scheduler are for several threads at a time.
+
+    add and remove cost the literals of the clause, `run` those of the survivors.
+    """
+
+    way: ClassVar[int] = IN_ORDER  # of choosing, as `steps` knows it
+
+    def __init__(self, statistics: Statistics | None = None) -> None:
+        self.statistics = Statistics() if statistics is None else statistics
+        self.graph = Graph()
+        none = np.zeros(0, np.int32)
+        self._scratch = Scratch(none, none)
+        self._last: Numbered | None = None  # of the last event, while clauses stay the same
+        self._spare: Flat | None = None  # room of the last simulation, for that numbering
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, without the statistics."""
+        kept = self._scratch if self._last is None else (*self._scratch, *self._last)
+        return self.graph.nbytes + sum(part.nbytes for part in kept)
+
+    def add(self, clause: int, predicates: Sequence[int], kills: Sequence[int], owner: int) -> None:
+        """Take in a clause: its predicates in the order of the condition, and when each kills."""
+        self.graph.add(clause, predicates, kills, owner)
+        self._last = None
+        self.statistics.fit(self.graph.predicates)
+        self._added(clause)
+
+    def remove(self, clause: int) -> None:
+        """Forget a clause."""
+        self.graph.remove(clause)
+        self._last = None
+        self._removed(clause)
+
+    def run(self, clauses: Int64s) -> Run:
+        """One event, for which these clauses are undecided; each of them once."""
+        numbered = self._number(clauses)
+        return self._run(numbered, self._room(numbered))
+
+    def simulate(self, clauses: Int64s, outcome: Int8s) -> Simulated:
+        """One event whose outcomes are known, by predicate, in one go: the steps of a run."""
+        used = np.flatnonzero(self.graph.degree[len(outcome) :])
+        if len(used):
+            most = len(outcome) + int(used[-1]) + 1
+            raise SchedulerError(f"there are {most} predicates, but {len(outcome)} outcomes")
+        numbered = self._number(clauses)
+        if self._spare is None:
+            self._spare = self._room(numbered)
+        run = self._run(numbered, self._spare)
+        if run.undecided:
+            run.finish(np.ascontiguousarray(outcome, np.int8))
+        longs, predicates = self._spare.longs, len(numbered.predicates)
+        trail = longs[NOW : NOW + longs[EVALUATED]].copy()
+        matched = longs[NOW + predicates : NOW + predicates + longs[MATCHED]].copy()
+        return Simulated(len(trail), float(self.statistics.cost[trail].sum()), matched, trail)
+
+    def check(self) -> None:
+        """Raise if an invariant is broken. Slow; for tests."""
+        self.graph.check()
+        self.statistics.check()
+        assert len(self.statistics) >= self.graph.predicates
+        assert all((part == -1).all() for part in self._scratch), "left over from an event"
+
+    def _added(self, clause: int) -> None:
+        """A clause has come."""
+
+    def _removed(self, clause: int) -> None:
+        """A clause has gone."""
+
+    def _ordered(self, clauses: Int64s) -> Int64s:
+        """The survivors in the order in which they are to be looked at; as given, unless said."""
+        return clauses
+
+    def _number(self, clauses: Int64s) -> Numbered:
+        """Survivors numbered; as for the last event, if they are the same."""
+        clauses = np.ascontiguousarray(clauses, np.int64)
+        links = self.graph.links
+        literals = measure(links.size, clauses)
+        if literals < 0:
+            raise SchedulerError(f"there is no clause {clauses[-1 - literals]} to decide")
+        clauses = self._ordered(clauses)
+        if self._last is None or not np.array_equal(self._last.clauses, clauses):
+            place, last = self._scratch
+            if self.graph.predicates > len(place):
+                place = longer(place, self.graph.predicates, -1)
+            if self.graph.groups > len(last):
+                last = longer(last, self.graph.groups, -1)
+            self._scratch = Scratch(place, last)
+            if self.graph.alone:
+                last = last[:0]
+            self._last = Numbered(*number(*links, place, last, clauses, literals))
+            self._spare = None
+        return self._last
+
+    def _room(self, numbered: Numbered) -> Flat:
+        """Room for a run."""
+        return flat(numbered)
+
+    def _run(self, numbered: Numbered, room: Flat) -> Run:
+        """A run in that room."""
+        begin(*numbered, *room[:3], self.way)
+        return Run(numbered, room)
+
+
+class Run:
+    """One event on its way: `next` and `tell` in turn, until nothing is left to evaluate.
+
+    A predicate that was not asked for may be told too, if its outcome came along with another's.
+    """
+
+    def __init__(self, numbered: Numbered, room: Flat) -> None:
+        self._numbered = numbered
+        self._room = room
+        self._asked = -1  # what `next` gave, and has not been told of
+        self._complete: dict[int, int] = {}  # clauses that may be settled
+        self._place: dict[int, int] | None = None  # predicates by number outside
+
+    @property
+    def undecided(self) -> int:
+        """Clauses of which nothing is certain yet."""
+        return int(self._room.longs[OPEN])
+
+    def next(self) -> int:
+        """The predicate to evaluate now; -1 when every clause is decided."""
+        # As before, unless a clause that was settled meanwhile was the last that needed it.
+        if self._asked < 0 or not self._needed(self._asked):
+            self._asked = self._step(_NOTHING, -1, -1)
+        return int(self._numbered.predicates[self._asked]) if self._asked >= 0 else -1
+
+    def tell(self, predicate: int, outcome: int) -> Int64s:
+        """What became of a predicate; the clauses all of whose literals have come out right by it.
+
+        One that no survivor has is no news.
+        """
+        if outcome not in (FALSE, TRUE, FAULT):
+            raise SchedulerError(f"an outcome is FALSE (0), TRUE (1) or FAULT (2), got {outcome}")
+        t = self._asked
+        if t < 0 or self._numbered.predicates[t] != predicate:
+            t = self._find(predicate)
+            if t < 0:
+                return np.zeros(0, np.int64)
+        if self._room.bytes[t] != UNKNOWN:
+            raise SchedulerError(f"predicate {predicate} has been told of before")
+        self._step(_NOTHING, t, outcome)
+        if t == self._asked:
+            self._asked = -1
+        clauses = len(self._numbered.clauses)
+        complete = self._room.ints[clauses : clauses + self._room.longs[COMPLETED]]
+        outside = self._numbered.clauses[complete]
+        self._complete.update(zip(outside.tolist(), complete.tolist(), strict=True))
+        return outside
+
+    def settle(self, clause: int, matched: bool) -> None:
+        """What became of the join of a clause that `tell` gave.
+
+        If it matched, the other clauses of its owner need not be decided.
+        """
+        if clause not in self._complete:
+            raise SchedulerError(f"clause {clause} is not complete, or was settled before")
+        place = self._complete.pop(clause)
+        if matched:
+            self._settle(place)
+
+    def finish(self, outcomes: Int8s) -> None:
+        """All that is left to do, if these are the outcomes and all that completes matches."""
+        self._step(outcomes, -1, -1)
+
+    def _needed(self, t: int) -> bool:
+        return needed(*self._numbered, *self._room[:3], t)
+
+    def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
+        return step(*self._numbered, *self._room[:3], outcomes, told, outcome)
+
+    def _settle(self, place: int) -> None:
+        settle(*self._numbered, *self._room[:3], place)
+
+    def _find(self, predicate: int) -> int:
+        """The number within the event, or -1."""
+        if self._place is None:
+            outside = self._numbered.predicates.tolist()
+            self._place = {number: t for t, number in enumerate(outside)}
+        return self._place.get(predicate, -1)

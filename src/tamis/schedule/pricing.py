@@ -1,0 +1,372 @@
+"""The steps of the adaptive scheduler, compiled.
+
+As in `steps`, one kernel tells and chooses, and has all arrays as locals. What is rare (prices,
+filling the buckets) it leaves to others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.schedule.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
+from tamis.schedule.kernel import kernel
+from tamis.schedule.numbering import SIZES, Numbered, Numbering, numbering
+from tamis.schedule.steps import (
+    COMPLETE,
+    COMPLETED,
+    DEAD,
+    EVALUATED,
+    MATCHED,
+    NOW,
+    OPEN,
+    UNDECIDED,
+    UNKNOWN,
+    Flat,
+    Singles,
+    State,
+    flat,
+    settle,
+    state,
+)
+
+Floats = NDArray[np.float64]
+
+KILLS = 1 << FALSE | 1 << TRUE  # of a mask: it may kill otherwise than by a fault
+BUCKETS = 4096
+FINE = 19  # bits of a float32 that a bucket leaves out: 16 buckets for a factor of 2
+FEW = 64  # undecided clauses: from here on prices are made for every step
+FIRST = 0.3  # share of the clauses left undecided when prices are made first
+AGAIN = 0.5  # share of those that were undecided at the last prices
+LEAST = 1e-6  # chances are kept so far from 0 and 1, and costs from 0
+SLIGHT = np.float32(LEAST)
+TINY, MANY = np.float32(1e-30), np.float32(1e30)
+NEXT, STACK, OPENS, LIVE, LIMIT, VALUED = range(NOW - 6, NOW)  # in `now`
+
+
+class Prices(NamedTuple):
+    """What the adaptive scheduler knows of an event's literals, clauses and predicates."""
+
+    odds: Singles  # chance that a literal kills: by the bits of its mask, then by predicate
+    chance: Singles  # per literal: the same while prices are made; -1 where it has come out
+    least: Singles  # per clause: the share of the predicate that kills it for least
+    second: Singles  # and that of the next one
+    bonus: Singles  # per clause: what its match is expected to save its owner's other clauses
+    worth: Singles  # per owner: prices of its clauses
+    luck: Singles  # per owner: chances that they match
+    cost: Singles  # per predicate
+    load: Singles  # what evaluating it is expected to save
+    scale: Singles  # load * scale is the score
+    miss: Singles  # chance that nobody will need it
+    killers: Int32s  # per clause: literals that may still kill it
+    cheapest: Int32s  # per clause: the predicate that kills it for least
+    open: Int32s  # undecided clauses, and some that no longer are
+    live: Int32s  # predicates that are needed, and some that no longer are
+    link: Int32s  # the next predicate in the bucket
+    head: Int32s  # the first predicate of each bucket
+    forced: Int32s  # predicates that have to be evaluated whatever happens
+    at: Int64s  # `now`: bucket; lengths of lists; when to make prices, whether they were made
+
+
+def priced_flat(numbered: Numbered) -> Flat:
+    """Room for a state and prices."""
+    n, m, k = numbered.longs[:SIZES].tolist()
+    return flat(numbered, 3 * n + m + 2 * k + BUCKETS, 5 * n + m + 8 * k)
+
+
+@kernel
+def prices_in(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> Prices:
+    """Where everything lies in the flat arrays, behind the state."""
+    n, m, k = sizes[0], sizes[1], sizes[2]
+    clauses = 4 * k + m
+    predicates = clauses + 5 * n
+    live = 5 * n
+    buckets = live + 2 * k
+    return Prices(
+        floats[: 4 * k],
+        floats[4 * k : clauses],
+        floats[clauses : clauses + n],
+        floats[clauses + n : clauses + 2 * n],
+        floats[clauses + 2 * n : clauses + 3 * n],
+        floats[clauses + 3 * n : clauses + 4 * n],
+        floats[clauses + 4 * n : predicates],
+        floats[predicates : predicates + k],
+        floats[predicates + k : predicates + 2 * k],
+        floats[predicates + 2 * k : predicates + 3 * k],
+        floats[predicates + 3 * k :],
+        ints[2 * n : 3 * n],
+        ints[3 * n : 4 * n],
+        ints[4 * n : live],
+        ints[live : live + k],
+        ints[live + k : buckets],
+        ints[buckets : buckets + BUCKETS],
+        ints[buckets + BUCKETS :],
+        longs[:NOW],
+    )
+
+
+@kernel
+def value(
+    known: Int64s,
+    who: Int32s,
+    ints: Int32s,
+    longs: Int64s,
+    floats: Singles,
+    p: Floats,
+    doubt: Floats,
+    cost: Floats,
+) -> None:
+    """How likely literals kill, in the light of what is doubtful; and where all begin.
+
+    Before prices are made, each clause is worth 1, and kills with the mean chance of a predicate.
+    """
+    _, start, literal, sibling, predicate, first, _, dies, alive, _ = numbering(known, who)
+    odds, _, _, _, _, _, _, dear, load, scale, _, killers, _, opens, live, _, _, forced, at = prices_in(known, ints, longs, floats)
+    clauses, predicates = len(sibling), len(predicate)
+    at[NEXT] = at[STACK] = at[VALUED] = 0
+    at[OPENS], at[LIVE] = clauses, predicates
+    at[LIMIT] = int(FIRST * clauses)
+    for t in range(predicates):
+        outside = predicate[t]
+        false = min(max(1 - p[outside] + doubt[outside], LEAST), 1 - LEAST)
+        true = min(max(p[outside] + doubt[outside], LEAST), 1 - LEAST)
+        odds[t], odds[predicates + t] = 0, false
+        odds[2 * predicates + t], odds[3 * predicates + t] = true, 1 - LEAST
+        dear[t] = max(cost[outside], LEAST)
+        load[t] = first[t + 1] - first[t]
+        scale[t] = (dies[2 * t] * false + dies[2 * t + 1] * true) / (load[t] * dear[t])
+        live[t] = t
+    for s in range(clauses):
+        opens[s] = s
+        killers[s] = alive[s]
+        if killers[s] <= 1 and sibling[s] == s:
+            for i in range(start[s], start[s + 1]):
+                if killers[s] == 0 or literal[i] & KILLS:
+                    forced[at[STACK]] = literal[i] >> BITS
+                    at[STACK] += 1
+    if clauses > FEW:
+        _fill(known, ints, longs, floats)
+
+
+@kernel
+def _bucket(score: float) -> int:
+    """The higher the score, the lower the bucket: exponent and first bits of the number."""
+    return int(BUCKETS - 1 - (np.float32(max(score, 0.0)).view(np.int32) >> FINE))
+
+
+@kernel
+def _fill(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> None:
+    """All live predicates into their buckets."""
+    _, _, _, _, _, _, _, _, load, scale, _, _, _, _, live, link, head, _, at = prices_in(
+        sizes, ints, longs, floats
+    )
+    head[:] = -1
+    for i in range(at[LIVE]):
+        t = live[i]
+        b = _bucket(load[t] * scale[t])
+        link[t] = head[b]
+        head[b] = t
+    at[NEXT] = 0
+
+
+@kernel
+def price(
+    known: Int64s, who: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, floats: Singles
+) -> int:
+    """Make prices anew; the predicate with the best score.
+
+    The share of a predicate is its cost, divided among the clauses that it can be expected to
+    kill. A clause that dies of t saves the share of its cheapest other predicate: that is what
+    killing it is worth to t, so that t is not praised for what others do for less. If t completes
+    a clause, that saves the alternatives of its owner. On the other side, what t costs counts only
+    as far as it is not needed anyway, because all other literals of a clause come out right.
+
+    Three passes over the literals of undecided clauses, with six random accesses for each.
+    """
+    _, start, literal, sibling, predicate, _, _, _, _, family = numbering(known, who)
+    outcome, status, _, _, _, _, _ = state(known, octets, ints, longs)
+    odds, chance, least, second, bonus, worth, luck, cost, load, scale, miss, _, cheapest, opens, live, _, _, _, at = prices_in(known, ints, longs, floats)
+    predicates = len(predicate)
+    for i in range(at[LIVE]):
+        load[live[i]] = -1
+    kept = 0
+    for i in range(at[OPENS]):
+        s = opens[i]
+        if status[s] == UNDECIDED:
+            opens[kept] = s
+            kept += 1
+            for j in range(start[s], start[s + 1]):
+                t = literal[j] >> BITS
+                chance[j] = -1
+                if outcome[t] == UNKNOWN:
+                    chance[j] = odds[(literal[j] & KILLS) * predicates + t]
+                    load[t] = max(load[t], np.float32(0)) + chance[j]
+    at[OPENS] = kept
+    kept = 0
+    for i in range(at[LIVE]):
+        t = live[i]
+        if load[t] >= 0:
+            live[kept] = t
+            kept += 1
+            scale[t] = cost[t] / max(load[t], TINY)  # its share, for now
+            load[t] = 0
+            miss[t] = 1
+    at[LIVE] = kept
+    for i in range(at[OPENS]):
+        s = opens[i]
+        worth[family[s]] = luck[family[s]] = 0
+    for i in range(at[OPENS]):
+        s = opens[i]
+        best = -1
+        low = high = MANY
+        right = np.float32(1)
+        for j in range(start[s], start[s + 1]):
+            if chance[j] > 0:
+                t = literal[j] >> BITS
+                right *= 1 - chance[j]
+                if scale[t] < low:
+                    best, low, high = t, scale[t], low
+                elif scale[t] < high:
+                    high = scale[t]
+        if best < 0:  # none can kill: all that is left has to be paid for
+            low = np.float32(0)
+            for j in range(start[s], start[s + 1]):
+                if chance[j] == 0:
+                    low += cost[literal[j] >> BITS]
+        cheapest[s], least[s], second[s], bonus[s] = best, low, high, right
+        if high == MANY:  # there is no other way
+            second[s] = low
+        worth[family[s]] += low
+        luck[family[s]] += right
+    for i in range(at[OPENS]):
+        s = opens[i]
+        right = bonus[s]
+        unlucky = 1 - min(luck[family[s]] - right, np.float32(1))
+        bonus[s] = 0
+        if sibling[s] != s:
+            bonus[s] = right * (worth[family[s]] - least[s])
+        for j in range(start[s], start[s + 1]):
+            if chance[j] >= 0:
+                t = literal[j] >> BITS
+                miss[t] *= 1 - right / (1 - chance[j]) * unlucky
+                load[t] += chance[j] * (second[s] if t == cheapest[s] else least[s]) + bonus[s]
+    best, highest = -1, np.float32(-1)
+    for i in range(at[LIVE]):
+        t = live[i]
+        scale[t] = 1 / (cost[t] * max(miss[t], SLIGHT))
+        if load[t] * scale[t] > highest:
+            best, highest = t, load[t] * scale[t]
+    at[VALUED] = 1
+    return best
+
+
+@kernel
+def step(
+    known: Int64s,
+    who: Int32s,
+    octets: Int8s,
+    ints: Int32s,
+    longs: Int64s,
+    floats: Singles,
+    outcomes: Int8s,
+    told: int,
+    outcome: int,
+) -> int:
+    """Tell that `told` has come out; or, if that is -1, choose: gives the predicate, or -1.
+
+    With `outcomes`, by number outside, go on to the end; then all that completes has matched. The
+    first two arrays are those of `Numbered`, the next four those of `Flat`.
+    """
+    clause, start, literal, sibling, predicate, first, holder, _, _, _ = numbering(known, who)
+    outcome_of, status, left, completed, trail, matched, now = state(known, octets, ints, longs)
+    odds, _, least, second, bonus, _, _, _, _, scale, _, killers, cheapest, _, _, link, head, forced, _ = prices_in(known, ints, longs, floats)
+    single = len(outcomes) == 0
+    t = told
+    while True:
+        if t < 0:
+            while t < 0:
+                must = now[STACK] > 0
+                if must:
+                    now[STACK] -= 1
+                    u = forced[now[STACK]]
+                else:
+                    if now[OPEN] <= max(now[LIMIT], FEW):
+                        if now[OPEN] == 0:
+                            return -1
+                        t = price(known, who, octets, ints, longs, floats)
+                        if now[OPEN] <= FEW:
+                            break
+                        t = -1
+                        now[LIMIT] = int(AGAIN * now[OPEN])
+                        _fill(known, ints, longs, floats)
+                    # Scores only fall until the next prices, so the buckets are gone through once.
+                    while head[now[NEXT]] < 0:
+                        now[NEXT] += 1
+                    u = head[now[NEXT]]
+                    head[now[NEXT]] = link[u]
+                if outcome_of[u] != UNKNOWN:
+                    continue
+                # Nobody told it of the clauses that were decided since: it looks for itself.
+                some = 0
+                load = np.float32(0)
+                if now[VALUED]:
+                    for i in range(first[u], first[u + 1]):
+                        s = holder[i] >> BITS
+                        if status[s] == UNDECIDED:
+                            some += 1
+                            worth = second[s] if cheapest[s] == u else least[s]
+                            load += odds[(holder[i] & KILLS) * len(predicate) + u] * worth + bonus[s]
+                else:
+                    for i in range(first[u], first[u + 1]):
+                        some += status[holder[i] >> BITS] == UNDECIDED
+                    load = np.float32(some)
+                if some:
+                    b = _bucket(load * scale[u])
+                    if must or b <= now[NEXT]:
+                        t = u
+                    else:
+                        link[u] = head[b]
+                        head[b] = u
+            if single:
+                return t
+            outcome = outcomes[predicate[t]]
+        outcome_of[t] = outcome
+        trail[now[EVALUATED]] = predicate[t]
+        now[EVALUATED] += 1
+        complete = 0
+        for i in range(first[t], first[t + 1]):
+            s = holder[i] >> BITS
+            if status[s] != UNDECIDED:
+                continue
+            if (holder[i] >> outcome) & 1:
+                status[s] = DEAD
+                now[OPEN] -= 1
+                continue
+            left[s] -= 1
+            if left[s] == 0:
+                status[s] = COMPLETE
+                now[OPEN] -= 1
+                completed[complete] = s
+                complete += 1
+            elif holder[i] & KILLS:
+                killers[s] -= 1
+                if killers[s] <= 1 and sibling[s] == s:
+                    # What is left to kill it is needed whatever else comes out: it may as well come
+                    # now, when it may kill most others. With none left, all are needed.
+                    for j in range(start[s], start[s + 1]):
+                        u = literal[j] >> BITS
+                        if outcome_of[u] == UNKNOWN and (killers[s] == 0 or literal[j] & KILLS):
+                            forced[now[STACK]] = u
+                            now[STACK] += 1
+        now[COMPLETED] = complete
+        if single:
+            return -1
+        for i in range(complete):
+            s = completed[i]
+            matched[now[MATCHED]] = clause[s]
+            now[MATCHED] += 1
+            if sibling[s] != s:
+                settle(known, who, octets, ints, longs, s)
+        t = -1

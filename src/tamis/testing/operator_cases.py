@@ -1,0 +1,216 @@
+"""Random conditions with operators, and events that say what the operators will answer.
+
+An event carries the answers: its attribute `seen` has, for each operator and name, the rows that
+the operator gives, and which of them fail. So the definition of truth and an engine see the same
+operators, and every kind of answer comes up: true, false, bindings, several values, faults.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tamis.model.condition import (
+    And,
+    Arithmetic,
+    Call,
+    Condition,
+    Constant,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    ValueConstraint,
+    Variable,
+)
+from tamis.model.operator import Fault, Parameter, Rows, Signature
+from tamis.model.schema import Schema
+from tamis.operators.operator import Operator
+
+SCHEMA = Schema.from_dict(
+    {
+        "attributes": {
+            "price": {"kind": "integer", "low": 0, "high": 9},
+            "colour": {"kind": "enumerated", "values": ["red", "green", "blue"]},
+            "seen": "opaque",
+            "heard": "opaque",
+        },
+        "event_types": {
+            "sighting": {
+                "price": "mandatory",
+                "colour": "optional multiple",
+                "seen": "mandatory",
+                "heard": "optional multiple",
+            }
+        },
+    }
+)
+_NAMES = ("a", "b", "c")
+_VALUES: tuple[Any, ...] = (0, 1, 1.0, 2, 3, 2.5, "x", "y", True, False)
+_COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+def _answer(seen: Mapping[str, Any], what: str, name: str) -> Any:
+    found = seen.get(f"{what} {name}")
+    if found == "fails":
+        raise RuntimeError(f"{what} {name} fails")
+    return found
+
+
+def flag(seen: Mapping[str, Any], name: str) -> bool:
+    """True or false."""
+    return bool(_answer(seen, "flag", name))
+
+
+def heard(heard: Mapping[str, Any], name: str) -> bool:
+    """Of an attribute that may be absent, or have several values."""
+    return bool(_answer(heard, "flag", name))
+
+
+def one(seen: Mapping[str, Any], name: str) -> Any:
+    """Bindings of one variable."""
+    return _answer(seen, "one", name) or []
+
+
+def two(seen: Mapping[str, Any], name: str) -> Any:
+    """Bindings of two."""
+    return [tuple(row) for row in _answer(seen, "two", name) or []]
+
+
+def every(seen: list[Mapping[str, Any]]) -> list[Any]:
+    """Bindings, for a batch of events at once."""
+    return [_answer(each, "one", "a") or [] for each in seen]
+
+
+def _operator(
+    function: Callable[..., Any], reads: str, gives: tuple[str, ...] = (), *, batch: bool = False
+) -> Operator:
+    """An operator of this page only, which no engine knows unless it is given."""
+    fixed = () if batch else (Parameter("name", "text", free=False),)
+    free = tuple(Parameter(name, "any", free=True) for name in gives)
+    signature = Signature(function.__name__, (*fixed, *free), (reads,))
+    return Operator(function, signature, run="here", batch=batch)
+
+
+OPERATORS = (
+    _operator(flag, "seen"),
+    _operator(heard, "heard"),
+    _operator(one, "seen", ("n",)),
+    _operator(two, "seen", ("m", "n")),
+    _operator(every, "seen", ("n",), batch=True),
+)
+
+
+def truths() -> dict[str, tuple[Signature, Callable[[Any, Any], Rows | Fault]]]:
+    """The same operators, as the definition of truth takes them; nothing is shared but the data."""
+
+    def rows(what: str, name: str, seen: Mapping[str, Any]) -> Any:
+        found = seen.get(f"{what} {name}") or []
+        return Fault("fails") if found == "fails" else found
+
+    def flags(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
+        found = rows("flag", given[0], reads[0])
+        return found if isinstance(found, Fault) else (((),) if found else ())
+
+    def ones(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
+        found = rows("one", given[0], reads[0])
+        return found if isinstance(found, Fault) else tuple((each,) for each in found)
+
+    def twos(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
+        found = rows("two", given[0], reads[0])
+        return found if isinstance(found, Fault) else tuple(tuple(each) for each in found)
+
+    def everything(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
+        return ones(reads, ("a",))
+
+    plain = {"flag": flags, "heard": flags, "one": ones, "two": twos, "every": everything}
+    return {each.signature.name: (each.signature, plain[each.signature.name]) for each in OPERATORS}
+
+
+def event(chance: random.Random) -> dict[str, Any]:
+    """An event, with the answers of all operators."""
+    made: dict[str, Any] = {"price": chance.randrange(10), "seen": _seen(chance)}
+    if chance.random() < 0.7:
+        made["colour"] = chance.sample(["red", "green", "blue"], chance.randint(1, 2))
+    if chance.random() < 0.7:
+        made["heard"] = [_seen(chance) for _ in range(chance.randint(1, 2))]
+    return made
+
+
+def _seen(chance: random.Random) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for name in _NAMES:
+        seen[f"flag {name}"] = chance.random() < 0.6
+        seen[f"one {name}"] = [chance.choice(_VALUES) for _ in range(chance.randint(0, 3))]
+        seen[f"two {name}"] = [
+            [chance.choice(_VALUES), chance.choice(_VALUES)] for _ in range(chance.randint(0, 4))
+        ]
+        for what in ("flag", "one", "two"):
+            if chance.random() < 0.05:
+                seen[f"{what} {name}"] = "fails"
+    return seen
+
+
+def condition(chance: random.Random) -> Condition:
+    """A condition; it may be one that is refused, because nothing binds a variable."""
+    if chance.random() < 0.25:
+        parts = tuple(condition(chance) for _ in range(chance.randint(2, 3)))
+        return Or(parts) if chance.random() < 0.7 else And(parts)
+    return _conjunction(chance)
+
+
+def _conjunction(chance: random.Random) -> Condition:
+    parts: list[Condition] = []
+    bound: list[str] = []
+    for _ in range(chance.randint(1, 3)):
+        call = _call(chance)
+        bound.extend(each.name for each in call.arguments if isinstance(each, Variable))
+        parts.append(call)
+    parts.extend(_ordinary(chance) for _ in range(chance.randint(0, 2)))
+    if chance.random() < 0.4:
+        parts.append(Not(_call(chance, bound)))
+    if bound:
+        for _ in range(chance.randint(0, 2)):
+            constraint = _constraint(chance, bound)
+            parts.append(Not(constraint) if chance.random() < 0.2 else constraint)
+    chance.shuffle(parts)
+    return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+
+def _ordinary(chance: random.Random) -> Condition:
+    leaf: Condition = Predicate("price", chance.choice(("<", ">=", "!=")), chance.randrange(10))
+    if chance.random() < 0.3:
+        leaf = Or((leaf, Predicate("colour", "contains", "red")))
+    return Not(leaf) if chance.random() < 0.3 else leaf
+
+
+def _call(chance: random.Random, known: list[str] | None = None) -> Call:
+    """A call; where `known` are given, of these variables only."""
+
+    def argument() -> Constant | Variable:
+        if chance.random() < 0.2 or known == []:
+            constant: Constant = chance.choice(_VALUES)
+            return constant
+        return Variable(chance.choice(known or ("x", "y", "z")))
+
+    name = chance.choice(_NAMES)
+    kind = chance.randrange(5)
+    if kind == 0:
+        return Call("flag", (name,))
+    if kind == 1:
+        return Call("heard", (name,))
+    if kind == 2:
+        return Call("one", (name, argument()))
+    if kind == 3:
+        return Call("every", (argument(),))
+    return Call("two", (name, argument(), argument()))
+
+
+def _constraint(chance: random.Random, bound: list[str]) -> ValueConstraint:
+    some: list[Expression] = [0, 1, 2, 2.5, 3, "x", True, Variable(chance.choice(bound))]
+    right = chance.choice(some)
+    if chance.random() < 0.3:
+        right = Arithmetic(chance.choice("+-*/"), right, chance.choice([0, 1, 2]))
+    comparator = chance.choice(_COMPARATORS)
+    return ValueConstraint(Variable(chance.choice(bound)), comparator, right)

@@ -1,0 +1,56 @@
+"""The five subscriptions of the paper on operators, through an engine with the real packs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tamis import Engine, Schema, schedulers
+from tamis.language import parse
+from tamis.model import semantics
+from tamis.operators.results import answers
+from tamis.workload import drones
+
+pytest.importorskip("cv2")
+pytest.importorskip("shapely")
+EVENTS = 120
+
+
+def _truths() -> dict[str, Any]:
+    """Each operator's function, asked about one event at a time and without a runner."""
+
+    def one(operator: Any) -> Any:
+        def evaluate(reads: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
+            found = answers(operator, [reads], operator.handed(arguments))
+            return found[0] if isinstance(found, list) else found
+
+        return operator.signature, evaluate
+
+    return {each.name: one(each) for each in drones.operators()}
+
+
+def test_the_papers_subscriptions_match_what_the_definition_says() -> None:
+    schema = Schema.from_dict(drones.schema())
+    events = drones.make(1, seed=4).events(EVENTS)
+    plain = [{k: v for k, v in row.items() if v is not None} for row in events.to_pylist()]
+    truths = _truths()
+    wanted = [
+        {
+            name
+            for name, text in drones.SUBSCRIPTIONS.items()
+            if semantics.satisfies(parse(text), event, schema, truths)
+        }
+        for event in plain
+    ]
+    assert any(wanted)
+    called = {}
+    for name in schedulers():
+        engine = Engine(schema, operators=drones.operators(), scheduler=name)
+        for id, text in drones.SUBSCRIPTIONS.items():
+            engine.subscribe(text, id=id)
+        assert [set(answer) for answer in engine.match_batch(events)] == wanted
+        report = engine.report()
+        assert sum(count.faults for count in report) == 0
+        called[name] = sum(count.events for count in report)
+    assert called["adaptive"] <= called["naive"]

@@ -1,0 +1,171 @@
+"""Why operators and constraints hold, or do not, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tamis import parse
+from tamis.errors import ConditionError
+from tamis.model.explain import explain
+from tamis.model.operator import Rows, Signature
+from tamis.model.semantics import satisfies
+from tests.unit.model.test_operator_semantics import CASES, SCHEMA, TABLE, free
+
+EXPLAINED: list[tuple[str, Mapping[str, Any], list[str]]] = [
+    ("yes()", {}, ["matches", "  yes  yes(): the operator says true"]),
+    ("not yes()", {}, ["does not match", "  no   not yes(): the operator says true"]),
+    ("no()", {}, ["does not match", "  no   no(): the operator says false"]),
+    (
+        "people(?n) and ?n > 50",
+        {},
+        [
+            "matches",
+            "  yes  people(?n): the operator gives 30, 60",
+            "  yes  ?n > 50: ?n is 30, 60",
+        ],
+    ),
+    (
+        "people(?n) and ?n > 70",
+        {},
+        [
+            "does not match",
+            "  yes  people(?n): the operator gives 30, 60",
+            "  no   ?n > 70: ?n is 30, 60",
+        ],
+    ),
+    (
+        "people(?n) and ?n < 40 and ?n > 50",
+        {},
+        [
+            "does not match",
+            "  yes  people(?n): the operator gives 30, 60",
+            "  yes  ?n < 40: ?n is 30, 60",
+            "  yes  ?n > 50: ?n is 30, 60",
+            "  no   no one substitution of ?n satisfies all of them",
+        ],
+    ),
+    (
+        "people(?n) and cars(?m) and pairs(?n, ?m)",
+        {},
+        [
+            "does not match",
+            "  yes  people(?n): the operator gives 30, 60",
+            "  yes  cars(?m): the operator gives 60, 90",
+            "  yes  pairs(?n, ?m): the operator gives (1, 2), (2, 2), (3, 4)",
+            "  no   no one substitution of ?n and ?m satisfies all of them",
+        ],
+    ),
+    (
+        "people(?n) and not cars(?n)",
+        {},
+        [
+            "matches",
+            "  yes  people(?n): the operator gives 30, 60",
+            "  yes  not cars(?n): the operator gives 60, 90",
+        ],
+    ),
+    (
+        "people(61)",
+        {},
+        ["does not match", "  no   people(61): the operator gives 30, 60"],
+    ),
+    (
+        "nothing(?n) and ?n * ?n > 5",
+        {},
+        [
+            "does not match",
+            "  no   nothing(?n): the operator gives nothing",
+            "  no   ?n * ?n > 5: nothing gives ?n a value",
+        ],
+    ),
+    (
+        "not broken() or yes()",
+        {},
+        [
+            "matches",
+            "branch 1 of 2 fails",
+            "  no   not broken(): the operator failed: timeout: it hangs",
+            "branch 2 of 2 holds",
+            "  yes  yes(): the operator says true",
+        ],
+    ),
+    (
+        "times(?t, ?s) and price < 5",
+        {"tags": "a", "price": 3},
+        [
+            "does not match",
+            "  no   times(?t, ?s): the operator reads sizes, which the event does not bind",
+            "  yes  price < 5: price is 3.0",
+        ],
+    ),
+    (
+        "times(?t, 1)",
+        {},
+        [
+            "does not match",
+            "  no   times(?t, 1): the operator reads tags and sizes, which the event does not bind",
+        ],
+    ),
+    (
+        "truth(?t) and times(?u, ?s) and ?t = true and ?s >= 1",
+        {"tags": ["ab", "c"], "sizes": [1, 2]},
+        [
+            "matches",
+            "  yes  truth(?t): the operator gives true",
+            "  yes  times(?u, ?s): the operator gives (ab, 1), (abab, 2), (c, 1), (cc, 2)",
+            "  yes  ?t = true: ?t is true",
+            "  yes  ?s >= 1: ?s is 1, 2",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "event", "lines"), EXPLAINED)
+def test_explanations_read(text: str, event: Mapping[str, Any], lines: list[str]) -> None:
+    assert str(explain(parse(text), event, SCHEMA, TABLE)).split("\n") == lines
+
+
+@pytest.mark.parametrize(("text", "event", "truth"), CASES)
+def test_explanations_say_what_is_so(text: str, event: dict[str, Any], truth: bool) -> None:
+    found = explain(parse(text), event, SCHEMA, TABLE)
+    assert found.holds is truth
+    for branch in found.branches:
+        # Where a branch fails, something is named that fails.
+        assert branch.holds == (all(v.holds for v in branch.verdicts) and not branch.conflicts)
+
+
+def test_rows_are_kept_for_programs() -> None:
+    verdict = explain(parse("pairs(?a, ?b)"), {}, SCHEMA, TABLE).branches[0].verdicts[0]
+    assert verdict.values == ((1, 2), (2, 2), (3, 4))
+
+
+def test_each_call_is_made_once() -> None:
+    made: list[tuple[Any, ...]] = []
+
+    def spy(values: tuple[Any, ...], given: tuple[Any, ...]) -> Rows:
+        made.append(given)
+        return ((1,), (2,))
+
+    operators = {"spy": (Signature("spy", free("n"), ()), spy)}
+    condition = parse("spy(?n) and (?n = 1 or ?n = 2 or not spy(3))")
+    assert explain(condition, {}, SCHEMA, operators)
+    assert made == [(None,), (3,)]
+    assert satisfies(condition, {}, SCHEMA, operators)
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(ConditionError, match="unknown operator 'locIn'"):
+        explain(parse("locIn(Bronx)"), {}, SCHEMA)
+    with pytest.raises(ConditionError, match="nothing binds"):
+        explain(parse("?n > 5"), {}, SCHEMA, TABLE)
+
+
+def test_long_answers_are_cut() -> None:
+    many: Rows = tuple((number,) for number in range(5000))
+    operators = {"many": (Signature("many", free("n"), ()), lambda values, given: many)}
+    shown = str(explain(parse("many(?n) and ?n > 10"), {}, SCHEMA, operators))
+    assert "(5000 values)" in shown
+    assert len(shown) < 400
