@@ -25,7 +25,7 @@ from tamis.lab.setting import FASTEST, Setting
 from tamis.match import registry
 
 _NAMES = ", ".join(foundation.MEASUREMENTS)
-_NAMED = " and ".join(each.name for each in foundation.MEASUREMENTS.values() if each.named)
+_NAMED = ", ".join(each.name for each in foundation.MEASUREMENTS.values() if each.named)
 
 
 @click.command(
@@ -37,9 +37,11 @@ _NAMED = " and ".join(each.name for each in foundation.MEASUREMENTS.values() if 
     Figures are medians of repeated runs. `match` compares every matcher with a careful NumPy brute
     force measured in the same run, on events encoded beforehand. `peers` does so for {FASTEST} (or
     --matcher) at the sizes at which others publish figures, `scale` with up to ten million
-    subscriptions, `churn` while half of a million subscriptions are replaced one by one. The
-    results are also written to a JSON file with parameters, versions and facts about the machine,
-    and plotted beside it (`tamis plot` does that again without measuring).
+    subscriptions, `churn` while half of a million subscriptions are replaced one by one. `schedule`
+    counts what the schedulers evaluate where up to 80,000 subscriptions share predicates,
+    `operators` has them call real operators on pictures. The results are also written to a JSON
+    file with parameters, versions and facts about the machine, and plotted beside it (`tamis plot`
+    does that again without measuring).
     """
 )
 @click.argument("names", nargs=-1)
@@ -52,7 +54,7 @@ _NAMED = " and ".join(each.name for each in foundation.MEASUREMENTS.values() if 
 @click.option(
     "--subscriptions",
     type=Count(100),
-    help="At most so many in peers, scale and churn.",
+    help="At most so many in peers and in what is measured only if named.",
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
 @click.option("--quick", is_flag=True, help="Small sizes: to see that it works, not to quote.")

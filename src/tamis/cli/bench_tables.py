@@ -16,11 +16,14 @@ from tamis.lab.records import (
     Duel,
     Figure,
     Goal,
+    OperatorRun,
     Point,
     Refusal,
     Result,
+    Schedule,
     Speed,
 )
+from tamis.lab.scheduling import COSTS, IN_ONE_ORDER, by_setting, exceptions
 from tamis.lab.timing import Spread
 
 _Kind = TypeVar("_Kind")
@@ -34,9 +37,16 @@ def show(console: Console, results: Sequence[Result]) -> None:
     _print(console, results, Duel, _costs)
     _print(console, results, Point, _points)
     _print(console, results, Churn, _churns)
+    _print(console, results, Schedule, _schedules)
+    _print(console, results, Schedule, _scheduling_times)
+    _print(console, results, OperatorRun, _operator_runs)
+    if schedules := [each for each in results if isinstance(each, Schedule)]:
+        console.print(_order(schedules))
     for each in results:
         if isinstance(each, Churn):
             console.print(_churned(each))
+        if isinstance(each, OperatorRun):
+            console.print(_answered(each))
         if isinstance(each, Refusal):
             console.print(Text(f"{each.workload}, {each.matcher}: {each.why}", style="yellow"))
 
@@ -217,6 +227,111 @@ def _churned(churn: Churn) -> Text:
         f"{churn.bytes_before:,.0f} before, {churn.bytes_after:,.0f} after"
     )
     return Text(f"{agreed}\n{replaced}\n", style="red" if churn.disagreements else "")
+
+
+def _schedules(schedules: Sequence[Schedule]) -> Table:
+    groups = by_setting(schedules)
+    table = _table(
+        "", "subscriptions\n/ predicates", "used", *_contenders(groups[0]), left=2,
+        caption="predicates evaluated an event, in the mean, and below that what an independent "
+        "simulation\nof the same setting took; in rows of costs, what those predicates cost, and "
+        "below that half\nof what sub-order takes; used: predicates that some subscription has; "
+        "one order: where all\nsubscriptions name their predicates in one and the same order",
+    )  # fmt: skip
+    for group in groups:
+        first = group[0]
+        used = f"{first.used:,.0f}"
+        table.add_row(first.figure, _title(first), used, *map(_evaluated, group))
+    return table
+
+
+def _contenders(group: Sequence[Schedule]) -> list[str]:
+    return [
+        f"{each.scheduler}\none order" if each.written == IN_ONE_ORDER else each.scheduler
+        for each in group
+    ]
+
+
+def _evaluated(found: Schedule) -> Text:
+    costs = found.figure == COSTS
+    value, goal = (found.cost, found.cost_goal) if costs else (found.evaluated, found.goal)
+    text = Text(f"{value:,.0f}", style="bold")
+    if goal is not None:
+        met = goal.met(value)
+        text.append(
+            "" if met else f" +{100 * (value / goal.limit - 1):.2g} %", style="not bold red"
+        )
+        text.append(f"\n≤ {goal.limit:,.0f}", style=f"not bold {'green' if met else 'red'}")
+    return text
+
+
+def _scheduling_times(schedules: Sequence[Schedule]) -> Table:
+    groups = by_setting(schedules)
+    table = _table(
+        "", "subscriptions\n/ predicates", "", *_contenders(groups[0]), left=3,
+        caption="ms to schedule an event whose outcomes are known; first: the first one, with what "
+        "is laid\nout or ordered once for the subscriptions",
+    )  # fmt: skip
+    for group in groups:
+        times = (_scheduled(each).append(f"\n{_short(each.first_ms)}") for each in group)
+        table.add_row(group[0].figure, _title(group[0]), "each\nfirst", *times)
+    return table
+
+
+def _title(found: Schedule) -> str:
+    """On two lines, as the cells beside it are."""
+    return found.title.replace(", ", "\n", 1)
+
+
+def _scheduled(found: Schedule) -> Text:
+    text = Text(_short(found.ms), style="bold")
+    if found.ms_goal is not None:
+        text.append(" ").append(_goal(found.ms_goal, found.ms, "{:g}".format))
+    return text
+
+
+def _order(schedules: Sequence[Schedule]) -> Text:
+    said = exceptions(schedules)
+    settings = len(by_setting(schedules))
+    if not said:
+        return Text(f"adaptive ≤ sub-order ≤ sequential ≤ naive in all {settings} settings\n")
+    head = f"adaptive ≤ sub-order ≤ sequential ≤ naive in {settings} settings, but for"
+    return Text("\n  ".join((head, *said)) + "\n", style="yellow")
+
+
+def _operator_runs(runs: Sequence[OperatorRun]) -> Table:
+    names = sorted({name for each in runs for name in each.evaluated})
+    table = _table(
+        "", *(each.scheduler for each in runs), left=1,
+        caption=f"{runs[0].subscriptions:,} subscriptions with {runs[0].predicates:,} predicates "
+        f"on {runs[0].events:,} events;\nof each operator how often it looked at an event, and "
+        "the seconds that this took",
+    )  # fmt: skip
+    for name in names:
+        cells = (
+            f"{each.evaluated.get(name, 0):,}  {_seconds(each.operator_seconds.get(name, 0.0))}"
+            for each in runs
+        )
+        table.add_row(name, *cells)
+    totals = (
+        f"{sum(each.evaluated.values()):,}  {_seconds(sum(each.operator_seconds.values()))}"
+        for each in runs
+    )
+    table.add_row("all operators", *(Text(total, style="bold") for total in totals))
+    table.add_row("seconds in all", *(Text(_seconds(each.seconds)) for each in runs))
+    return table
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:6.2f} s"
+
+
+def _answered(run: OperatorRun) -> Text:
+    said = (
+        f"{run.workload}, {run.scheduler}: {run.matches:,} matches, {run.disagreements:,} "
+        f"disagreements with {run.reference}, {run.faults:,} faults"
+    )
+    return Text(said, style="red" if run.disagreements or run.faults else "")
 
 
 def _spread(spread: Spread) -> tuple[str, ...]:

@@ -42,8 +42,8 @@ class CallPredicate(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """Equal for the same predicate only: true is not 1, but 1.0 is."""
-        given = tuple(plain(each) for each in self.arguments)
+        """Equal for the same predicate only. True, 1 and 1.0 are three: functions may differ."""
+        given = tuple((type(each), each) for each in self.arguments)
         return self.operator, given, self.pattern, self.limits
 
     def bindings(self, signature: Signature, rows: Rows) -> frozenset[Row]:
@@ -116,6 +116,8 @@ class Asked(NamedTuple):
         """
         if not self.variables:
             return True
+        if len(self.calls) == 1 and not self.tests:
+            return True  # its own table has a row
         return satisfiable(
             [
                 Table(asking.variables, rows)

@@ -70,8 +70,7 @@ def _subscribe_predicates(
         engine.place(slots[bulk.slow], compiled, slots[bulk.slow])
     except BaseException:  # a matcher may refuse, for example for lack of memory
         # What the table asks now, not what it asked at first: labels may have moved meanwhile.
-        engine.encoder.release(engine.matcher.terms(fast))
-        engine.matcher.remove(fast)
+        engine.evict(slots)
         raise
     engine.roster.enter_table(ids, slots, np.ones(len(ids), np.int64), column)
 
@@ -107,8 +106,13 @@ def _enter(engine: Engine, ids: list[Id], compiled: list[Clauses], column: pa.Ar
     counts = np.array([len(each) for each in compiled], np.int64)
     slots = engine.roster.reserve(int(counts.sum()))
     owners = np.repeat(slots[np.cumsum(counts) - counts], counts)
-    engine.place(slots, [clause for each in compiled for clause in each], owners)
-    engine.roster.enter_table(ids, slots, counts, column)
+    try:
+        engine.place(slots, [clause for each in compiled for clause in each], owners)
+        engine.roster.enter_table(ids, slots, counts, column)
+    except BaseException:
+        if ids[0] not in engine.roster:
+            engine.evict(slots)
+        raise
 
 
 def _table(given: Any) -> pa.Table:

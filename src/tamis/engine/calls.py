@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
-from tamis.engine.asked import Asked, CallPredicate
+from tamis.engine.asked import Asked
 from tamis.engine.compiled import asked_in
 from tamis.engine.evaluation import Evaluation
+from tamis.engine.numbered import Numbered, NumberedPredicates
 from tamis.engine.saved_tables import Part
-from tamis.errors import OperatorError
+from tamis.errors import ConditionError, OperatorError
+from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.operator import Fault, Rows, Signature
+from tamis.model.schema import Schema
 from tamis.operators.faults import Report
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
@@ -26,7 +30,17 @@ from tamis.schedule.registry import create, entry
 
 Int64s = NDArray[np.int64]
 Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
+_DEAREST = 1e9  # milliseconds: to schedulers all that is dearer is as dear
 _AT_ONCE = 256  # events whose operators are evaluated side by side
+
+
+class _Kept(NamedTuple):
+    """What is known of a clause that asks something."""
+
+    asked: Asked
+    text: str  # the same in the language, to be saved
+    owner: int
+    numbers: list[int]  # of the predicates of its calls, in their order
 
 
 class CallTests:
@@ -41,14 +55,8 @@ class CallTests:
 
     def _clear(self) -> None:
         self._scheduler: Scheduler | None = None  # made with the first clause
-        self._asked: dict[int, Asked] = {}
-        self._text: dict[int, str] = {}  # what a slot asks, in the language, to be saved
-        self._owner: dict[int, int] = {}
-        self._number: dict[Hashable, int] = {}
-        self._predicates: list[CallPredicate | None] = []
-        self._uses: list[int] = []
-        self._free: list[int] = []
-        self._sharing: dict[Hashable, set[int]] = {}  # predicates by the call that answers them
+        self._kept: dict[int, _Kept] = {}
+        self._predicates = NumberedPredicates()
         self._has = np.zeros(1, np.bool_)  # by slot; the last one is for slots beyond the end
 
     @property
@@ -59,53 +67,49 @@ class CallTests:
         return self._scheduler
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._kept)
 
     @property
     def predicates(self) -> int:
         """How many different ones there are."""
-        return len(self._number)
+        return len(self._predicates)
 
     def add(self, slot: int, owner: int, asked: Asked, text: str) -> None:
         """Keep what a clause asks. `owner` tells which clauses are alternatives of each other."""
+        numbers: list[int] = []
         kills: dict[int, int] = {}
+        self._kept[slot] = _Kept(asked, text, owner, numbers)  # first: it says what to undo
         for asking in asked.calls:
-            number = self._intern(asking.predicate)
-            self._uses[number] += number not in kills
+            operator = self.operators[asking.predicate.operator]
+            number, fresh = self._predicates.take(asking.predicate, operator, slot)
+            numbers.append(number)
             kills[number] = ON_FALSE if kills.get(number) == ON_FALSE else asking.kills
+            if fresh:
+                self.scheduler.statistics.expect(number, cost=min(operator.cost, _DEAREST))
         self.scheduler.add(slot, list(kills), list(kills.values()), owner)
-        self._asked[slot], self._text[slot], self._owner[slot] = asked, text, owner
         if slot >= len(self._has) - 1:
             grow = max(slot + 2, 2 * len(self._has)) - len(self._has)
             self._has = np.append(self._has, np.zeros(grow, np.bool_))
         self._has[slot] = True
 
     def remove(self, slot: int) -> None:
-        """Forget a slot."""
-        asked = self._asked.pop(slot, None)
-        if asked is None:
+        """Forget a slot, also one that was only half put in, or half taken out."""
+        kept = self._kept.get(slot)
+        if kept is None:
             return
-        self.scheduler.remove(slot)
-        del self._text[slot], self._owner[slot]
-        self._has[slot] = False
-        for number in {self._number[asking.predicate.key] for asking in asked.calls}:
-            self._uses[number] -= 1
-            if not self._uses[number]:
-                predicate = self._predicates[number]
-                assert predicate is not None
-                del self._number[predicate.key]
-                call = self.call(predicate)
-                self._sharing[call].discard(number)
-                if not self._sharing[call]:
-                    del self._sharing[call]
-                self._predicates[number] = None
-                self._free.append(number)
-        if not self._asked:
+        if slot < len(self._has):
+            self._has[slot] = False
+        if slot in self.scheduler.graph:
+            self.scheduler.remove(slot)
+        for number in kept.numbers:
+            self._predicates.leave(number, slot)
+        del self._kept[slot]
+        if not self._kept:
             self._clear()
 
     def report(self) -> Report:
         """What operators were called for, what that took, and what went wrong."""
-        return self.runner.report()
+        return replace(self.runner.report(), given_up=self.given_up)
 
     @property
     def evaluators(self) -> Mapping[str, tuple[Signature, Evaluator]]:
@@ -116,7 +120,7 @@ class CallTests:
 
     def filter(self, batch: EventBatch, found: Matches, leaders: FoundSlots | None) -> Matches:
         """The matches whose operators agree. `leaders` are the owners of all pairs' slots."""
-        if not self._asked:
+        if not self._kept:
             return found
         pairs = np.flatnonzero(self._has.take(found.slots, mode="clip"))
         if not len(pairs):
@@ -136,7 +140,7 @@ class CallTests:
 
     def filter_bits(self, batch: EventBatch, found: Bitmaps) -> None:
         """Clear the bits of those whose operators do not agree."""
-        if not self._asked:
+        if not self._kept:
             return
         used = np.minimum(found.slots, len(self._has) - 1)
         bits = np.flatnonzero(self._has[used] & (found.slots >= 0))
@@ -156,7 +160,7 @@ class CallTests:
         ends = np.append(firsts[1:], len(events))
         for at in range(0, len(distinct), _AT_ONCE):
             some = slice(at, at + _AT_ONCE)
-            evaluation = Evaluation(self.operators, self.runner, self.scheduler, self)
+            evaluation = Evaluation(self.runner, self.scheduler, self)
             for event, first, last in zip(
                 distinct[some].tolist(), firsts[some].tolist(), ends[some].tolist(), strict=True
             ):
@@ -164,7 +168,7 @@ class CallTests:
                 decided = sure.get(event)
                 if decided is not None:
                     mine = np.array(
-                        [s for s in mine.tolist() if self._owner[s] not in decided], np.int64
+                        [s for s in mine.tolist() if self._kept[s].owner not in decided], np.int64
                     )
                 if len(mine):
                     evaluation.start(event, mine, batch.raw_values(event))
@@ -180,70 +184,47 @@ class CallTests:
 
     # -- what an evaluation asks -------------------------------------------------------------------
 
-    def asked(self, slot: int) -> Asked:
-        """What a clause asks."""
-        return self._asked[slot]
+    def asked(self, slot: int) -> tuple[Asked, list[int]]:
+        """What a clause asks, and the numbers of its calls' predicates."""
+        kept = self._kept[slot]
+        return kept.asked, kept.numbers
 
-    def predicate(self, number: int) -> CallPredicate:
+    def predicate(self, number: int) -> Numbered:
         """The predicate of a number."""
-        found = self._predicates[number]
-        assert found is not None
-        return found
+        return self._predicates[number]
 
-    def call(self, predicate: CallPredicate) -> Hashable:
-        """What is called for a predicate: the same for all that one call answers."""
-        return predicate.operator, self.operators[predicate.operator].key(predicate.arguments)
-
-    def sharing(self, call: Hashable) -> Iterable[int]:
-        """The predicates that a call answers."""
-        return self._sharing[call]
-
-    def number(self, predicate: CallPredicate) -> int:
-        """The number of a predicate that some clause has."""
-        return self._number[predicate.key]
-
-    def _intern(self, predicate: CallPredicate) -> int:
-        number = self._number.get(predicate.key)
-        if number is None:
-            number = self._free.pop() if self._free else len(self._predicates)
-            if number == len(self._predicates):
-                self._predicates.append(None)
-                self._uses.append(0)
-            self._predicates[number] = predicate
-            self._number[predicate.key] = number
-            self._sharing.setdefault(self.call(predicate), set()).add(number)
-            estimate = self.operators[predicate.operator].cost
-            self.scheduler.statistics.expect(number, cost=estimate)
-        return number
+    def sharing(self, call: Hashable) -> set[int]:
+        """The numbers of all predicates that one call answers."""
+        return self._predicates.sharing(call)
 
     # -- saving ------------------------------------------------------------------------------------
 
     def saved(self) -> Part:
         """What each slot asks, as text."""
-        slots = sorted(self._asked)
+        slots = sorted(self._kept)
+        texts = [self._kept[slot].text for slot in slots]
         return Part(
             {
                 "slot": np.array(slots, np.int64),
-                "owner": np.array([self._owner[slot] for slot in slots], np.int64),
+                "owner": np.array([self._kept[slot].owner for slot in slots], np.int64),
             },
             {},
-            {"texts": {"text": pa.array([self._text[slot] for slot in slots], pa.large_string())}},
+            {"texts": {"text": pa.array(texts, pa.large_string())}},
         )
 
-    def restore(self, saved: Part) -> None:
-        """Take over what `saved` gave; an `OperatorError` where an operator is not there."""
+    def restore(self, saved: Part, schema: Schema) -> None:
+        """Take over what `saved` gave; an `OperatorError` where an operator is not as it was."""
         slots, owners = saved.arrays["slot"].tolist(), saved.arrays["owner"].tolist()
         texts = saved.columns["texts"]["text"].to_pylist()
         for slot, owner, text in zip(slots, owners, texts, strict=True):
-            asked = asked_in(text)
-            for asking in asked.calls:
-                name = asking.predicate.operator
-                if name not in self.operators:
-                    raise OperatorError(
-                        f"its conditions call an operator {name!r}, which is not registered here; "
-                        "operators are not saved: give it to Engine.open(…, operators=[…])"
-                    )
-            self.add(slot, owner, asked, text)
+            try:
+                check(parse(text, limit=None), schema, text, self.operators.signatures)
+            except ConditionError as why:
+                raise OperatorError(
+                    "a condition of it calls an operator that is not there, or not as it was; "
+                    f"operators are not saved: give them to Engine.open(…, operators=[…]): {why}"
+                ) from None
+            self.add(slot, owner, asked_in(text), text)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -251,7 +232,7 @@ class CallTests:
             "scheduler_name": self.scheduler_name,
             "runner": self.runner,
             "given_up": self.given_up,
-            "asked": [(slot, self._owner[slot], text) for slot, text in self._text.items()],
+            "asked": [(slot, each.owner, each.text) for slot, each in self._kept.items()],
         }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

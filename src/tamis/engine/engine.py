@@ -118,7 +118,7 @@ class Engine:
                 self.roster.enter(checked, slots, condition)
             except BaseException:  # Ctrl-C may come between any two steps
                 if checked not in self.roster:
-                    self._evict(slots)
+                    self.evict(slots)
                 raise
             return checked
 
@@ -142,7 +142,7 @@ class Engine:
             try:
                 self._remove(slots)
             except BaseException:  # what was begun is done to its end
-                self._evict(slots)
+                self.evict(slots)
                 self.roster.leave(id)
                 raise
             self.roster.leave(id)
@@ -156,7 +156,7 @@ class Engine:
         if terms is not None:  # without text attributes there is nothing to give back
             self.encoder.release(terms, tests)
 
-    def _evict(self, slots: Slots) -> None:
+    def evict(self, slots: Slots) -> None:
         """Leave nothing in slots whose change was broken off."""
         here = slots[np.isin(slots, self.matcher.clauses.live_slots())]
         if len(here):

@@ -7,76 +7,75 @@ once. So nothing is evaluated that an event alone would not have had evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from tamis.engine.asked import Asked, CallPredicate
+from tamis.engine.asked import Asked
 from tamis.engine.joining import Row, TooManyError
+from tamis.engine.numbered import Numbered
 from tamis.model.operator import Fault, Rows
 from tamis.operators.operator import Operator
-from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
 from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 
 Values = Mapping[str, tuple[Any, ...]]
+_DEAREST = 1e9  # milliseconds that a scheduler is told at most
 _UNBOUND = object()  # in place of rows: the event lacks what the operator reads
 
 
 class Clauses(Protocol):
     """Who knows what clauses ask."""
 
-    def asked(self, slot: int) -> Asked: ...
-    def predicate(self, number: int) -> CallPredicate: ...
-    def number(self, predicate: CallPredicate) -> int: ...
-    def call(self, predicate: CallPredicate) -> Hashable: ...
-    def sharing(self, call: Hashable) -> Iterable[int]: ...
+    def asked(self, slot: int) -> tuple[Asked, list[int]]: ...
+    def predicate(self, number: int) -> Numbered: ...
+    def sharing(self, call: Hashable) -> set[int]: ...
 
 
-class _Going(NamedTuple):
-    """An event under way: what operators have given, and the bindings of predicates."""
+@dataclass
+class _Going:
+    """An event under way."""
 
     run: Run
     values: Values
-    given: dict[Hashable, Any]
-    spent: dict[Hashable, float]  # milliseconds, of what has just been given
-    bindings: dict[int, frozenset[Row]]
-    told: set[int]
-    matched: set[int]
+    given: dict[Hashable, Any] = field(default_factory=dict)  # by call
+    spent: dict[Hashable, float] = field(default_factory=dict)  # ms, of what was just called
+    bindings: dict[int, frozenset[Row]] = field(default_factory=dict)  # by predicate
+    late: set[Operator] = field(default_factory=set)  # hung, and are not waited for again
+    told: set[int] = field(default_factory=set)
+    matched: set[int] = field(default_factory=set)
 
-
-class _Wanted(NamedTuple):
-    operator: Operator
-    arguments: tuple[Any, ...]
-    key: Hashable
+    @cached_property
+    def predicates(self) -> set[int]:
+        """All that its clauses have."""
+        return set(self.run.predicates.tolist())
 
 
 class Evaluation:
     """Some events of a batch."""
 
-    def __init__(
-        self, operators: Operators, runner: Runner, scheduler: Scheduler, clauses: Clauses
-    ) -> None:
-        self._operators, self._runner = operators, runner
-        self._scheduler, self._clauses = scheduler, clauses
+    def __init__(self, runner: Runner, scheduler: Scheduler, clauses: Clauses) -> None:
+        self._runner, self._scheduler, self._clauses = runner, scheduler, clauses
         self._going: dict[int, _Going] = {}
         self.given_up = 0
 
     def start(self, event: int, slots: Any, values: Values) -> None:
         """An event and the clauses that it may still match."""
-        self._going[event] = _Going(self._scheduler.run(slots), values, {}, {}, {}, set(), set())
+        self._going[event] = _Going(self._scheduler.run(slots), values)
 
     def finish(self) -> dict[int, set[int]]:
         """Evaluate until everything is decided; for each event the clauses that hold."""
-        waiting: dict[Hashable, tuple[_Wanted, list[tuple[_Going, int]]]] = {}
+        waiting: dict[Hashable, tuple[Numbered, list[tuple[_Going, int]]]] = {}
         ready = list(self._going.values())
         while ready or waiting:
             for going in ready:
                 wanted = self._advance(going)
                 if wanted is not None:
                     number, what = wanted
-                    waiting.setdefault(what.key, (what, []))[1].append((going, number))
+                    waiting.setdefault(what.call, (what, []))[1].append((going, number))
             ready = []
             if waiting:
                 most = max(waiting, key=lambda key: len(waiting[key][1]))
@@ -87,70 +86,89 @@ class Evaluation:
                     ready.append(going)
         return {event: going.matched for event, going in self._going.items()}
 
-    def _advance(self, going: _Going) -> tuple[int, _Wanted] | None:
+    def _advance(self, going: _Going) -> tuple[int, Numbered] | None:
         """Go on with an event until it is done, or waits for an operator that takes a batch."""
         while (number := going.run.next()) >= 0:
-            what = self._wanted(number)
-            if what.key not in going.given:
+            what = self._clauses.predicate(number)
+            if what.call not in going.given:
                 if what.operator.batch:
                     return number, what
                 self._call(what, [going])
             self._tell(going, number, what)
         return None
 
-    def _wanted(self, number: int) -> _Wanted:
-        predicate = self._clauses.predicate(number)
-        operator = self._operators[predicate.operator]
-        return _Wanted(operator, predicate.arguments, self._clauses.call(predicate))
-
-    def _call(self, what: _Wanted, events: list[_Going]) -> None:
+    def _call(self, what: Numbered, events: list[_Going]) -> None:
         """Call an operator for some events. An attribute with several values is several calls."""
-        reads: list[tuple[Any, ...]] = []
-        counts = []
+        operator, arguments = what.operator, what.predicate.arguments
+        asked: list[tuple[_Going, list[tuple[Any, ...]]]] = []
         for going in events:
-            bound = [going.values.get(name, ()) for name in what.operator.signature.reads]
-            each = list(product(*bound))
-            counts.append(len(each))
-            reads.extend(each)
-        begun = perf_counter()
-        found = self._runner.call(what.operator, reads, what.arguments) if reads else []
-        spent = (perf_counter() - begun) * 1000 / max(1, len(reads))
-        at = 0
-        for going, count in zip(events, counts, strict=True):
-            mine = found[at : at + count]
-            at += count
-            going.given[what.key] = _united(mine) if count else _UNBOUND
-            going.spent[what.key] = spent * count
+            values = [going.values.get(name, ()) for name in operator.signature.reads]
+            reads = list(product(*values))
+            if not reads:
+                going.given[what.call] = _UNBOUND
+            elif operator in going.late:
+                going.given[what.call] = Fault("timeout: it hung for this event before", "timeout")
+            else:
+                asked.append((going, reads))
+        if operator.batch:
+            begun = perf_counter()
+            every = [each for _, reads in asked for each in reads]
+            found = iter(self._runner.call(operator, every, arguments) if every else [])
+            spent = (perf_counter() - begun) * 1000 / max(1, len(every))
+            for going, reads in asked:
+                mine = [next(found) for _ in reads]
+                self._given(going, what, mine, spent * len(reads))
+            return
+        for going, reads in asked:
+            begun = perf_counter()
+            mine = []
+            for each in reads:
+                mine += self._runner.call(operator, [each], arguments)
+                if isinstance(mine[-1], Fault):
+                    break  # a fault for one value is a fault
+            self._given(going, what, mine, (perf_counter() - begun) * 1000)
 
-    def _tell(self, going: _Going, number: int, what: _Wanted) -> None:
-        """Tell the scheduler of a predicate, and of all others that the same call answers."""
-        given = going.given[what.key]
-        told = [number]
-        if what.key in going.spent:  # just called
-            told += [other for other in self._clauses.sharing(what.key) if other != number]
-        cost = going.spent.pop(what.key, None)
-        for each in told:
-            if each not in going.told:
-                going.told.add(each)
-                self._tell_one(going, each, what, given, cost)
-                cost = None  # the others come along for nothing
-
-    def _tell_one(
-        self, going: _Going, number: int, what: _Wanted, given: Any, cost: float | None
+    def _given(
+        self, going: _Going, what: Numbered, found: list[Rows | Fault], spent: float
     ) -> None:
-        if given is _UNBOUND or isinstance(given, Fault):
+        united = _united(found)
+        going.given[what.call] = united
+        going.spent[what.call] = min(spent, _DEAREST)
+        if isinstance(united, Fault) and united.kind == "timeout":
+            going.late.add(what.operator)
+
+    def _tell(self, going: _Going, number: int, what: Numbered) -> None:
+        """Tell the scheduler of a predicate, and of all others that the same call answers."""
+        given = going.given[what.call]
+        told = {number}
+        cost = going.spent.pop(what.call, None)
+        if cost is not None:  # just called
+            sharing = self._clauses.sharing(what.call)
+            if len(sharing) > 1:
+                told |= sharing & going.predicates
+        for each in told - going.told:
+            going.told.add(each)
+            self._tell_one(going, each, given, cost)
+
+    def _tell_one(self, going: _Going, number: int, given: Any, cost: float | None) -> None:
+        learned = self._scheduler.statistics
+        if given is _UNBOUND:
             outcome = FAULT  # neither the call nor its complement holds
+        elif isinstance(given, Fault):
+            outcome = FAULT
+            learned.learn(number, outcome, cost)
         else:
-            rows = self._clauses.predicate(number).bindings(what.operator.signature, given)
+            predicate, operator, _ = self._clauses.predicate(number)
+            rows = predicate.bindings(operator.signature, given)
             going.bindings[number] = rows
             outcome = TRUE if rows else FALSE
-            self._scheduler.statistics.learn(number, outcome, cost)
+            learned.learn(number, outcome, cost)
         for clause in going.run.tell(number, outcome).tolist():
             going.run.settle(clause, self._joins(going, clause))
 
     def _joins(self, going: _Going, clause: int) -> bool:
-        asked = self._clauses.asked(clause)
-        tables = [going.bindings[self._clauses.number(each.predicate)] for each in asked.calls]
+        asked, numbers = self._clauses.asked(clause)
+        tables = [going.bindings[number] for number in numbers]
         try:
             holds = asked.holds(tables)
         except TooManyError:

@@ -95,7 +95,7 @@ def opened(
         names = ("roster", "ids", "sources")
         engine.roster.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
-        engine.calls.restore(_part(saved, "calls"))
+        engine.calls.restore(_part(saved, "calls"), engine.schema)
         _restore_constants(engine.encoder, _part(saved, "constants"))
         return engine
 

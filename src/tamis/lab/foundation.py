@@ -19,7 +19,7 @@ import pyarrow as pa
 from tamis import workload
 from tamis.engine import Engine
 from tamis.errors import TamisError, nearest
-from tamis.lab import churn, matching, peers, scale, starting
+from tamis.lab import churn, matching, operating, peers, scale, scheduling, starting
 from tamis.lab.progress import Step
 from tamis.lab.records import Figure, Goal, Result
 from tamis.lab.setting import Setting
@@ -210,6 +210,16 @@ MEASUREMENTS: dict[str, Measurement] = {
         Measurement("peers", "the fastest at the sizes of others", peers.duels, peers.steps),
         Measurement("scale", "up to ten million", scale.points, scale.steps, named=True),
         Measurement("churn", "half of all replaced", churn.churns, churn.steps, named=True),
+        Measurement(
+            "schedule",
+            "every scheduler on shared predicates",
+            scheduling.schedules,
+            scheduling.steps,
+            named=True,
+        ),
+        Measurement(
+            "operators", "real operators on pictures", operating.runs, operating.steps, named=True
+        ),
     )
 }
 

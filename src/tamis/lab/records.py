@@ -182,4 +182,55 @@ class Churn:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-Result = Figure | Contest | Refusal | Duel | Point | Churn
+@dataclass(frozen=True)
+class Schedule:
+    """A scheduler on one setting of the experiments with expensive operators.
+
+    What was evaluated and what it cost is the mean of an event, over all draws of the workload;
+    `low` and `high` are the extremes of the means of single draws.
+    """
+
+    measurement: str
+    figure: str
+    title: str
+    scheduler: str
+    written: str  # the order of the predicates in subscriptions: "as drawn" or "in one order"
+    subscriptions: int
+    predicates: int
+    used: float  # predicates that some subscription has, in the mean of the draws
+    evaluated: float
+    low: float
+    high: float
+    cost: float  # of those evaluated
+    ms: float  # to schedule an event, but its first one; the median
+    first_ms: float  # likewise the first, for which what is kept of subscriptions is laid out
+    draws: int
+    events: int  # of each draw
+    goal: Goal | None = None  # of `evaluated`
+    cost_goal: Goal | None = None
+    ms_goal: Goal | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OperatorRun:
+    """An engine with real operators under one scheduler."""
+
+    measurement: str
+    workload: str
+    scheduler: str
+    subscriptions: int
+    predicates: int  # different ones, over operators
+    events: int
+    matches: int
+    seconds: float  # to match all events in one batch, encoded before
+    evaluated: dict[str, int]  # by operator: how often one event was looked at with one argument
+    calls: dict[str, int]  # by operator: of its function, which may take several events at once
+    operator_seconds: dict[str, float]  # by operator: within its function
+    faults: int  # evaluations without an answer
+    disagreements: int  # pairs of an event and a subscription, with the answer of `reference`
+    reference: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+Result = Figure | Contest | Refusal | Duel | Point | Churn | Schedule | OperatorRun

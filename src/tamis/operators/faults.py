@@ -87,9 +87,14 @@ _COLUMN = {
 
 @dataclass(frozen=True)
 class Report:
-    """The counts of all operators that were called, by name."""
+    """The counts of all operators that were called, by name.
+
+    `given_up`: how often the bindings that operators gave were too many to be joined, so that a
+    clause did not hold for that reason.
+    """
 
     counts: tuple[Count, ...]
+    given_up: int = 0
 
     @classmethod
     def of(cls, counts: Iterable[Count]) -> Report:
@@ -114,7 +119,10 @@ class Report:
         return sum(each.faults for each in self.counts)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.counts)) or "no operator was called"
+        lines = [str(each) for each in self.counts]
+        if self.given_up:
+            lines.append(f"joins of too many rows, given up: {self.given_up}")
+        return "\n".join(lines) or "no operator was called"
 
 
 class Breaker:

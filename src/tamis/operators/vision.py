@@ -133,7 +133,9 @@ def _reduced(picture: Picture) -> Picture:
     factor = LONGEST / max(picture.shape[:2])
     if factor >= 1:
         return picture
-    return cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
+    # A picture of one line stays one: rounding must not leave it none.
+    height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
+    return cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
 
 
 def _size(picture: Picture) -> str:

@@ -2,26 +2,77 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tamis.schedule import pricing
 from tamis.schedule.base import Run, Scheduler
 from tamis.schedule.graph import Int8s
 from tamis.schedule.numbering import Numbered
-from tamis.schedule.steps import Flat, begin
+from tamis.schedule.statistics import Statistics
+from tamis.schedule.steps import IN_ORDER, Flat, Singles, begin
 
 
 class Adaptive(Scheduler):
+    """No order is fixed: after each result, the predicate with the best score is next.
+
+    At first the score is the number of undecided clauses that it can be expected to kill, by its
+    cost. It stays near the truth while many are undecided. Later, when clauses are left that few
+    predicates can kill, prices are made: killing a clause is worth what it would cost to kill it
+    otherwise, by its cheapest other predicate, shared among all that this one would kill. And a
+    predicate that a clause will need anyway, because the rest of it comes out right, costs only as
+    much as it is not needed; one that is the last to decide a clause is evaluated at once. Scores
+    fall as clauses are decided, so that the best is found in buckets that are gone through once;
+    prices are made anew after each halving of what is undecided, and for each step when few are.
+
+    On 80,000 clauses over 40,000 predicates, prices save 3 % of the evaluations of the plain score,
+    and 6 % of the cost where costs differ by 1,000. An event costs the literals of its survivors,
+    some three times. Without a paper; the plain score is the greedy of set cover.
+    """
+
+    def __init__(self, statistics: Statistics | None = None) -> None:
+        super().__init__(statistics)
+        self._spares = np.zeros(0, np.float32)
+        self._spare_of: Numbered | None = None
+        self._spare_at = 0
+
     def _room(self, numbered: Numbered) -> Flat:
         return pricing.priced_flat(numbered)
 
     def _run(self, numbered: Numbered, room: Flat) -> Run:
-        begin(*numbered, *room[:3], 0)
+        known, who = numbered
+        octets, ints, longs, floats = room
         told = self.statistics
-        pricing.value(*numbered, *room[1:], told.p, told.doubt, told.cost)
+        begin(known, who, octets, ints, longs, IN_ORDER)
+        spare = self._unneeded(numbered)
+        pricing.value(known, who, ints, longs, floats, told.p, told.doubt, told.cost, spare)
         return PricedRun(numbered, room)
+
+    def _unneeded(self, numbered: Numbered) -> Singles:
+        """For each predicate the chance that nobody needs it.
+
+        Of the same survivors as before it is known, unless much has been learned since.
+        """
+        told = self.statistics
+        news = told.learned + len(told) * told.settings
+        same = self._spare_of is numbered
+        if not same or news - self._spare_at > len(numbered.predicates):
+            self._spare_of, self._spare_at = numbered, news
+            self._spares = pricing.unneeded(numbered.longs, numbered.ints, told.p, told.doubt)
+        return self._spares
 
 
 class PricedRun(Run):
     """A run that chooses by prices."""
 
     def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
-        return pricing.step(*self._numbered, *self._room, outcomes, told, outcome)
+        return pricing.step(
+            self._known,
+            self._who,
+            self._octets,
+            self._ints,
+            self._longs,
+            self._floats,
+            outcomes,
+            told,
+            outcome,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -26,7 +26,6 @@ from tamis.schedule.statistics import Statistics
 from tamis.schedule.steps import (
     COMPLETED,
     EVALUATED,
-    IN_ORDER,
     MATCHED,
     NOW,
     OPEN,
@@ -74,8 +73,6 @@ class Scheduler(ABC):
 
     add and remove cost the literals of the clause, `run` those of the survivors.
     """
-
-    way: ClassVar[int] = IN_ORDER  # of choosing, as `steps` knows it
 
     def __init__(self, statistics: Statistics | None = None) -> None:
         self.statistics = Statistics() if statistics is None else statistics
@@ -136,10 +133,10 @@ class Scheduler(ABC):
         assert len(self.statistics) >= self.graph.predicates
         assert all((part == -1).all() for part in self._scratch), "left over from an event"
 
-    def _added(self, clause: int) -> None:
+    def _added(self, clause: int) -> None:  # noqa: B027
         """A clause has come."""
 
-    def _removed(self, clause: int) -> None:
+    def _removed(self, clause: int) -> None:  # noqa: B027
         """A clause has gone."""
 
     def _ordered(self, clauses: Int64s) -> Int64s:
@@ -167,13 +164,25 @@ class Scheduler(ABC):
             self._spare = None
         return self._last
 
+    @abstractmethod
     def _room(self, numbered: Numbered) -> Flat:
         """Room for a run."""
+
+    @abstractmethod
+    def _run(self, numbered: Numbered, room: Flat) -> Run:
+        """A run in that room."""
+
+
+class ClauseByClause(Scheduler):
+    """One that takes the survivors in turn: schedulers differ in what they skip."""
+
+    way: ClassVar[int]  # as `steps` knows it
+
+    def _room(self, numbered: Numbered) -> Flat:
         return flat(numbered)
 
     def _run(self, numbered: Numbered, room: Flat) -> Run:
-        """A run in that room."""
-        begin(*numbered, *room[:3], self.way)
+        begin(numbered.longs, numbered.ints, room.bytes, room.ints, room.longs, self.way)
         return Run(numbered, room)
 
 
@@ -184,8 +193,9 @@ class Run:
     """
 
     def __init__(self, numbered: Numbered, room: Flat) -> None:
-        self._numbered = numbered
-        self._room = room
+        self._known, self._who = numbered
+        self._octets, self._ints, self._longs, self._floats = room
+        self._clauses, self._predicates = numbered.clauses, numbered.predicates
         self._asked = -1  # what `next` gave, and has not been told of
         self._complete: dict[int, int] = {}  # clauses that may be settled
         self._place: dict[int, int] | None = None  # predicates by number outside
@@ -193,14 +203,19 @@ class Run:
     @property
     def undecided(self) -> int:
         """Clauses of which nothing is certain yet."""
-        return int(self._room.longs[OPEN])
+        return int(self._longs[OPEN])
+
+    @property
+    def predicates(self) -> Int64s:
+        """All that the survivors have."""
+        return self._predicates
 
     def next(self) -> int:
         """The predicate to evaluate now; -1 when every clause is decided."""
         # As before, unless a clause that was settled meanwhile was the last that needed it.
         if self._asked < 0 or not self._needed(self._asked):
             self._asked = self._step(_NOTHING, -1, -1)
-        return int(self._numbered.predicates[self._asked]) if self._asked >= 0 else -1
+        return int(self._predicates[self._asked]) if self._asked >= 0 else -1
 
     def tell(self, predicate: int, outcome: int) -> Int64s:
         """What became of a predicate; the clauses all of whose literals have come out right by it.
@@ -210,18 +225,18 @@ class Run:
         if outcome not in (FALSE, TRUE, FAULT):
             raise SchedulerError(f"an outcome is FALSE (0), TRUE (1) or FAULT (2), got {outcome}")
         t = self._asked
-        if t < 0 or self._numbered.predicates[t] != predicate:
+        if t < 0 or self._predicates[t] != predicate:
             t = self._find(predicate)
             if t < 0:
                 return np.zeros(0, np.int64)
-        if self._room.bytes[t] != UNKNOWN:
+        if self._octets[t] != UNKNOWN:
             raise SchedulerError(f"predicate {predicate} has been told of before")
         self._step(_NOTHING, t, outcome)
         if t == self._asked:
             self._asked = -1
-        clauses = len(self._numbered.clauses)
-        complete = self._room.ints[clauses : clauses + self._room.longs[COMPLETED]]
-        outside = self._numbered.clauses[complete]
+        clauses = len(self._clauses)
+        complete = self._ints[clauses : clauses + self._longs[COMPLETED]]
+        outside = self._clauses[complete]
         self._complete.update(zip(outside.tolist(), complete.tolist(), strict=True))
         return outside
 
@@ -241,17 +256,25 @@ class Run:
         self._step(outcomes, -1, -1)
 
     def _needed(self, t: int) -> bool:
-        return needed(*self._numbered, *self._room[:3], t)
+        return needed(self._known, self._who, self._octets, self._ints, self._longs, t)
 
     def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
-        return step(*self._numbered, *self._room[:3], outcomes, told, outcome)
+        """Tell, or choose, or go on to the end; as `steps` does."""
+        known, who, octets, ints, longs = (
+            self._known,
+            self._who,
+            self._octets,
+            self._ints,
+            self._longs,
+        )
+        return step(known, who, octets, ints, longs, outcomes, told, outcome)
 
     def _settle(self, place: int) -> None:
-        settle(*self._numbered, *self._room[:3], place)
+        settle(self._known, self._who, self._octets, self._ints, self._longs, place)
 
     def _find(self, predicate: int) -> int:
         """The number within the event, or -1."""
         if self._place is None:
-            outside = self._numbered.predicates.tolist()
+            outside = self._predicates.tolist()
             self._place = {number: t for t, number in enumerate(outside)}
         return self._place.get(predicate, -1)

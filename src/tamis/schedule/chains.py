@@ -129,9 +129,7 @@ def scores(
 
 
 @kernel
-def difference(
-    first: Int32s, second: Int32s, p: Floats, doubt: Floats, cost: Floats
-) -> float:
+def difference(first: Int32s, second: Int32s, p: Floats, doubt: Floats, cost: Floats) -> float:
     """What it costs to evaluate the chain `first` before `second`, less what the reverse costs.
 
     Each predicate that both have adds a term. Of two chains, the one that goes first and comes to

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tamis.schedule.base import Scheduler
+from tamis.schedule.base import ClauseByClause
 from tamis.schedule.steps import IN_ORDER
 
 
-class Naive(Scheduler):
+class Naive(ClauseByClause):
     """Clauses as they come, predicates as they were written, until one kills.
 
     Results are remembered for the event, so that no predicate is evaluated twice. But a clause does

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tamis.schedule.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
 from tamis.schedule.kernel import kernel
-from tamis.schedule.numbering import SIZES, Numbered, Numbering, numbering
+from tamis.schedule.numbering import SIZES, Numbered, numbering
 from tamis.schedule.steps import (
     COMPLETE,
     COMPLETED,
@@ -26,7 +26,6 @@ from tamis.schedule.steps import (
     UNKNOWN,
     Flat,
     Singles,
-    State,
     flat,
     settle,
     state,
@@ -35,11 +34,11 @@ from tamis.schedule.steps import (
 Floats = NDArray[np.float64]
 
 KILLS = 1 << FALSE | 1 << TRUE  # of a mask: it may kill otherwise than by a fault
-BUCKETS = 4096
-FINE = 19  # bits of a float32 that a bucket leaves out: 16 buckets for a factor of 2
+BUCKETS = 1024
+FINE = 21  # bits of a float32 that a bucket leaves out: 4 buckets for a factor of 2
 FEW = 64  # undecided clauses: from here on prices are made for every step
-FIRST = 0.3  # share of the clauses left undecided when prices are made first
-AGAIN = 0.5  # share of those that were undecided at the last prices
+FIRST = 4096  # undecided clauses: from here on prices are made, at first
+AGAIN = 0.5  # and again, when this share of them is left
 LEAST = 1e-6  # chances are kept so far from 0 and 1, and costs from 0
 SLIGHT = np.float32(LEAST)
 TINY, MANY = np.float32(1e-30), np.float32(1e30)
@@ -117,17 +116,21 @@ def value(
     p: Floats,
     doubt: Floats,
     cost: Floats,
+    spare: Singles,
 ) -> None:
     """How likely literals kill, in the light of what is doubtful; and where all begin.
 
-    Before prices are made, each clause is worth 1, and kills with the mean chance of a predicate.
+    Before prices are made, all clauses are worth the same, and all holders of a predicate are taken
+    to die of it with the same chance. `spare` is what `unneeded` gave.
     """
     _, start, literal, sibling, predicate, first, _, dies, alive, _ = numbering(known, who)
-    odds, _, _, _, _, _, _, dear, load, scale, _, killers, _, opens, live, _, _, forced, at = prices_in(known, ints, longs, floats)
+    odds, _, _, _, _, _, _, dear, load, scale, _, killers, _, opens, live, _, _, forced, at = (
+        prices_in(known, ints, longs, floats)
+    )
     clauses, predicates = len(sibling), len(predicate)
     at[NEXT] = at[STACK] = at[VALUED] = 0
     at[OPENS], at[LIVE] = clauses, predicates
-    at[LIMIT] = int(FIRST * clauses)
+    at[LIMIT] = FIRST
     for t in range(predicates):
         outside = predicate[t]
         false = min(max(1 - p[outside] + doubt[outside], LEAST), 1 - LEAST)
@@ -136,7 +139,9 @@ def value(
         odds[2 * predicates + t], odds[3 * predicates + t] = true, 1 - LEAST
         dear[t] = max(cost[outside], LEAST)
         load[t] = first[t + 1] - first[t]
-        scale[t] = (dies[2 * t] * false + dies[2 * t + 1] * true) / (load[t] * dear[t])
+        scale[t] = (dies[2 * t] * false + dies[2 * t + 1] * true) / (
+            load[t] * dear[t] * max(spare[t], SLIGHT)
+        )
         live[t] = t
     for s in range(clauses):
         opens[s] = s
@@ -148,6 +153,28 @@ def value(
                     at[STACK] += 1
     if clauses > FEW:
         _fill(known, ints, longs, floats)
+
+
+@kernel
+def unneeded(known: Int64s, who: Int32s, p: Floats, doubt: Floats) -> Singles:
+    """For each predicate the chance that nobody needs it, since all its clauses die of others."""
+    _, start, literal, _, predicate, _, _, _, _, _ = numbering(known, who)
+    right = np.empty((len(predicate), KILLS + 1), np.float32)
+    for t in range(len(predicate)):
+        outside = predicate[t]
+        right[t, 0] = 1
+        right[t, 1 << FALSE] = 1 - min(max(1 - p[outside] + doubt[outside], LEAST), 1 - LEAST)
+        right[t, 1 << TRUE] = 1 - min(max(p[outside] + doubt[outside], LEAST), 1 - LEAST)
+        right[t, KILLS] = LEAST
+    spare = np.ones(len(predicate), np.float32)
+    for s in range(len(start) - 1):
+        all_right = np.float32(1)
+        for j in range(start[s], start[s + 1]):
+            all_right *= right[literal[j] >> BITS, literal[j] & KILLS]
+        for j in range(start[s], start[s + 1]):
+            t = literal[j] >> BITS
+            spare[t] *= 1 - all_right / right[t, literal[j] & KILLS]
+    return spare
 
 
 @kernel
@@ -187,7 +214,27 @@ def price(
     """
     _, start, literal, sibling, predicate, _, _, _, _, family = numbering(known, who)
     outcome, status, _, _, _, _, _ = state(known, octets, ints, longs)
-    odds, chance, least, second, bonus, worth, luck, cost, load, scale, miss, _, cheapest, opens, live, _, _, _, at = prices_in(known, ints, longs, floats)
+    (
+        odds,
+        chance,
+        least,
+        second,
+        bonus,
+        worth,
+        luck,
+        cost,
+        load,
+        scale,
+        miss,
+        _,
+        cheapest,
+        opens,
+        live,
+        _,
+        _,
+        _,
+        at,
+    ) = prices_in(known, ints, longs, floats)
     predicates = len(predicate)
     for i in range(at[LIVE]):
         load[live[i]] = -1
@@ -197,7 +244,7 @@ def price(
         if status[s] == UNDECIDED:
             opens[kept] = s
             kept += 1
-            for j in range(start[s], start[s + 1]):
+            for j in range(np.uint64(start[s]), np.uint64(start[s + 1])):
                 t = literal[j] >> BITS
                 chance[j] = -1
                 if outcome[t] == UNKNOWN:
@@ -222,17 +269,17 @@ def price(
         best = -1
         low = high = MANY
         right = np.float32(1)
-        for j in range(start[s], start[s + 1]):
-            if chance[j] > 0:
-                t = literal[j] >> BITS
-                right *= 1 - chance[j]
-                if scale[t] < low:
-                    best, low, high = t, scale[t], low
-                elif scale[t] < high:
-                    high = scale[t]
+        for j in range(np.uint64(start[s]), np.uint64(start[s + 1])):
+            # Without branches: which of two shares is less cannot be foreseen.
+            t = literal[j] >> BITS
+            share = scale[t] if chance[j] > 0 else MANY
+            right *= 1 - max(chance[j], np.float32(0))
+            best = t if share < low else best
+            high = min(high, max(low, share))
+            low = min(low, share)
         if best < 0:  # none can kill: all that is left has to be paid for
             low = np.float32(0)
-            for j in range(start[s], start[s + 1]):
+            for j in range(np.uint64(start[s]), np.uint64(start[s + 1])):
                 if chance[j] == 0:
                     low += cost[literal[j] >> BITS]
         cheapest[s], least[s], second[s], bonus[s] = best, low, high, right
@@ -247,7 +294,7 @@ def price(
         bonus[s] = 0
         if sibling[s] != s:
             bonus[s] = right * (worth[family[s]] - least[s])
-        for j in range(start[s], start[s + 1]):
+        for j in range(np.uint64(start[s]), np.uint64(start[s + 1])):
             if chance[j] >= 0:
                 t = literal[j] >> BITS
                 miss[t] *= 1 - right / (1 - chance[j]) * unlucky
@@ -281,87 +328,116 @@ def step(
     """
     clause, start, literal, sibling, predicate, first, holder, _, _, _ = numbering(known, who)
     outcome_of, status, left, completed, trail, matched, now = state(known, octets, ints, longs)
-    odds, _, least, second, bonus, _, _, _, _, scale, _, killers, cheapest, _, _, link, head, forced, _ = prices_in(known, ints, longs, floats)
+    (
+        odds,
+        _,
+        least,
+        second,
+        bonus,
+        _,
+        _,
+        _,
+        _,
+        scale,
+        _,
+        killers,
+        cheapest,
+        _,
+        _,
+        link,
+        head,
+        forced,
+        _,
+    ) = prices_in(known, ints, longs, floats)
     single = len(outcomes) == 0
+    predicates = len(predicate)
+    # In locals, as all stores might change what is in an array.
+    bucket, stack, undecided, valued = now[NEXT], now[STACK], now[OPEN], now[VALUED]
     t = told
     while True:
+        while t < 0:
+            must = stack > 0
+            if must:
+                stack -= 1
+                u = forced[stack]
+            else:
+                if undecided <= max(now[LIMIT], FEW):
+                    if undecided == 0:
+                        break
+                    t = price(known, who, octets, ints, longs, floats)
+                    valued = 1
+                    if undecided <= FEW:
+                        break
+                    t = -1
+                    now[LIMIT] = int(AGAIN * undecided)
+                    _fill(known, ints, longs, floats)
+                    bucket = 0
+                # Scores only fall until the next prices, so the buckets are gone through once.
+                while head[bucket] < 0:
+                    bucket += 1
+                u = head[bucket]
+                head[bucket] = link[u]
+            if outcome_of[u] != UNKNOWN:
+                continue
+            # Nobody told it of the clauses that were decided since: it looks for itself.
+            some = 0
+            load = np.float32(0)
+            if valued:
+                for i in range(np.uint64(first[u]), np.uint64(first[u + 1])):
+                    s = holder[i] >> BITS
+                    if status[s] == UNDECIDED:
+                        some += 1
+                        worth = second[s] if cheapest[s] == u else least[s]
+                        load += odds[(holder[i] & KILLS) * predicates + u] * worth + bonus[s]
+            else:
+                for i in range(np.uint64(first[u]), np.uint64(first[u + 1])):
+                    some += status[holder[i] >> BITS] == UNDECIDED
+                load = np.float32(some)
+            if some:
+                b = _bucket(load * scale[u])
+                if must or b <= bucket:
+                    t = u
+                else:
+                    link[u] = head[b]
+                    head[b] = u
+        if single and told < 0:
+            now[NEXT], now[STACK] = bucket, stack
+            return t
         if t < 0:
-            while t < 0:
-                must = now[STACK] > 0
-                if must:
-                    now[STACK] -= 1
-                    u = forced[now[STACK]]
-                else:
-                    if now[OPEN] <= max(now[LIMIT], FEW):
-                        if now[OPEN] == 0:
-                            return -1
-                        t = price(known, who, octets, ints, longs, floats)
-                        if now[OPEN] <= FEW:
-                            break
-                        t = -1
-                        now[LIMIT] = int(AGAIN * now[OPEN])
-                        _fill(known, ints, longs, floats)
-                    # Scores only fall until the next prices, so the buckets are gone through once.
-                    while head[now[NEXT]] < 0:
-                        now[NEXT] += 1
-                    u = head[now[NEXT]]
-                    head[now[NEXT]] = link[u]
-                if outcome_of[u] != UNKNOWN:
-                    continue
-                # Nobody told it of the clauses that were decided since: it looks for itself.
-                some = 0
-                load = np.float32(0)
-                if now[VALUED]:
-                    for i in range(first[u], first[u + 1]):
-                        s = holder[i] >> BITS
-                        if status[s] == UNDECIDED:
-                            some += 1
-                            worth = second[s] if cheapest[s] == u else least[s]
-                            load += odds[(holder[i] & KILLS) * len(predicate) + u] * worth + bonus[s]
-                else:
-                    for i in range(first[u], first[u + 1]):
-                        some += status[holder[i] >> BITS] == UNDECIDED
-                    load = np.float32(some)
-                if some:
-                    b = _bucket(load * scale[u])
-                    if must or b <= now[NEXT]:
-                        t = u
-                    else:
-                        link[u] = head[b]
-                        head[b] = u
-            if single:
-                return t
+            now[OPEN] = 0
+            return -1
+        if not single:
             outcome = outcomes[predicate[t]]
         outcome_of[t] = outcome
         trail[now[EVALUATED]] = predicate[t]
         now[EVALUATED] += 1
         complete = 0
-        for i in range(first[t], first[t + 1]):
+        for i in range(np.uint64(first[t]), np.uint64(first[t + 1])):
             s = holder[i] >> BITS
-            if status[s] != UNDECIDED:
-                continue
-            if (holder[i] >> outcome) & 1:
-                status[s] = DEAD
-                now[OPEN] -= 1
-                continue
-            left[s] -= 1
-            if left[s] == 0:
-                status[s] = COMPLETE
-                now[OPEN] -= 1
-                completed[complete] = s
-                complete += 1
-            elif holder[i] & KILLS:
-                killers[s] -= 1
-                if killers[s] <= 1 and sibling[s] == s:
-                    # What is left to kill it is needed whatever else comes out: it may as well come
-                    # now, when it may kill most others. With none left, all are needed.
-                    for j in range(start[s], start[s + 1]):
-                        u = literal[j] >> BITS
-                        if outcome_of[u] == UNKNOWN and (killers[s] == 0 or literal[j] & KILLS):
-                            forced[now[STACK]] = u
-                            now[STACK] += 1
-        now[COMPLETED] = complete
+            # Most results kill; without a branch on who was undecided that takes half the time.
+            dies = (holder[i] >> outcome) & (status[s] == UNDECIDED)
+            status[s] |= dies * DEAD
+            undecided -= dies
+            if status[s] == UNDECIDED:
+                left[s] -= 1
+                if left[s] == 0:
+                    status[s] = COMPLETE
+                    undecided -= 1
+                    completed[complete] = s
+                    complete += 1
+                elif holder[i] & KILLS:
+                    killers[s] -= 1
+                    if killers[s] <= 1 and sibling[s] == s:
+                        # What is left to kill it is needed whatever else comes out: it may as well
+                        # come now, when it may kill most others. With none left, all are needed.
+                        for j in range(start[s], start[s + 1]):
+                            u = literal[j] >> BITS
+                            if outcome_of[u] == UNKNOWN and (killers[s] == 0 or literal[j] & KILLS):
+                                forced[stack] = u
+                                stack += 1
+        now[COMPLETED], now[OPEN] = complete, undecided
         if single:
+            now[STACK] = stack
             return -1
         for i in range(complete):
             s = completed[i]
@@ -369,4 +445,5 @@ def step(
             now[MATCHED] += 1
             if sibling[s] != s:
                 settle(known, who, octets, ints, longs, s)
+        undecided = now[OPEN]
         t = -1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tamis.schedule.base import Scheduler
+from tamis.schedule.base import ClauseByClause
 from tamis.schedule.steps import SEQUENTIAL
 
 
-class Sequential(Scheduler):
+class Sequential(ClauseByClause):
     """Pick an undecided clause, evaluate all its predicates that anyone needs; and again.
 
     The loop over the predicates goes on after the clause picked has died. That is what the proof

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.schedule.graph import FAULT, FALSE, TRUE, SchedulerError, longer
+from tamis.schedule.graph import FALSE, FAULT, TRUE, SchedulerError, longer
 
 Floats = NDArray[np.float64]
 

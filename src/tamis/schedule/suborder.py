@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.schedule.base import Scheduler
+from tamis.schedule.base import ClauseByClause
 from tamis.schedule.chains import (
     Floats,
     edges,
@@ -14,7 +14,7 @@ from tamis.schedule.chains import (
     sort_chains,
     walk,
 )
-from tamis.schedule.graph import Int64s, longer
+from tamis.schedule.graph import Int64s, SchedulerError, longer
 from tamis.schedule.statistics import Statistics
 from tamis.schedule.steps import LINKED
 
@@ -24,7 +24,7 @@ _SOME = 16  # clauses that may come or go anyway
 _MANY = 16  # survivors are sorted, unless there are more than the rest by this factor
 
 
-class SubOrder(Scheduler):
+class SubOrder(ClauseByClause):
     """Each clause is a chain, the literal that kills for least on top; chains go one after another.
 
     A result is passed on to all chains that have the predicate, and kills those that it kills.
@@ -32,11 +32,15 @@ class SubOrder(Scheduler):
     put together from such pairs, the one that saves most first, into paths.
 
     The paper weighs all pairs. Only chains with a common predicate make a difference, and among the
-    holders of one predicate the better of two is the one with the higher P/C, a number of each of
-    its own; so the holders are sorted by it and only neighbours are weighed, with all that they have
-    in common. 80,000 clauses take a second, where all pairs of a popular predicate would take hours.
-    Costs that differ: a chain has its literals by cost / chance to kill. Where the text of the paper
-    is lost or unclear (4.2.1, 4.2.2, the sign of the weights), this is a reconstruction.
+    holders of one predicate the better of two is the one with the higher P/C, a number that each
+    has for itself; so the holders are sorted by it and only neighbours are weighed, with all that
+    they have in common. Where its text is lost or unclear (4.2.1, 4.2.2, the sign of the weights),
+    this is a reconstruction. Of literals that kill for the same cost the more popular comes first,
+    which the paper leaves open.
+
+    Where costs differ, the paper has them in the weights of pairs only (4.3), and its chains go by
+    the chance to kill alone: `chains="selectivity"`. By default they go by cost / chance to kill,
+    which is best for a chain alone and spends less than half as much where costs differ by 1,000.
 
     A new clause gets a place by a score of its own. All are put into order anew when many have
     come or gone, or chains have come to cost something else. An event costs the literals of its
@@ -45,7 +49,10 @@ class SubOrder(Scheduler):
 
     way = LINKED
 
-    def __init__(self, statistics: Statistics | None = None) -> None:
+    def __init__(self, statistics: Statistics | None = None, chains: str = "cost") -> None:
+        if chains not in ("cost", "selectivity"):
+            raise SchedulerError(f'chains go by "cost" or by "selectivity", got {chains!r}')
+        self._by_cost = chains == "cost"
         super().__init__(statistics)
         self._forget()
 
@@ -111,7 +118,8 @@ class SubOrder(Scheduler):
 
     def _refresh(self) -> None:
         """Give new clauses a place; or all of them, if enough has changed."""
-        if self._changed > _SOME + _CHANGED * len(self.graph) or self._drifted():
+        much = self._changed > max(_SOME, _CHANGED * len(self.graph)) or not len(self._scores)
+        if much or self._drifted():
             self._reorder()
         elif self._new:
             new = np.fromiter(self._new, np.int64)
@@ -136,7 +144,10 @@ class SubOrder(Scheduler):
         by_saving = np.argsort(saved, kind="stable")
         before, after = before[by_saving], after[by_saving]
         following, leading = join(before, after, len(self._rank))
-        self._order = walk(self._heads(clauses, score, following, leading), following)
+        heads = clauses[leading[clauses] < 0]
+        # Paths as they were added; clauses that are on none come last.
+        heads = heads[np.argsort(following[heads] < 0, kind="stable")]
+        self._order = walk(heads, following)
         self._listed[:] = False
         self._listed[clauses] = True
         self._rank[self._order] = np.arange(len(clauses))
@@ -146,21 +157,15 @@ class SubOrder(Scheduler):
         self._changed = 0
         self._known = self._news()
 
-    def _heads(
-        self, clauses: Int64s, score: Floats, following: Int64s, leading: Int64s
-    ) -> Int64s:
-        """Where paths begin, in the order of the paths; clauses that are on none come last."""
-        starts = leading[clauses] < 0
-        heads, score = clauses[starts], score[starts]
-        return heads[np.lexsort((-score, following[heads] < 0))]
-
     def _scored(self, clauses: Int64s) -> tuple[Floats, Floats]:
         """Sort chains; what each is expected to cost, and its score."""
         start, size, _, pool = self.graph.links
         told = (self.statistics.p, self.statistics.doubt, self.statistics.cost)
         if self.graph.predicates > len(self._popular):
             self._popular = longer(self._popular, self.graph.predicates)
-        sort_chains(start, size, pool, self._popular, clauses, *told)
+        p, doubt, cost = told
+        to_sort_by = cost if self._by_cost else np.ones_like(cost)
+        sort_chains(start, size, pool, self._popular, clauses, p, doubt, to_sort_by)
         return scores(start, size, pool, self.graph.degree, clauses, *told)
 
     def _news(self) -> tuple[int, int]:

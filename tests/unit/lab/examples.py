@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 import numpy as np
 
 from tamis.encode.batch import EventBatch
-from tamis.lab.records import Churn, Contest, Duel, Figure, Goal, Point, Refusal, Speed
+from tamis.lab.records import (
+    Churn,
+    Contest,
+    Duel,
+    Figure,
+    Goal,
+    OperatorRun,
+    Point,
+    Refusal,
+    Schedule,
+    Speed,
+)
 from tamis.lab.timing import Spread
 from tamis.match.base import Matches
 from tamis.match.naive import Naive
@@ -47,6 +58,15 @@ POINT = Point("scale", "DEXIN", "scan", 10, 3.0, 5.0, 1.0, 1000, 100.0, 0.5, 2**
 CHURN = Churn(
     "churn", "DEXIN", "tama", "engine", 10, 5, _SPREAD, _SPREAD, _SPREAD, _SPREAD, 1000, 90.0,
     100.0, 20, 200, 0, "scan", {"n": 10},
+)  # fmt: skip
+SCHEDULE = Schedule(
+    "schedule", "LI-4", "80 / 40, uniform", "adaptive", "as drawn", 80, 40, 38.5, 14.0, 13.0, 15.0,
+    14.0, 0.2, 0.5, 2, 20, Goal(15.0, at_most=True), None, None,
+    {"longest": 5, "exponent": None, "probabilities": "equal", "factor": 1.0, "told": True},
+)  # fmt: skip
+OPERATOR_RUN = OperatorRun(
+    "operators", "drones", "adaptive", 10, 5, 3, 7, 0.5, {"locIn": 9}, {"locIn": 3},
+    {"locIn": 0.4}, 0, 0, "naive", {"n": 10},
 )  # fmt: skip
 
 

@@ -19,7 +19,17 @@ from tamis.lab.setting import Setting
 from tamis.lab.timing import Sample, Spread, fitting, repeated
 from tamis.lab.yardstick import Yardstick
 from tamis.match import registry
-from tests.unit.lab.examples import CHURN, CONTEST, DUEL, FIGURE, MOMENT, POINT, REFUSAL
+from tests.unit.lab.examples import (
+    CHURN,
+    CONTEST,
+    DUEL,
+    FIGURE,
+    MOMENT,
+    OPERATOR_RUN,
+    POINT,
+    REFUSAL,
+    SCHEDULE,
+)
 
 
 def test_a_wrong_matcher_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +99,8 @@ def test_contests_cover_all_matchers() -> None:
 def test_measurements_are_chosen_by_name() -> None:
     assert [each.name for each in foundation.chosen(["match", "parse"])] == ["parse", "match"]
     usual = {each.name for each in foundation.chosen([])}
-    assert foundation.MEASUREMENTS.keys() - usual == {"scale", "churn"}, "only where asked for"
+    named = {"scale", "churn", "schedule", "operators"}
+    assert foundation.MEASUREMENTS.keys() - usual == named, "only where asked for"
     assert [each.name for each in foundation.chosen(["churn"])] == ["churn"]
     with pytest.raises(TamisError, match="did you mean 'parse'"):
         foundation.chosen(["parce"])
@@ -107,7 +118,8 @@ def test_result_files_say_where_they_come_from(tmp_path: Path) -> None:
 
 
 def test_result_files_are_read_back(tmp_path: Path) -> None:
-    every: list[Result] = [FIGURE, CONTEST, REFUSAL, DUEL, POINT, CHURN]
+    every: list[Result] = [FIGURE, CONTEST, REFUSAL, DUEL, POINT, CHURN, SCHEDULE]
+    every.append(OPERATOR_RUN)
     assert read(write(tmp_path, every, {}, MOMENT)) == every
 
 

@@ -13,7 +13,17 @@ from tamis.lab import matching
 from tamis.lab.plots import plot, plottable
 from tamis.lab.records import Refusal, Result
 from tamis.lab.results import write
-from tests.unit.lab.examples import CHURN, CONTEST, DUEL, FIGURE, MOMENT, POINT, REFUSAL
+from tests.unit.lab.examples import (
+    CHURN,
+    CONTEST,
+    DUEL,
+    FIGURE,
+    MOMENT,
+    OPERATOR_RUN,
+    POINT,
+    REFUSAL,
+    SCHEDULE,
+)
 
 
 def _drawn(folder: Path, *results: Result) -> str:
@@ -38,6 +48,9 @@ def test_plots_are_of_result_files(tmp_path: Path) -> None:
         (replace(DUEL, bits=DUEL.batch), "in batches, as bitmaps"),
         (POINT, "linear"),
         (CHURN, "99th percentile"),
+        (SCHEDULE, "predicates evaluated an event"),
+        (replace(SCHEDULE, figure="LI-6"), "predicates, Zipf 1"),
+        (replace(SCHEDULE, figure="LI-8"), "uniform"),
     ],
 )
 def test_each_kind_of_result_has_a_picture(tmp_path: Path, result: Result, says: str) -> None:
@@ -51,6 +64,18 @@ def test_goals_are_marked_where_there_are_any(tmp_path: Path) -> None:
         DUEL, alone=replace(DUEL.alone, goal=None), batch=replace(DUEL.batch, goal=None)
     )
     assert "<!-- goal -->" not in _drawn(tmp_path, without)
+
+
+def test_schedulers_are_lines(tmp_path: Path) -> None:
+    naive = replace(SCHEDULE, scheduler="naive", goal=None)
+    both = _drawn(tmp_path, SCHEDULE, naive, replace(naive, written="in one order"))
+    for says in ("adaptive", "naive", "naive, in one order", "independent simulation"):
+        assert f"<!-- {says} -->" in both
+    assert "independent simulation" not in _drawn(tmp_path, naive)
+
+
+def test_settings_that_nothing_varies_in_have_no_picture() -> None:
+    assert not plottable([replace(SCHEDULE, figure="table"), OPERATOR_RUN])
 
 
 def test_one_picture_of_all_kinds(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tamis.testing.matcher_checks import add, answers
 N, EVENTS = 3000, 20
 
 
-def _dexin(width: float, **options: object) -> HTree:
+def _dexin(width: float, **options: Any) -> HTree:
     made = workload.make("dexin", N, seed=5, theta=width)
     engine = Engine(Schema.from_dict(made.schema), "h-tree", **options)
     engine.subscribe_table(made.subscriptions)

@@ -17,7 +17,7 @@ from tamis.testing.matcher_checks import add, answers
 N, EVENTS = 4000, 40
 
 
-def _dexin(matcher: str, **options: object) -> tuple[Engine, list[set[int]]]:
+def _dexin(matcher: str, **options: Any) -> tuple[Engine, list[set[int]]]:
     made = workload.make("dexin", N, seed=3)
     engine = Engine(Schema.from_dict(made.schema), matcher, **options)
     engine.subscribe_table(made.subscriptions)

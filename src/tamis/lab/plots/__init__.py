@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tamis.errors import TamisError
 from tamis.lab import results
-from tamis.lab.plots import churns, contests, duels, points
+from tamis.lab.plots import churns, contests, duels, points, schedules
 from tamis.lab.plots.strip import Strip
 from tamis.lab.records import Result
 
@@ -20,6 +20,7 @@ _STRIPS: tuple[Callable[[Sequence[Result]], Strip | None], ...] = (
     duels.strip,
     points.strip,
     churns.strip,
+    schedules.strip,
 )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from threading import Condition
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -220,12 +221,50 @@ class Workers:
         if len(every) == 1 or threads == 1:
             return [do(job) for job in every]
         pool = self._threads()
-        others = [_begun(pool, partial(do, job)) for job in every[1:]]
+        together = _Together()
         try:
-            first = do(every[0])
+            others = [_begun(pool, partial(together.do, partial(do, job))) for job in every[1:]]
+            return [do(every[0]), *(other.result() for other in others)]
+        except BaseException:
+            together.end()
+            raise
+
+
+class _Together:
+    """Jobs of one call, which may be broken off at any moment: even while one is handed over.
+
+    Those under way use rooms that the next call will use, so they are waited for; those that have
+    not begun must not begin any more.
+    """
+
+    def __init__(self) -> None:
+        self._change = Condition()
+        self._running = 0
+        self._over = False
+
+    def do(self, job: Callable[[], _R]) -> _R:
+        """Do a job, unless the call is over: then nobody wants its result."""
+        with self._change:
+            if self._over:
+                raise CancelledError
+            self._running += 1
+        try:
+            return job()
         finally:
-            wait(others)  # they use rooms that the next call will use
-        return [first, *(other.result() for other in others)]
+            with self._change:
+                self._running -= 1
+                self._change.notify_all()
+
+    def end(self) -> None:
+        """Let no job begin, and wait for those that have."""
+        try:
+            with self._change:
+                self._over = True
+                while self._running:
+                    self._change.wait()
+        except BaseException:  # Ctrl-C while waiting
+            self.end()
+            raise
 
 
 def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:

@@ -293,3 +293,10 @@ def test_threads_see_the_same() -> None:
     one_by_one = [asked(image) for asked, image in ask]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda pair: pair[0](pair[1]), ask)) == one_by_one
+
+
+@pytest.mark.parametrize("shape", [(1, 9000, 3), (9000, 1, 3), (1, 1, 3)])
+def test_very_thin_pictures_show_nobody(shape: tuple[int, int, int]) -> None:
+    _, data = cv2.imencode(".png", np.full(shape, 200, np.uint8))
+    assert faceCount(data.tobytes()) == 0
+    assert pedestrianCount(data.tobytes()) == 0

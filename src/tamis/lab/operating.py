@@ -1,0 +1,88 @@
+"""Real operators on pictures and positions: what each scheduler has them called for.
+
+Subscribers ask what drones see where: 50 places, six detectors, of which three are OpenCV's own.
+Each scheduler begins knowing nothing but the cost that an operator states, and learns as it goes.
+All must give the same answers.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from time import perf_counter
+
+import pyarrow as pa
+
+from tamis.engine import Engine
+from tamis.lab.agreement import differences
+from tamis.lab.progress import Step
+from tamis.lab.records import OperatorRun
+from tamis.lab.scheduling import SCHEDULERS
+from tamis.lab.setting import Setting
+from tamis.match.base import Matches
+from tamis.model.schema import Schema
+from tamis.workload import Workload, drones
+
+OPERATORS = "operators"
+REFERENCE = "naive"
+_SUBSCRIPTIONS = 10_000
+_EVENTS = 1_000
+_FEW = 20  # subscriptions and events, unmeasured: to compile, to read models
+_OTHERS = 1  # seed of those events
+
+
+def runs(setting: Setting) -> Iterator[OperatorRun | Step]:
+    """Each scheduler on the same subscriptions and events, the reference first."""
+    size = min(_SUBSCRIPTIONS, setting.most_subscriptions)
+    yield Step(OPERATORS, "pictures")
+    made = drones.make(size, seed=setting.seed)
+    events = made.events(min(_EVENTS, setting.batch))
+    few, others = made.subscriptions.slice(0, _FEW), made.events(_FEW, seed=_OTHERS)
+    trusted: Matches | None = None
+    for scheduler in _order():
+        yield Step(OPERATORS, scheduler)
+        _engine(made, few, scheduler).match_batch(others)
+        engine = _engine(made, made.subscriptions, scheduler)
+        batch = engine.encode(events)
+        begun = perf_counter()
+        answer = engine.match_batch(batch)
+        ids = answer.subscriptions  # read, as a user would
+        seconds = perf_counter() - begun
+        trusted = answer if trusted is None else trusted
+        report = engine.report()
+        yield OperatorRun(
+            OPERATORS,
+            "drones over New York",
+            scheduler,
+            len(engine),
+            engine.calls.predicates,
+            events.num_rows,
+            len(ids),
+            seconds,
+            {each.operator: each.events for each in report},
+            {each.operator: each.calls for each in report},
+            {each.operator: each.seconds for each in report},
+            report.faults,
+            sum(differences(answer, trusted)),
+            REFERENCE,
+            made.parameters,
+        )
+        del engine
+        gc.collect()
+
+
+def steps(setting: Setting) -> int:
+    """How many results and steps there will be."""
+    return 1 + 2 * len(SCHEDULERS)
+
+
+def _order() -> tuple[str, ...]:
+    return (REFERENCE, *(name for name in SCHEDULERS if name != REFERENCE))
+
+
+def _engine(made: Workload, subscriptions: pa.Table, scheduler: str) -> Engine:
+    engine = Engine(
+        Schema.from_dict(made.schema), operators=drones.operators(), scheduler=scheduler
+    )
+    engine.subscribe_table(subscriptions)
+    return engine

@@ -1,0 +1,79 @@
+"""Schedulers by name, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tamis.errors import TamisError
+from tamis.schedule import registry
+from tamis.schedule.base import ON_FALSE, TRUE, SchedulerError
+from tamis.schedule.registry import create, entry, schedulers
+from tamis.schedule.statistics import Statistics
+
+
+def test_the_table() -> None:
+    assert schedulers() == ["adaptive", "sub-order", "sequential", "naive"]
+    statistics = Statistics()
+    for name in schedulers():
+        known = entry(name)
+        assert known.paper
+        assert known.idea
+        assert create(name, statistics=statistics).statistics is statistics
+        assert create(name).statistics is not create(name).statistics
+
+
+def test_unknown_names_and_options() -> None:
+    with pytest.raises(SchedulerError, match="adaptive"):
+        create("adaptiv")
+    with pytest.raises(SchedulerError, match="statistics"):
+        create("naive", threads=2)
+    assert issubclass(SchedulerError, TamisError)
+
+
+def test_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_TABLE", dict(registry._TABLE))
+    registry.register(registry.Entry("mine", "tamis.schedule.naive:Naive", "none", "an alias"))
+    assert "mine" in schedulers()
+    assert len(create("mine")) == 0
+    with pytest.raises(SchedulerError, match="already"):
+        registry.register(entry("mine"))
+
+
+@pytest.mark.parametrize("name", schedulers())
+def test_refusals(name: str) -> None:
+    scheduler = create(name)
+    scheduler.add(2, [0, 1], [ON_FALSE] * 2, owner=0)
+    with pytest.raises(SchedulerError, match="already"):
+        scheduler.add(2, [0], [ON_FALSE], owner=0)
+    with pytest.raises(SchedulerError, match="no predicates"):
+        scheduler.add(3, [], [], owner=0)
+    with pytest.raises(SchedulerError, match="2 predicates"):
+        scheduler.add(3, [0, 1], [ON_FALSE], owner=0)
+    with pytest.raises(SchedulerError, match="ON_FALSE"):
+        scheduler.add(3, [0], [3], owner=0)
+    with pytest.raises(SchedulerError, match="numbered"):
+        scheduler.add(3, [-1], [ON_FALSE], owner=0)
+    with pytest.raises(SchedulerError, match="numbered"):
+        scheduler.add(-3, [1], [ON_FALSE], owner=0)
+    with pytest.raises(SchedulerError, match="no clause 3"):
+        scheduler.remove(3)
+    for clauses in ([3], [-1], [10**9]):
+        with pytest.raises(SchedulerError, match="no clause"):
+            scheduler.run(np.array(clauses))
+    with pytest.raises(SchedulerError, match="2 predicates, but 1"):
+        scheduler.simulate(np.array([2]), np.ones(1, np.int8))
+    run = scheduler.run(np.array([2]))
+    with pytest.raises(SchedulerError, match="FAULT"):
+        run.tell(run.next(), 7)
+    with pytest.raises(SchedulerError, match="not complete"):
+        run.settle(2, True)
+    run.tell(0, TRUE)
+    with pytest.raises(SchedulerError, match="before"):
+        run.tell(0, TRUE)
+    assert run.tell(1, TRUE).tolist() == [2]
+    run.settle(2, False)
+    with pytest.raises(SchedulerError, match="settled"):
+        run.settle(2, True)
+    scheduler.check()
+    assert len(scheduler) == 1

@@ -1,0 +1,86 @@
+"""Learning how often predicates are true and what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tamis.schedule.base import FAULT, SchedulerError
+from tamis.schedule.statistics import Statistics
+
+
+def test_learning_converges() -> None:
+    rng = np.random.default_rng(8)
+    truth = np.array([0.02, 0.3, 0.97])
+    statistics = Statistics()
+    for _ in range(3000):
+        for predicate, p in enumerate(truth):
+            statistics.learn(predicate, int(rng.random() < p), 5.0 * (predicate + 1))
+    assert statistics.p[:3] == pytest.approx(truth, abs=0.05)
+    assert statistics.cost[:3] == pytest.approx([5, 10, 15], rel=0.01)
+    statistics.check()
+
+
+def test_the_first_results_count_as_a_mean() -> None:
+    statistics = Statistics(p=0.5)
+    for outcome in (1, 1, 0, 1):
+        statistics.learn(0, outcome)
+    # Four results and two expected ones, of which one is true.
+    assert statistics.p[0] == pytest.approx((3 + 1) / (4 + 2))
+
+
+def test_old_results_fade() -> None:
+    statistics = Statistics(memory=100)
+    for _ in range(2000):
+        statistics.learn(0, 1, 1.0)
+    for _ in range(500):
+        statistics.learn(0, 0, 9.0)
+    assert statistics.p[0] < 0.02
+    assert statistics.cost[0] > 8.9
+
+
+def test_doubt_falls_with_results() -> None:
+    statistics = Statistics()
+    statistics.fit(1)
+    doubts = [statistics.doubt[0]]
+    for turn in range(64):
+        statistics.learn(0, turn % 2)
+        doubts.append(statistics.doubt[0])
+    assert doubts[0] > 4 * doubts[-1] > 0
+    statistics.set(0, p=0.5)
+    assert statistics.doubt[0] == 0
+
+
+def test_a_fault_tells_of_the_cost_only() -> None:
+    statistics = Statistics()
+    statistics.learn(0, FAULT, 7.0)
+    assert statistics.p[0] == 0.5
+    assert statistics.cost[0] > 1
+
+
+def test_a_number_used_again_starts_anew() -> None:
+    statistics = Statistics()
+    for _ in range(50):
+        statistics.learn(4, 1, 100.0)
+    statistics.expect(4, cost=2.0)
+    assert (statistics.p[4], statistics.cost[4]) == (0.5, 2.0)
+    statistics.learn(4, 0)
+    assert statistics.p[4] == pytest.approx(1 / 3)
+
+
+def test_refusals() -> None:
+    statistics = Statistics()
+    with pytest.raises(SchedulerError, match="between 0 and 1"):
+        statistics.set(0, p=1.5)
+    with pytest.raises(SchedulerError, match="finite"):
+        statistics.set(0, cost=-1)
+    with pytest.raises(SchedulerError, match="finite"):
+        statistics.learn(0, 1, float("nan"))
+    with pytest.raises(SchedulerError, match="FALSE"):
+        statistics.learn(0, 3)
+    with pytest.raises(SchedulerError, match="1 or more"):
+        Statistics(memory=0)
+    with pytest.raises(SchedulerError, match="0 or more"):
+        Statistics(optimism=-1)
+    with pytest.raises(SchedulerError, match="between 0 and 1"):
+        statistics.expect(0, p=2)
