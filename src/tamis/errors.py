@@ -147,6 +147,10 @@ class OperatorError(TamisError):
     """An operator that is declared wrongly, unknown, or cannot be loaded."""
 
 
+class SchedulerError(TamisError):
+    """An unknown scheduler or option, or clauses and results that a scheduler cannot take."""
+
+
 class SavedIndexError(TamisError):
     """A saved index that cannot be written, or that is damaged, foreign or of another format."""
 

@@ -23,7 +23,13 @@ from tamis import __version__
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Labels, LabelState
 from tamis.engine.saved_tables import Part, blobs, columns
-from tamis.errors import MatcherError, OperatorError, SavedIndexError, SchemaError
+from tamis.errors import (
+    MatcherError,
+    OperatorError,
+    SavedIndexError,
+    SchedulerError,
+    SchemaError,
+)
 from tamis.index.saved import Arrays, Saved, part, read, under, write
 from tamis.match.base import Matcher
 from tamis.match.registry import create, name_of
@@ -106,7 +112,7 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
     where = os.fspath(folder)
     try:
         yield
-    except (SavedIndexError, MatcherError, OperatorError, SchemaError) as why:
+    except (SavedIndexError, MatcherError, OperatorError, SchedulerError, SchemaError) as why:
         raise type(why)(f"{where}: {why}") from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as why:
         raise SavedIndexError(

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from tamis.errors import SchedulerError
 from tamis.schedule.graph import (
     FALSE,
     FAULT,
@@ -18,7 +19,6 @@ from tamis.schedule.graph import (
     Graph,
     Int8s,
     Int64s,
-    SchedulerError,
     longer,
 )
 from tamis.schedule.numbering import Numbered, Scratch, measure, number
@@ -47,7 +47,6 @@ __all__ = [
     "TRUE",
     "Run",
     "Scheduler",
-    "SchedulerError",
     "Simulated",
 ]
 

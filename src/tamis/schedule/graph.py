@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import TamisError
+from tamis.errors import SchedulerError
 
 Int8s = NDArray[np.int8]
 Int32s = NDArray[np.int32]
@@ -31,10 +31,6 @@ _MASKS = {
     ON_TRUE: 1 << TRUE | 1 << FAULT,
     NEVER: 1 << FAULT,
 }
-
-
-class SchedulerError(TamisError):
-    """An unknown scheduler or option, or clauses and results that a scheduler cannot take."""
 
 
 class Links(NamedTuple):

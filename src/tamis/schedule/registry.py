@@ -5,9 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from tamis.errors import nearest
+from tamis.errors import SchedulerError, nearest
 from tamis.schedule.base import Scheduler
-from tamis.schedule.graph import SchedulerError
 
 
 class Entry(NamedTuple):

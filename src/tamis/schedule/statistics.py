@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.schedule.graph import FALSE, FAULT, TRUE, SchedulerError, longer
+from tamis.errors import SchedulerError
+from tamis.schedule.graph import FALSE, FAULT, TRUE, longer
 
 Floats = NDArray[np.float64]
 

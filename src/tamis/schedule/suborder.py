@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.errors import SchedulerError
 from tamis.schedule.base import ClauseByClause
 from tamis.schedule.chains import (
     Floats,
@@ -14,7 +15,7 @@ from tamis.schedule.chains import (
     sort_chains,
     walk,
 )
-from tamis.schedule.graph import Int64s, SchedulerError, longer
+from tamis.schedule.graph import Int64s, longer
 from tamis.schedule.statistics import Statistics
 from tamis.schedule.steps import LINKED
 

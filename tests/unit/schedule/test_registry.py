@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.errors import TamisError
+from tamis.errors import SchedulerError, TamisError
 from tamis.schedule import registry
-from tamis.schedule.base import ON_FALSE, TRUE, SchedulerError
+from tamis.schedule.base import ON_FALSE, TRUE
 from tamis.schedule.registry import create, entry, schedulers
 from tamis.schedule.statistics import Statistics
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.schedule.base import FAULT, SchedulerError
+from tamis.errors import SchedulerError
+from tamis.schedule.base import FAULT
 from tamis.schedule.statistics import Statistics
 
 

@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from tamis.schedule.base import ON_FALSE, TRUE, SchedulerError
+from tamis.errors import SchedulerError
+from tamis.schedule.base import ON_FALSE, TRUE
 from tamis.schedule.statistics import Statistics
 from tamis.schedule.suborder import SubOrder
 from tests.unit.schedule.instances import random_instance, workload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -19,3 +20,11 @@ def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 def runner() -> Iterator[Runner]:
     with Runner() as made:
         yield made
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises, also where whoever started the tests has it ignored, as background jobs do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -162,6 +162,7 @@ def test_a_result_that_comes_too_late_is_not_taken_for_the_next(runner: Runner) 
         assert second == ((0.0,),)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_leaves_the_runner_usable(runner: Runner, release: Event) -> None:
     hanging = _hanging(release, timeout=20)
     caller = threading.main_thread().ident

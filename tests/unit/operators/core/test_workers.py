@@ -229,6 +229,7 @@ def test_two_calls_at_once_do_not_wait_for_each_other(runner: Runner) -> None:
     assert not any(map(exists, pids))
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_leaves_the_runner_usable(runner: Runner) -> None:
     @operator(reads=("n",), timeout=20, run="process")
     def slow(n: int) -> bool:
