@@ -48,11 +48,10 @@ class CallPredicate(NamedTuple):
 
     def bindings(self, signature: Signature, rows: Rows) -> frozenset[Row]:
         """What an operator gave, as rows over the variables; less what was not asked for."""
-        free = [at for at, parameter in enumerate(signature.parameters) if parameter.free]
         found: set[Row] = set()
         for row in rows:
             bound: dict[int, Any] = {}
-            for at, value in zip(free, row, strict=True):
+            for at, value in zip(signature.free, row, strict=True):
                 number = self.pattern[at]
                 wanted = (
                     self.arguments[at] if number == _CONSTANT else bound.setdefault(number, value)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.engine.asked import Asked
 from tamis.engine.compiled import asked_in
-from tamis.engine.evaluation import Evaluation
+from tamis.engine.evaluation import DEAREST, Evaluation
 from tamis.engine.numbered import Numbered, NumberedPredicates
 from tamis.engine.saved_tables import Part
 from tamis.errors import ConditionError, OperatorError
@@ -30,7 +30,6 @@ from tamis.schedule.registry import create, entry
 
 Int64s = NDArray[np.int64]
 Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
-_DEAREST = 1e9  # milliseconds: to schedulers all that is dearer is as dear
 _AT_ONCE = 256  # events whose operators are evaluated side by side
 
 
@@ -85,7 +84,7 @@ class CallTests:
             numbers.append(number)
             kills[number] = ON_FALSE if kills.get(number) == ON_FALSE else asking.kills
             if fresh:
-                self.scheduler.statistics.expect(number, cost=min(operator.cost, _DEAREST))
+                self.scheduler.statistics.expect(number, cost=min(operator.cost, DEAREST))
         self.scheduler.add(slot, list(kills), list(kills.values()), owner)
         if slot >= len(self._has) - 1:
             grow = max(slot + 2, 2 * len(self._has)) - len(self._has)

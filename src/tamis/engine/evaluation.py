@@ -23,7 +23,7 @@ from tamis.operators.runner import Runner
 from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 
 Values = Mapping[str, tuple[Any, ...]]
-_DEAREST = 1e9  # milliseconds that a scheduler is told at most
+DEAREST = 1e9  # milliseconds that a scheduler is told at most
 _UNBOUND = object()  # in place of rows: the event lacks what the operator reads
 
 
@@ -133,7 +133,7 @@ class Evaluation:
     ) -> None:
         united = _united(found)
         going.given[what.call] = united
-        going.spent[what.call] = min(spent, _DEAREST)
+        going.spent[what.call] = min(spent, DEAREST)
         if isinstance(united, Fault) and united.kind == "timeout":
             going.late.add(what.operator)
 

@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from tamis.model.condition import Arithmetic, Constant, Expression, ValueConstraint, Variable
+from tamis.model.condition import (
+    COMPLEMENTS,
+    Arithmetic,
+    Constant,
+    Expression,
+    ValueConstraint,
+    Variable,
+)
 
 Row = tuple[Any, ...]
 MOST_STEPS = 200_000  # rows that one search looks at; past that the join is a fault
@@ -33,7 +40,6 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
     "/": operator.truediv,
 }
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 class TooManyError(Exception):
@@ -61,7 +67,7 @@ def compiled(constraint: ValueConstraint, positive: bool, number: dict[str, int]
     """A constraint as a function of the bound values; its complement where not `positive`."""
     used: set[int] = set()
     left, right = (_value(side, number, used) for side in (constraint.left, constraint.right))
-    name = constraint.comparator if positive else _OPPOSITE[constraint.comparator]
+    name = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
     compare, order = _COMPARE[name], name not in ("=", "!=")
 
     def holds(bound: Sequence[Any]) -> bool:

@@ -10,13 +10,14 @@ from tamis.index.bound import Events, find_cells, verify
 from tamis.index.bucket_pass import pass_buckets
 from tamis.index.buckets import LIVE as ENTRIES
 from tamis.index.family import BLOCK, LIVE, TOP
-from tamis.index.family_pass import pass_dense, pass_several, pass_sparse, sight
+from tamis.index.family_pass import pass_dense, pass_sparse, sight
 from tamis.index.frame import Frame, index_in, room_in
 from tamis.index.insertion import insert, take_out
 from tamis.index.kernel import inlined, kernel
 from tamis.index.packed import Packed
 from tamis.index.room import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, Room
 from tamis.index.routes import Index
+from tamis.index.several_pass import pass_several
 from tamis.index.vector import PACKED, WORDS
 
 Int64s = NDArray[np.int64]

@@ -8,6 +8,7 @@ from tamis.schedule import pricing
 from tamis.schedule.base import Run, Scheduler
 from tamis.schedule.graph import Int8s
 from tamis.schedule.numbering import Numbered
+from tamis.schedule.prices import priced_flat
 from tamis.schedule.statistics import Statistics
 from tamis.schedule.steps import IN_ORDER, Flat, Singles, begin
 
@@ -37,7 +38,7 @@ class Adaptive(Scheduler):
         self._spare_at = 0
 
     def _room(self, numbered: Numbered) -> Flat:
-        return pricing.priced_flat(numbered)
+        return priced_flat(numbered)
 
     def _run(self, numbered: Numbered, room: Flat) -> Run:
         known, who = numbered

@@ -6,14 +6,13 @@ filling the buckets) it leaves to others.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.schedule.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
 from tamis.schedule.kernel import kernel
-from tamis.schedule.numbering import SIZES, Numbered, numbering
+from tamis.schedule.numbering import numbering
+from tamis.schedule.prices import BUCKETS, prices_in
 from tamis.schedule.steps import (
     COMPLETE,
     COMPLETED,
@@ -24,9 +23,7 @@ from tamis.schedule.steps import (
     OPEN,
     UNDECIDED,
     UNKNOWN,
-    Flat,
     Singles,
-    flat,
     settle,
     state,
 )
@@ -34,7 +31,6 @@ from tamis.schedule.steps import (
 Floats = NDArray[np.float64]
 
 KILLS = 1 << FALSE | 1 << TRUE  # of a mask: it may kill otherwise than by a fault
-BUCKETS = 1024
 FINE = 21  # bits of a float32 that a bucket leaves out: 4 buckets for a factor of 2
 FEW = 64  # undecided clauses: from here on prices are made for every step
 FIRST = 4096  # undecided clauses: from here on prices are made, at first
@@ -43,67 +39,6 @@ LEAST = 1e-6  # chances are kept so far from 0 and 1, and costs from 0
 SLIGHT = np.float32(LEAST)
 TINY, MANY = np.float32(1e-30), np.float32(1e30)
 NEXT, STACK, OPENS, LIVE, LIMIT, VALUED = range(NOW - 6, NOW)  # in `now`
-
-
-class Prices(NamedTuple):
-    """What the adaptive scheduler knows of an event's literals, clauses and predicates."""
-
-    odds: Singles  # chance that a literal kills: by the bits of its mask, then by predicate
-    chance: Singles  # per literal: the same while prices are made; -1 where it has come out
-    least: Singles  # per clause: the share of the predicate that kills it for least
-    second: Singles  # and that of the next one
-    bonus: Singles  # per clause: what its match is expected to save its owner's other clauses
-    worth: Singles  # per owner: prices of its clauses
-    luck: Singles  # per owner: chances that they match
-    cost: Singles  # per predicate
-    load: Singles  # what evaluating it is expected to save
-    scale: Singles  # load * scale is the score
-    miss: Singles  # chance that nobody will need it
-    killers: Int32s  # per clause: literals that may still kill it
-    cheapest: Int32s  # per clause: the predicate that kills it for least
-    open: Int32s  # undecided clauses, and some that no longer are
-    live: Int32s  # predicates that are needed, and some that no longer are
-    link: Int32s  # the next predicate in the bucket
-    head: Int32s  # the first predicate of each bucket
-    forced: Int32s  # predicates that have to be evaluated whatever happens
-    at: Int64s  # `now`: bucket; lengths of lists; when to make prices, whether they were made
-
-
-def priced_flat(numbered: Numbered) -> Flat:
-    """Room for a state and prices."""
-    n, m, k = numbered.longs[:SIZES].tolist()
-    return flat(numbered, 3 * n + m + 2 * k + BUCKETS, 5 * n + m + 8 * k)
-
-
-@kernel
-def prices_in(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> Prices:
-    """Where everything lies in the flat arrays, behind the state."""
-    n, m, k = sizes[0], sizes[1], sizes[2]
-    clauses = 4 * k + m
-    predicates = clauses + 5 * n
-    live = 5 * n
-    buckets = live + 2 * k
-    return Prices(
-        floats[: 4 * k],
-        floats[4 * k : clauses],
-        floats[clauses : clauses + n],
-        floats[clauses + n : clauses + 2 * n],
-        floats[clauses + 2 * n : clauses + 3 * n],
-        floats[clauses + 3 * n : clauses + 4 * n],
-        floats[clauses + 4 * n : predicates],
-        floats[predicates : predicates + k],
-        floats[predicates + k : predicates + 2 * k],
-        floats[predicates + 2 * k : predicates + 3 * k],
-        floats[predicates + 3 * k :],
-        ints[2 * n : 3 * n],
-        ints[3 * n : 4 * n],
-        ints[4 * n : live],
-        ints[live : live + k],
-        ints[live + k : buckets],
-        ints[buckets : buckets + BUCKETS],
-        ints[buckets + BUCKETS :],
-        longs[:NOW],
-    )
 
 
 @kernel

@@ -170,6 +170,8 @@ def test_no_subscriptions_at_all(schema: str, tmp_path: Path, capsys: Capture) -
         (("folder", "--workload", "dexin"), "one of a FOLDER, --workload and --schema"),
         (("--workload", "dexim"), "did you mean 'dexin'"),
         (("--workload", "dexin", "--subscriptions", "many"), "not a whole number from 1"),
+        (("--workload", "dexin", "--subscriptions", "1e300"), "not a whole number from 1"),
+        (("--workload", "dexin", "--subscriptions", "1.5"), "not a whole number from 1"),
         (("--workload", "dexin", "--events", "0"), "not a whole number from 1"),
         (("--workload", "dexin", "--subscriptions", "100", "--id", "you"), "no subscription 'you'"),
         (("nowhere",), "nowhere"),

@@ -25,10 +25,11 @@ from tamis.index.family import (
     take_place,
     write,
 )
-from tamis.index.family_pass import pass_dense, pass_several, pass_sparse, sight
+from tamis.index.family_pass import pass_dense, pass_sparse, sight
 from tamis.index.packed import PackedTable
 from tamis.index.room import DOUBTS, PAIRS, Room, more_room, no_room, room_for
 from tamis.index.routes import Index, Schemes
+from tamis.index.several_pass import pass_several
 from tamis.index.vector import WORDS
 from tamis.testing.matcher_checks import PlainEvent, batch_of, clause_holds, random_event
 

@@ -20,6 +20,7 @@ from tamis.index.buckets import (
     LIVE,
     MORE,
     NOTHING,
+    SEED,
     TWO,
     VALUES_TOP,
     Buckets,
@@ -303,3 +304,18 @@ def test_room_is_given_as_promised() -> None:
     assert len(grown.pool) >= ENTRY * 2000
     assert len(grown.values) >= 3000
     assert with_room(grown, 10, 10, 10)[:4] == grown[:4], "what is enough is left as it is"
+
+
+def test_hashes_begin_with_a_secret() -> None:
+    """Values that meet in one table are apart in another: nobody can choose such values."""
+    first, second = (int(no_buckets().head[SEED]) for _ in range(2))
+    assert first != second
+    mask = 255
+    values = range(100_000)
+
+    def place(value: int, seed: int) -> int:
+        return int(last_hash(next_hash(first_hash(0, seed), value))) & mask
+
+    meeting = [value for value in values if place(value, first) == 7]
+    assert len(meeting) > 200
+    assert len({place(value, second) for value in meeting}) > 100

@@ -143,3 +143,15 @@ def test_arrays_outlive_their_folder(folder: Path) -> None:
     arrays = read(folder).arrays
     shutil.rmtree(folder)
     assert arrays["numbers"].tolist() == list(range(1000))
+
+
+def test_an_array_of_another_kind_is_refused() -> None:
+    """Kernels take the kind for granted, and read whatever is there as that."""
+
+    class Record(NamedTuple):
+        slots: NDArray[np.int32]
+
+    assert filled(Record, {"slots": np.zeros(3, np.int32)}).slots.sum() == 0
+    for wrong in (np.zeros(3, np.int8), np.zeros(3), np.zeros((3, 1), np.int32)):
+        with pytest.raises(SavedIndexError, match="slots is"):
+            filled(Record, {"slots": wrong})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
+from threading import Event, Thread, Timer
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import from_rows
 from tamis.match.tamis import matcher as module
 from tamis.match.tamis.matcher import Tamis
+from tamis.match.tamis.workers import _Together
 
 MANY, VALUES = 2000, 50
 
@@ -152,3 +154,25 @@ def test_what_comes_out_of_a_pickle_in_shared_memory_may_be_changed(
     again.add(np.array([3]), from_rows([[(0, 0, 0, 3, 3)]]))
     _whole(again)
     _whole(matcher)
+
+
+def test_a_call_that_is_broken_off_waits_for_its_threads_and_begins_no_more() -> None:
+    """The next call uses the rooms of those still at work."""
+    together, begun, go = _Together(), Event(), Event()
+    done: list[str] = []
+
+    def slow() -> None:
+        begun.set()
+        go.wait(10)
+        done.append("slow")
+
+    worker = Thread(target=together.do, args=(slow,))
+    worker.start()
+    assert begun.wait(10)
+    Timer(0.05, go.set).start()
+    together.end()
+    assert done == ["slow"]
+    with pytest.raises(CancelledError):
+        together.do(lambda: done.append("late"))
+    assert done == ["slow"]
+    worker.join()
