@@ -94,7 +94,7 @@ def steps(setting: Setting) -> int:
     """How many duels and steps there will be."""
     chosen = rows(setting.rows).values()
     more = sum(row.columns is not None for row in chosen)
-    return len(chosen) * (2 + len(setting.fastest) * (setting.rounds + 4)) + more
+    return 2 * len(chosen) + len(setting.fastest) * (len(chosen) * (setting.rounds + 4) + more)
 
 
 @runtime_checkable
