@@ -23,7 +23,7 @@ from tamis.lab.records import (
     Schedule,
     Speed,
 )
-from tamis.lab.scheduling import COSTS, IN_ONE_ORDER, by_setting, exceptions
+from tamis.lab.scheduling import AS_A_SET, COSTS, by_setting, exceptions
 from tamis.lab.timing import Spread
 
 _Kind = TypeVar("_Kind")
@@ -236,7 +236,7 @@ def _schedules(schedules: Sequence[Schedule]) -> Table:
         caption="predicates evaluated an event, in the mean, and below that what an independent "
         "simulation\nof the same setting took; in rows of costs, what those predicates cost, and "
         "below that half\nof what sub-order takes; used: predicates that some subscription has; "
-        "one order: where all\nsubscriptions name their predicates in one and the same order",
+        "as a set: where\nsubscriptions name their predicates in the order of a set of Python",
     )  # fmt: skip
     for group in groups:
         first = group[0]
@@ -247,7 +247,7 @@ def _schedules(schedules: Sequence[Schedule]) -> Table:
 
 def _contenders(group: Sequence[Schedule]) -> list[str]:
     return [
-        f"{each.scheduler}\none order" if each.written == IN_ONE_ORDER else each.scheduler
+        f"{each.scheduler}\nas a set" if each.written == AS_A_SET else each.scheduler
         for each in group
     ]
 
@@ -302,7 +302,7 @@ def _order(schedules: Sequence[Schedule]) -> Text:
 def _operator_runs(runs: Sequence[OperatorRun]) -> Table:
     names = sorted({name for each in runs for name in each.evaluated})
     table = _table(
-        "", *(each.scheduler for each in runs), left=1,
+        "", *(f"{each.scheduler}\nplace {each.place}" for each in runs), left=1,
         caption=f"{runs[0].subscriptions:,} subscriptions with {runs[0].predicates:,} predicates "
         f"on {runs[0].events:,} events;\nof each operator how often it looked at an event, and "
         "the seconds that this took",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Self
 
-from tamis.engine.joining import Row, Table, ValueTest, compiled, plain, satisfiable
+from tamis.engine.joining import Row, Table, TooManyError, ValueTest, compiled, plain, satisfiable
 from tamis.model.condition import (
     Arithmetic,
     Call,
@@ -26,9 +26,10 @@ from tamis.model.condition import (
 )
 from tamis.model.operator import Rows, Signature
 from tamis.model.printer import constant_text
+from tamis.model.semantics import Answer
 from tamis.schedule.base import NEVER, ON_FALSE, ON_TRUE
 
-_CONSTANT = -1
+CONSTANT = -1  # in a pattern, where there is no variable
 
 
 class CallPredicate(NamedTuple):
@@ -54,7 +55,7 @@ class CallPredicate(NamedTuple):
             for at, value in zip(signature.free, row, strict=True):
                 number = self.pattern[at]
                 wanted = (
-                    self.arguments[at] if number == _CONSTANT else bound.setdefault(number, value)
+                    self.arguments[at] if number == CONSTANT else bound.setdefault(number, value)
                 )
                 if plain(wanted) != plain(value):
                     break
@@ -63,6 +64,11 @@ class CallPredicate(NamedTuple):
                 if all(test.holds(values) for test in self.tests):
                     found.add(values)
         return frozenset(found)
+
+    @property
+    def unlimited(self) -> Self:
+        """The same without its limits: what the operator is asked."""
+        return self._replace(limits=(), tests=())
 
     def within(self, names: Sequence[str], limits: Sequence[Literal[ValueConstraint]]) -> Self:
         """The same with constraints over its variables, which are called so."""
@@ -81,7 +87,7 @@ def predicate_of(call: Call) -> tuple[CallPredicate, tuple[str, ...]]:
             pattern.append(names.setdefault(argument.name, len(names)))
             arguments.append(None)
         else:
-            pattern.append(_CONSTANT)
+            pattern.append(CONSTANT)
             arguments.append(argument)
     return CallPredicate(call.operator, tuple(arguments), tuple(pattern)), tuple(names)
 
@@ -108,15 +114,20 @@ class Asked(NamedTuple):
     tests: tuple[ValueTest, ...]
     variables: int  # how many there are
 
+    @property
+    def joined(self) -> bool:
+        """Whether its calls have to fit together; else it holds when each comes out right."""
+        bound = [asking.variables for asking in self.calls if asking.variables]
+        denied = any(asking.variables and not asking.positive for asking in self.calls)
+        return bool(self.tests) or denied or len(set().union(*bound)) < sum(map(len, bound))
+
     def holds(self, tables: Sequence[frozenset[Row]]) -> bool:
         """Whether one substitution satisfies all of it, given the bindings of each call.
 
         To be asked once all calls have come out right one by one.
         """
-        if not self.variables:
+        if not self.joined:
             return True
-        if len(self.calls) == 1 and not self.tests:
-            return True  # its own table has a row
         return satisfiable(
             [
                 Table(asking.variables, rows)
@@ -156,6 +167,32 @@ def asked_by(
     for constraint, positive in left:
         tests.append(compiled(constraint, positive, number))
     return Asked(tuple(found.values()), tuple(tests), len(number))
+
+
+def fits(
+    calls: Sequence[Literal[Call]],
+    answers: Sequence[Answer],
+    constraints: Sequence[Literal[ValueConstraint]],
+) -> bool | None:
+    """Whether one substitution satisfies a clause whose operators have all answered.
+
+    For explanations: it comes to the same as matching does, and is None where matching gives up.
+    """
+    asked = asked_by(calls, constraints)
+    if asked is None:
+        return True
+    given = {predicate_of(each.call)[0].key: each for each in answers}
+    tables: list[frozenset[Row]] = []
+    for asking in asked.calls:
+        signature, rows = given[asking.predicate.unlimited.key][1:]
+        assert isinstance(rows, tuple)
+        tables.append(asking.predicate.bindings(signature, rows))
+        if asking.kills == (ON_TRUE if tables[-1] else ON_FALSE):
+            return False
+    try:
+        return asked.holds(tables)
+    except TooManyError:
+        return None
 
 
 def variables_of(constraint: ValueConstraint) -> set[str]:

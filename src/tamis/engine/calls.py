@@ -16,6 +16,7 @@ from tamis.engine.compiled import asked_in
 from tamis.engine.evaluation import DEAREST, Evaluation
 from tamis.engine.numbered import Numbered, NumberedPredicates
 from tamis.engine.saved_tables import Part
+from tamis.engine.sharing import Sharing
 from tamis.errors import ConditionError, OperatorError
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
@@ -40,6 +41,7 @@ class _Kept(NamedTuple):
     text: str  # the same in the language, to be saved
     owner: int
     numbers: list[int]  # of the predicates of its calls, in their order
+    joined: bool  # whether what they give has to fit together
 
 
 class CallTests:
@@ -77,7 +79,9 @@ class CallTests:
         """Keep what a clause asks. `owner` tells which clauses are alternatives of each other."""
         numbers: list[int] = []
         kills: dict[int, int] = {}
-        self._kept[slot] = _Kept(asked, text, owner, numbers)  # first: it says what to undo
+        self._kept[slot] = _Kept(
+            asked, text, owner, numbers, asked.joined
+        )  # first: it says what to undo
         for asking in asked.calls:
             operator = self.operators[asking.predicate.operator]
             number, fresh = self._predicates.take(asking.predicate, operator, slot)
@@ -85,6 +89,7 @@ class CallTests:
             kills[number] = ON_FALSE if kills.get(number) == ON_FALSE else asking.kills
             if fresh:
                 self.scheduler.statistics.expect(number, cost=min(operator.cost, DEAREST))
+                self.scheduler.share(number, self._predicates.call_number(number))
         self.scheduler.add(slot, list(kills), list(kills.values()), owner)
         if slot >= len(self._has) - 1:
             grow = max(slot + 2, 2 * len(self._has)) - len(self._has)
@@ -183,17 +188,17 @@ class CallTests:
 
     # -- what an evaluation asks -------------------------------------------------------------------
 
-    def asked(self, slot: int) -> tuple[Asked, list[int]]:
-        """What a clause asks, and the numbers of its calls' predicates."""
+    def asked(self, slot: int) -> tuple[Asked, list[int]] | None:
+        """What a clause asks, and the numbers of its calls' predicates, if they have to fit."""
         kept = self._kept[slot]
-        return kept.asked, kept.numbers
+        return (kept.asked, kept.numbers) if kept.joined else None
 
     def predicate(self, number: int) -> Numbered:
         """The predicate of a number."""
         return self._predicates[number]
 
-    def sharing(self, call: Hashable) -> set[int]:
-        """The numbers of all predicates that one call answers."""
+    def sharing(self, call: Hashable) -> Sharing:
+        """All predicates that one call answers."""
         return self._predicates.sharing(call)
 
     # -- saving ------------------------------------------------------------------------------------

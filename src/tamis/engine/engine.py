@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +15,16 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine import bulk, saving
+from tamis.engine.asked import fits
 from tamis.engine.calls import CallTests
 from tamis.engine.compiled import Compiled, compiled_clause
 from tamis.engine.ids import Id
+from tamis.engine.never import refuse_never_true
 from tamis.engine.patterns import PatternTests
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import Roster, Slots
 from tamis.engine.sources import TableRow
+from tamis.engine.turns import Turns
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, expand, parse, to_text
 from tamis.match.base import Bitmaps, Matcher, Matches
@@ -54,7 +56,10 @@ class Engine:
     ['bargains']
 
     Subscriptions may come and go between any two matches. An engine may be used from several
-    threads; it serves them one at a time.
+    threads; it serves them one at a time. The operators that it calls may not use it.
+
+    Operators may run in threads and processes, which wait for the next event until the program
+    ends; `close`, or the end of a `with` block, ends them before.
     """
 
     def __init__(
@@ -62,7 +67,7 @@ class Engine:
         schema: Schema,
         matcher: str | Matcher = DEFAULT,
         *,
-        operators: Iterable[Operator] = (),
+        operators: Operator | Iterable[Operator] = (),
         scheduler: str = SCHEDULER,
         **options: Any,
     ) -> None:
@@ -75,12 +80,12 @@ class Engine:
                 raise MatcherError(f"a matcher that is made already takes no {', '.join(options)}")
             if len(matcher):
                 raise MatcherError("the matcher holds clauses already; each engine has its own")
-        self._lock = RLock()  # kernels let other threads run, and share scratch between calls
+        self._lock = Turns()  # kernels let other threads run, and share scratch between calls
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.roster = Roster()
         self.patterns = PatternTests()
-        self.calls = CallTests(Operators(*operators), scheduler)
+        self.calls = CallTests(Operators.of(operators), scheduler)
 
     @property
     def schema(self) -> Schema:
@@ -176,8 +181,11 @@ class Engine:
         check_size(parsed, text)  # before looking at each of a million predicates
         check(parsed, self.schema, text, self.calls.operators.signatures)
         try:
+            clauses = expand(parsed)
+            for clause in clauses:
+                refuse_never_true(clause)
             operators = self.calls.operators
-            return [compiled_clause(clause, self.encoder, operators) for clause in expand(parsed)]
+            return [compiled_clause(clause, self.encoder, operators) for clause in clauses]
         except ConditionError as error:
             raise (error if text is None else error.with_text(text)) from None
 
@@ -228,7 +236,8 @@ class Engine:
             batch = self._current(events)
             found = self.patterns.filter(batch, self.matcher.match(batch))
             if self.calls:
-                found = self.calls.filter(batch, found, self.roster.owners(found.slots))
+                with self._lock.calling():
+                    found = self.calls.filter(batch, found, self.roster.owners(found.slots))
             return self.roster.named(found)
 
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
@@ -237,7 +246,8 @@ class Engine:
             batch = self._current(events)
             found = self.matcher.match_bits(batch)
             self.patterns.filter_bits(batch, found)
-            self.calls.filter_bits(batch, found)
+            with self._lock.calling():
+                self.calls.filter_bits(batch, found)
             return self.roster.named_bits(found)
 
     def _current(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> EventBatch:
@@ -273,8 +283,8 @@ class Engine:
         checked = Event.of(self.schema, event)
         if condition is None:
             return Explanation(True, (Branch(True, (), ()),))
-        with self._lock:
-            return explain(condition, checked, self.schema, self.calls.evaluators)
+        with self._lock, self._lock.calling():
+            return explain(condition, checked, self.schema, self.calls.evaluators, fits)
 
     def report(self) -> Report:
         """What operators were called for, how long that took, and what went wrong with them."""
@@ -302,7 +312,7 @@ class Engine:
             return condition_of(given, self.schema)
         return parse(given, limit=None)  # one that a program built may be longer in text
 
-    # -- saving ------------------------------------------------------------------------------------
+    # -- saving and closing ------------------------------------------------------------------------
 
     def save(self, folder: str | PathLike[str], *, replace: bool = False) -> None:
         """Write all of it to a folder, which `Engine.open` opens again.
@@ -319,7 +329,7 @@ class Engine:
         folder: str | PathLike[str],
         *,
         verify: bool = True,
-        operators: Iterable[Operator] = (),
+        operators: Operator | Iterable[Operator] = (),
         scheduler: str | None = None,
         **options: Any,
     ) -> Self:
@@ -333,11 +343,22 @@ class Engine:
         """
         return saving.opened(cls, folder, verify, operators, scheduler, options)
 
+    def close(self) -> None:
+        """End the threads and worker processes of operators; a later match starts new ones."""
+        with self._lock:
+            self.calls.runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        self.__dict__.update(parts, _lock=RLock())
+        self.__dict__.update(parts, _lock=Turns())
         self.encoder.restamp()  # it goes its own way from here: batches are not exchanged
 
     def check(self) -> None:

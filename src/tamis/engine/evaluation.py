@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tamis.engine.asked import Asked
 from tamis.engine.joining import Row, TooManyError
 from tamis.engine.numbered import Numbered
+from tamis.engine.sharing import Sharing
 from tamis.model.operator import Fault, Rows
 from tamis.operators.operator import Operator
+from tamis.operators.results import Answers
 from tamis.operators.runner import Runner
 from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 
+Int64s = NDArray[np.int64]
 Values = Mapping[str, tuple[Any, ...]]
 DEAREST = 1e9  # milliseconds that a scheduler is told at most
 _UNBOUND = object()  # in place of rows: the event lacks what the operator reads
@@ -30,9 +35,9 @@ _UNBOUND = object()  # in place of rows: the event lacks what the operator reads
 class Clauses(Protocol):
     """Who knows what clauses ask."""
 
-    def asked(self, slot: int) -> tuple[Asked, list[int]]: ...
+    def asked(self, slot: int) -> tuple[Asked, list[int]] | None: ...
     def predicate(self, number: int) -> Numbered: ...
-    def sharing(self, call: Hashable) -> set[int]: ...
+    def sharing(self, call: Hashable) -> Sharing: ...
 
 
 @dataclass
@@ -45,13 +50,15 @@ class _Going:
     spent: dict[Hashable, float] = field(default_factory=dict)  # ms, of what was just called
     bindings: dict[int, frozenset[Row]] = field(default_factory=dict)  # by predicate
     late: set[Operator] = field(default_factory=set)  # hung, and are not waited for again
-    told: set[int] = field(default_factory=set)
     matched: set[int] = field(default_factory=set)
 
-    @cached_property
-    def predicates(self) -> set[int]:
-        """All that its clauses have."""
-        return set(self.run.predicates.tolist())
+
+class _Wanting(NamedTuple):
+    """An event that waits for what a predicate needs."""
+
+    going: _Going
+    number: int
+    what: Numbered
 
 
 class Evaluation:
@@ -68,65 +75,78 @@ class Evaluation:
 
     def finish(self) -> dict[int, set[int]]:
         """Evaluate until everything is decided; for each event the clauses that hold."""
-        waiting: dict[Hashable, tuple[Numbered, list[tuple[_Going, int]]]] = {}
+        waiting: dict[Hashable, list[_Wanting]] = {}
         ready = list(self._going.values())
         while ready or waiting:
             for going in ready:
                 wanted = self._advance(going)
                 if wanted is not None:
-                    number, what = wanted
-                    waiting.setdefault(what.call, (what, []))[1].append((going, number))
+                    # One that takes pairs answers for all that wait for it, whatever they ask.
+                    what = wanted.what
+                    key = what.operator if what.operator.pairs else what.call
+                    waiting.setdefault(key, []).append(wanted)
             ready = []
             if waiting:
-                most = max(waiting, key=lambda key: len(waiting[key][1]))
-                what, parked = waiting.pop(most)
-                self._call(what, [going for going, _ in parked])
-                for going, number in parked:
+                most = max(waiting, key=lambda key: len(waiting[key]))
+                parked = waiting.pop(most)
+                self._call(parked)
+                for going, number, what in parked:
                     self._tell(going, number, what)
                     ready.append(going)
         return {event: going.matched for event, going in self._going.items()}
 
-    def _advance(self, going: _Going) -> tuple[int, Numbered] | None:
+    def _advance(self, going: _Going) -> _Wanting | None:
         """Go on with an event until it is done, or waits for an operator that takes a batch."""
         while (number := going.run.next()) >= 0:
             what = self._clauses.predicate(number)
+            wanting = _Wanting(going, number, what)
             if what.call not in going.given:
                 if what.operator.batch:
-                    return number, what
-                self._call(what, [going])
+                    return wanting
+                self._call([wanting])
             self._tell(going, number, what)
         return None
 
-    def _call(self, what: Numbered, events: list[_Going]) -> None:
+    def _call(self, wanting: list[_Wanting]) -> None:
         """Call an operator for some events. An attribute with several values is several calls."""
-        operator, arguments = what.operator, what.predicate.arguments
-        asked: list[tuple[_Going, list[tuple[Any, ...]]]] = []
-        for going in events:
+        operator = wanting[0].what.operator
+        asked: list[tuple[_Wanting, list[tuple[Any, ...]]]] = []
+        for each in wanting:
+            going, call = each.going, each.what.call
             values = [going.values.get(name, ()) for name in operator.signature.reads]
             reads = list(product(*values))
             if not reads:
-                going.given[what.call] = _UNBOUND
+                going.given[call] = _UNBOUND
             elif operator in going.late:
-                going.given[what.call] = Fault("timeout: it hung for this event before", "timeout")
+                going.given[call] = Fault("timeout: it hung for this event before", "timeout")
             else:
-                asked.append((going, reads))
+                asked.append((each, reads))
         if operator.batch:
             begun = perf_counter()
-            every = [each for _, reads in asked for each in reads]
-            found = iter(self._runner.call(operator, every, arguments) if every else [])
-            spent = (perf_counter() - begun) * 1000 / max(1, len(every))
-            for going, reads in asked:
+            found = iter(self._called(operator, asked) if asked else [])
+            spent = (perf_counter() - begun) * 1000 / max(1, sum(len(reads) for _, reads in asked))
+            for each, reads in asked:
                 mine = [next(found) for _ in reads]
-                self._given(going, what, mine, spent * len(reads))
+                self._given(each.going, each.what, mine, spent * len(reads))
             return
-        for going, reads in asked:
+        for each, reads in asked:
             begun = perf_counter()
             mine = []
-            for each in reads:
-                mine += self._runner.call(operator, [each], arguments)
+            for read in reads:
+                mine += self._runner.call(operator, [read], each.what.predicate.arguments)
                 if isinstance(mine[-1], Fault):
                     break  # a fault for one value is a fault
-            self._given(going, what, mine, (perf_counter() - begun) * 1000)
+            self._given(each.going, each.what, mine, (perf_counter() - begun) * 1000)
+
+    def _called(
+        self, operator: Operator, asked: list[tuple[_Wanting, list[tuple[Any, ...]]]]
+    ) -> Answers:
+        """The answers for all events at once."""
+        every = [read for _, reads in asked for read in reads]
+        if operator.pairs:
+            given = [each.what.predicate.arguments for each, reads in asked for _ in reads]
+            return self._runner.call_pairs(operator, every, given)
+        return self._runner.call(operator, every, asked[0][0].what.predicate.arguments)
 
     def _given(
         self, going: _Going, what: Numbered, found: list[Rows | Fault], spent: float
@@ -140,40 +160,52 @@ class Evaluation:
     def _tell(self, going: _Going, number: int, what: Numbered) -> None:
         """Tell the scheduler of a predicate, and of all others that the same call answers."""
         given = going.given[what.call]
-        told = {number}
         cost = going.spent.pop(what.call, None)
-        if cost is not None:  # just called
-            sharing = self._clauses.sharing(what.call)
-            if len(sharing) > 1:
-                told |= sharing & going.predicates
-        for each in told - going.told:
-            going.told.add(each)
-            self._tell_one(going, each, given, cost)
-
-    def _tell_one(self, going: _Going, number: int, given: Any, cost: float | None) -> None:
-        learned = self._scheduler.statistics
-        if given is _UNBOUND:
-            outcome = FAULT  # neither the call nor its complement holds
-        elif isinstance(given, Fault):
-            outcome = FAULT
-            learned.learn(number, outcome, cost)
+        sharing = self._clauses.sharing(what.call)
+        if len(sharing) == 1:
+            complete = self._tell_one(going, number, what, cost)
         else:
-            predicate, operator, _ = self._clauses.predicate(number)
-            rows = predicate.bindings(operator.signature, given)
-            going.bindings[number] = rows
-            outcome = TRUE if rows else FALSE
-            learned.learn(number, outcome, cost)
-        for clause in going.run.tell(number, outcome).tolist():
+            if given is _UNBOUND or isinstance(given, Fault):
+                numbers = np.fromiter(sharing.numbers, np.int64, len(sharing))
+                outcomes = np.full(len(numbers), FAULT, np.int8)
+            else:
+                numbers, holding = sharing.answer(given)
+                outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
+            if given is not _UNBOUND:
+                self._scheduler.statistics.learn_all(numbers, outcomes, cost)
+            complete = going.run.tell_all(numbers, outcomes)
+        for clause in complete.tolist():
             going.run.settle(clause, self._joins(going, clause))
 
+    def _tell_one(self, going: _Going, number: int, what: Numbered, cost: float | None) -> Int64s:
+        given = going.given[what.call]
+        if given is _UNBOUND:
+            return going.run.tell(number, FAULT)  # neither the call nor its complement holds
+        outcome = FAULT
+        if not isinstance(given, Fault):
+            outcome = TRUE if self._bindings(going, number) else FALSE
+        self._scheduler.statistics.learn(number, outcome, cost)
+        return going.run.tell(number, outcome)
+
+    def _bindings(self, going: _Going, number: int) -> frozenset[Row]:
+        found = going.bindings.get(number)
+        if found is None:
+            predicate, operator, call = self._clauses.predicate(number)
+            found = predicate.bindings(operator.signature, going.given[call])
+            going.bindings[number] = found
+        return found
+
     def _joins(self, going: _Going, clause: int) -> bool:
-        asked, numbers = self._clauses.asked(clause)
-        tables = [going.bindings[number] for number in numbers]
-        try:
-            holds = asked.holds(tables)
-        except TooManyError:
-            self.given_up += 1
-            holds = False
+        """Whether what the calls of a clause gave fits together."""
+        joining = self._clauses.asked(clause)
+        holds = True
+        if joining is not None:
+            asked, numbers = joining
+            try:
+                holds = asked.holds([self._bindings(going, number) for number in numbers])
+            except TooManyError:
+                self.given_up += 1
+                holds = False
         if holds:
             going.matched.add(clause)
         return holds

@@ -34,6 +34,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -56,28 +57,48 @@ class Table(NamedTuple):
     rows: frozenset[Row]
 
 
+class Bound(NamedTuple):
+    """A value constraint that compares one variable with a constant: `?0 > 5`."""
+
+    variable: int
+    comparator: str
+    constant: Constant
+
+
 class ValueTest(NamedTuple):
     """A value constraint over numbered variables."""
 
     variables: frozenset[int]
     holds: Callable[[Sequence[Any]], bool]
+    bound: Bound | None = None  # the same in this form, where it has it
 
 
 def compiled(constraint: ValueConstraint, positive: bool, number: dict[str, int]) -> ValueTest:
     """A constraint as a function of the bound values; its complement where not `positive`."""
-    used: set[int] = set()
-    left, right = (_value(side, number, used) for side in (constraint.left, constraint.right))
+    on_left: set[int] = set()
+    on_right: set[int] = set()
+    left = _value(constraint.left, number, on_left)
+    right = _value(constraint.right, number, on_right)
     name = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
     compare, order = _COMPARE[name], name not in ("=", "!=")
 
     def holds(bound: Sequence[Any]) -> bool:
         one, other = left(bound), right(bound)
-        kind = _kind(one)
-        if kind is None or kind != _kind(other) or (order and kind is bool):
+        kind = kind_of(one)
+        if kind is None or kind != kind_of(other) or (order and kind is bool):
             return False
         return compare(one, other)
 
-    return ValueTest(frozenset(used), holds)
+    bound: Bound | None = None
+    if isinstance(constraint.left, Variable) and not on_right:
+        bound = _bound(number[constraint.left.name], name, right(()))
+    elif isinstance(constraint.right, Variable) and not on_left:
+        bound = _bound(number[constraint.right.name], _FLIPPED[name], left(()))
+    return ValueTest(frozenset(on_left | on_right), holds, bound)
+
+
+def _bound(variable: int, comparator: str, constant: Any) -> Bound | None:
+    return None if constant is _WRONG else Bound(variable, comparator, constant)
 
 
 def satisfiable(
@@ -155,7 +176,8 @@ def plain(value: Any) -> Any:
     return (bool, value) if isinstance(value, bool) else value
 
 
-def _kind(value: Any) -> type | None:
+def kind_of(value: Any) -> type | None:
+    """Values compare with values of the same kind only: bool, float for all numbers, or str."""
     if isinstance(value, bool):
         return bool
     if isinstance(value, (int, float)):
@@ -179,7 +201,7 @@ def _value(
 
 def _computed(sign: str, left: Any, right: Any) -> Any:
     """Arithmetic, where it has a meaning: over numbers, not by zero, and not past all doubles."""
-    if _kind(left) is not float or _kind(right) is not float:
+    if kind_of(left) is not float or kind_of(right) is not float:
         return _WRONG
     try:
         found = _ARITHMETIC[sign](left, right)

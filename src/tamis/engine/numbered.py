@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from tamis.engine.asked import CallPredicate
+from tamis.engine.sharing import Sharing
 from tamis.operators.operator import Operator
 
 
@@ -28,7 +29,9 @@ class NumberedPredicates:
         self._of: list[Numbered | None] = []
         self._users: list[set[int]] = []  # slots
         self._free: list[int] = []
-        self._sharing: dict[Hashable, set[int]] = {}
+        self._sharing: dict[Hashable, Sharing] = {}
+        self._call_number: dict[Hashable, int] = {}
+        self._free_calls: list[int] = []
 
     def __len__(self) -> int:
         return len(self._number)
@@ -38,9 +41,13 @@ class NumberedPredicates:
         assert found is not None
         return found
 
-    def sharing(self, call: Hashable) -> set[int]:
-        """The numbers of all that one call answers."""
+    def sharing(self, call: Hashable) -> Sharing:
+        """All that one call answers."""
         return self._sharing[call]
+
+    def call_number(self, number: int) -> int:
+        """A dense number for the call that answers a predicate."""
+        return self._call_number[self[number].call]
 
     def take(self, predicate: CallPredicate, operator: Operator, slot: int) -> tuple[int, bool]:
         """The number of a predicate that the clause in a slot has; whether it is a new one."""
@@ -54,7 +61,12 @@ class NumberedPredicates:
                 self._users.append(set())
             call = operator, operator.key(predicate.arguments)
             self._of[number] = Numbered(predicate, operator, call)
-            self._sharing.setdefault(call, set()).add(number)
+            sharing = self._sharing.get(call)
+            if sharing is None:
+                sharing = self._sharing[call] = Sharing(operator.signature)
+                spare = self._free_calls
+                self._call_number[call] = spare.pop() if spare else len(self._call_number)
+            sharing.add(number, predicate)
             self._number[key] = number
         self._users[number].add(slot)
         return number, fresh
@@ -67,8 +79,10 @@ class NumberedPredicates:
             return
         self._of[number] = None
         self._number.pop((found.predicate.key, found.operator), None)
-        sharing = self._sharing.get(found.call, set())
-        sharing.discard(number)
-        if not sharing:
-            self._sharing.pop(found.call, None)
+        sharing = self._sharing.get(found.call)
+        if sharing is not None and number in sharing.numbers:
+            sharing.remove(number)
+            if not len(sharing):
+                del self._sharing[found.call]
+                self._free_calls.append(self._call_number.pop(found.call))
         self._free.append(number)

@@ -71,7 +71,7 @@ def opened(
     kind: type[AnEngine],
     folder: str | os.PathLike[str],
     verify: bool,
-    operators: Iterable[Operator],
+    operators: Operator | Iterable[Operator],
     scheduler: str | None,
     options: Mapping[str, Any],
 ) -> AnEngine:

@@ -194,7 +194,7 @@ class Schedule:
     figure: str
     title: str
     scheduler: str
-    written: str  # the order of the predicates in subscriptions: "as drawn" or "in one order"
+    written: str  # the order of the predicates in subscriptions: "as drawn" or "as a set"
     subscriptions: int
     predicates: int
     used: float  # predicates that some subscription has, in the mean of the draws
@@ -230,6 +230,7 @@ class OperatorRun:
     faults: int  # evaluations without an answer
     disagreements: int  # pairs of an event and a subscription, with the answer of `reference`
     reference: str
+    place: str = "first"  # where subscriptions write the place
     parameters: dict[str, Any] = field(default_factory=dict)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.model import semantics
@@ -25,9 +24,16 @@ from tamis.model.event import Event
 from tamis.model.operator import Fault
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
-from tamis.model.semantics import Answer, OperatorTable
+from tamis.model.semantics import Answer, OperatorTable, Substitution
 
+_MOST_STEPS = 200_000  # rows looked at for all verdicts of a branch, and as many to join its calls
 _LOOKED_AT = 1000  # substitutions that are gone through to name the values of variables
+
+Fits = Callable[
+    [Sequence[Literal[Call]], Sequence[Answer], Sequence[Literal[ValueConstraint]]], bool | None
+]
+"""Whether one substitution satisfies calls, whose answers are given, and constraints; None where
+looking for it was given up."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ class Verdict:
     """One predicate, call or constraint: whether it holds by itself, over which values, and why.
 
     `values` are those of the attribute, or the rows that the operator gave. A call or constraint
-    holds by itself when it does under some substitution that the calls beside it allow.
+    holds by itself when it does under some substitution that the calls beside it allow. If there
+    are too many of these to try, it is `given_up`, and not known to hold.
     """
 
     predicate: Leaf
@@ -43,6 +50,7 @@ class Verdict:
     holds: bool
     values: tuple[Any, ...]
     reason: str
+    given_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class Branch:
     verdicts: tuple[Verdict, ...]
     conflicts: tuple[str, ...]
     """What holds one by one, but by no one value, or no one substitution, together."""
+    given_up: bool = False
+    """Looking for a substitution would have taken too long; the branch counts as one that fails."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class Explanation:
                 verdict = "holds" if branch.holds else "fails"
                 lines.append(f"branch {number} of {len(self.branches)} {verdict}")
             for verdict_ in branch.verdicts:
-                mark = "yes" if verdict_.holds else "no "
+                mark = "?  " if verdict_.given_up else "yes" if verdict_.holds else "no "
                 lines.append(f"  {mark}  {_shown(verdict_)}: {verdict_.reason}")
             lines.extend(f"  no   {conflict}" for conflict in branch.conflicts)
         return "\n".join(lines)
@@ -83,16 +93,19 @@ def explain(
     event: Mapping[str, Any] | Event,
     schema: Schema,
     operators: OperatorTable | None = None,
+    fits: Fits | None = None,
 ) -> Explanation:
     """The verdict of every predicate of the condition over the event.
 
     Each call is made once, also where its clause fails without it: an explanation shows it all.
+    `fits` is what decides whether one substitution satisfies all; whoever has decided before how
+    the event matches gives what it has decided with, so that both give up at the same joins.
     """
     checked = event if isinstance(event, Event) else schema.event(event)
     calls = (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
     answers = {id(call): semantics.ask(call, checked, operators) for call in calls}
     found = tuple(
-        _Explained(clause, checked, schema, answers).branch()
+        _Explained(clause, checked, schema, answers).branch(fits or one_substitution_fits)
         for clause in semantics.branches(condition)
     )
     return Explanation(any(branch.holds for branch in found), found)
@@ -112,34 +125,39 @@ class _Explained:
             answers[id(literal.predicate)] for literal in self.calls if literal.positive
         ]
 
-    def branch(self) -> Branch:
-        verdicts = tuple(self._verdict(literal) for literal in self.clause)
+    def branch(self, fits: Fits) -> Branch:
         ordinary_hold = semantics.conjunction_holds(self.ordinary, self.event, self.schema)
-        operators_hold = semantics.one_substitution_fits(
-            self.calls,
-            [self.answers[id(literal.predicate)] for literal in self.calls],
-            self.constraints,
-        )
+        answers = [self.answers[id(literal.predicate)] for literal in self.calls]
+        answered = all(isinstance(answer.rows, tuple) for answer in answers)
+        fit = fits(self.calls, answers, self.constraints) if answered else False
+        verdicts = tuple(self._verdict(literal, fit is True) for literal in self.clause)
         conflicts = _conflicts(self.ordinary, verdicts, self.event, self.schema)
-        if not operators_hold and not any(
-            isinstance(verdict.predicate, Call | ValueConstraint) and not verdict.holds
+        if fit is None:
+            conflicts += (f"given up: too many substitutions of {self._all_names()} to try",)
+        elif not fit and not any(
+            isinstance(verdict.predicate, Call | ValueConstraint)
+            and not (verdict.holds or verdict.given_up)
             for verdict in verdicts
         ):
-            named = _listed(f"?{name}" for name in self._names((*self.calls, *self.constraints)))
-            conflicts += (f"no one substitution of {named} satisfies all of them",)
-        return Branch(ordinary_hold and operators_hold, verdicts, conflicts)
+            conflicts += (f"no one substitution of {self._all_names()} satisfies all of them",)
+        return Branch(ordinary_hold and fit is True, verdicts, conflicts, fit is None)
 
-    def _verdict(self, literal: Literal[Any]) -> Verdict:
+    def _verdict(self, literal: Literal[Any], fit: bool) -> Verdict:
+        """`fit` tells that one substitution satisfies all; then each holds by itself too."""
         leaf, positive = literal
         if isinstance(leaf, Call):
-            return self._called(leaf, positive)
+            return self._called(leaf, positive, fit)
         if isinstance(leaf, ValueConstraint):
-            known = self._substitutions(literal)
-            holds = any(semantics.constraint_holds(literal, each) for each in known)
-            return Verdict(leaf, positive, holds, (), self._values(literal))
+            tried = self._try(
+                literal, lambda known, _: fit or semantics.constraint_holds(literal, known)
+            )
+            reason = self._values(literal, tried)
+            return Verdict(
+                leaf, positive, tried.holds or fit, (), reason, tried.given_up and not fit
+            )
         return _verdict(literal, self.event, self.schema)
 
-    def _called(self, call: Call, positive: bool) -> Verdict:
+    def _called(self, call: Call, positive: bool, fit: bool) -> Verdict:
         answer = self.answers[id(call)]
         if answer.rows is None:
             missing = [name for name in answer.signature.reads if name not in self.event.values]
@@ -149,37 +167,57 @@ class _Explained:
             kind, why = answer.rows.kind, answer.rows.reason
             named = why if why.startswith(kind) else f"{kind}: {why}"
             return Verdict(call, positive, False, (), f"the operator failed: {named}")
-        if positive:
-            holds = semantics.is_true(answer, {})
-        else:
-            known = self._substitutions(Literal(call, positive))
-            holds = any(not semantics.is_true(answer, each) for each in known)
+        tried = _Tried(fit)
+        if not fit and positive:
+            tried = _Tried(semantics.is_true(answer, {}))
+        elif not fit:
+            tried = self._try(
+                Literal(call, positive), lambda known, steps: not steps.is_true(answer, known)
+            )
         if not answer.signature.free:
             reason = f"the operator says {'true' if answer.rows else 'false'}"
         elif answer.rows:
             reason = f"the operator gives {_join(tuple(map(_row, answer.rows)))}"
         else:
             reason = "the operator gives nothing"
-        return Verdict(call, positive, holds, answer.rows, reason)
+        return Verdict(call, positive, tried.holds, answer.rows, reason, tried.given_up)
 
-    def _substitutions(self, literal: Literal[Any]) -> Iterable[semantics.Substitution]:
-        """Those that the calls allow which share a variable with the literal."""
+    def _try(self, literal: Literal[Any], holds: Callable[[Substitution, _Steps], bool]) -> _Tried:
+        """Substitutions that the calls allow which share a variable with the literal."""
         wanted = set(self._names((literal,)))
         sharing = [
             answer
             for answer in self.giving
             if wanted & {variable.name for variable in variables(answer.call)}
         ]
-        return semantics.substitutions(sharing)
+        steps = _Steps(_MOST_STEPS // len(self.clause))
+        tried = _Tried(False)
+        try:
+            for known in steps.substitutions(sharing):
+                tried.holds = tried.holds or holds(known, steps)
+                if len(tried.known) < _LOOKED_AT:
+                    tried.known.append(known)
+                elif tried.holds:
+                    break
+        except _GivenUpError:
+            tried.given_up = not tried.holds
+        return tried
 
-    def _values(self, literal: Literal[ValueConstraint]) -> str:
+    def _values(self, literal: Literal[ValueConstraint], tried: _Tried) -> str:
         """The values that the variables of a constraint can take."""
-        known = list(islice(self._substitutions(literal), _LOOKED_AT))
         names = self._names((literal,))
-        if not known:
-            return f"nothing gives {_listed(f'?{name}' for name in names)} a value"
+        if not tried.known:
+            shown = _listed(f"?{name}" for name in names)
+            if tried.given_up:
+                return f"given up: too many rows to find values for {shown}"
+            return f"nothing gives {shown} a value"
+        known = tried.known
         found = {name: tuple(dict.fromkeys(_value(each[name]) for each in known)) for name in names}
-        return ", ".join(f"?{name} is {_join(values)}" for name, values in found.items())
+        values = ", ".join(f"?{name} is {_join(values)}" for name, values in found.items())
+        return f"{values}; given up: too many of them to try" if tried.given_up else values
+
+    def _all_names(self) -> str:
+        return _listed(f"?{name}" for name in self._names((*self.calls, *self.constraints)))
 
     def _names(self, literals: Iterable[Literal[Any]]) -> list[str]:
         """The variables of literals, each once."""
@@ -188,6 +226,67 @@ class _Explained:
                 variable.name for literal in literals for variable in variables(literal.predicate)
             )
         )
+
+
+def one_substitution_fits(
+    calls: Sequence[Literal[Call]],
+    answers: Sequence[Answer],
+    constraints: Sequence[Literal[ValueConstraint]],
+) -> bool | None:
+    """As `semantics` has it; None where more than `_MOST_STEPS` rows would have to be looked at."""
+    both = list(zip(calls, answers, strict=True))
+    wanted = [answer for literal, answer in both if literal.positive]
+    unwanted = [answer for literal, answer in both if not literal.positive]
+    steps = _Steps(_MOST_STEPS)
+    try:
+        return any(
+            not any(steps.is_true(answer, known) for answer in unwanted)
+            and all(semantics.constraint_holds(literal, known) for literal in constraints)
+            for known in steps.substitutions(wanted)
+        )
+    except _GivenUpError:
+        return None
+
+
+class _GivenUpError(Exception):
+    """It would take too long."""
+
+
+@dataclass
+class _Tried:
+    """What came of trying substitutions: whether one made it hold, and the first of those tried."""
+
+    holds: bool
+    given_up: bool = False
+    known: list[Substitution] = field(default_factory=list)
+
+
+@dataclass
+class _Steps:
+    """Loops over the rows of answers, as in `semantics`, as long as there are steps left."""
+
+    left: int
+
+    def substitutions(
+        self, answers: Sequence[Answer], known: Substitution | None = None
+    ) -> Iterator[Substitution]:
+        known = known or {}
+        if not answers:
+            yield known
+            return
+        self._take(answers[0])
+        for wider in semantics.fitting(answers[0], known):
+            yield from self.substitutions(answers[1:], wider)
+
+    def is_true(self, answer: Answer, known: Substitution) -> bool:
+        self._take(answer)
+        return semantics.is_true(answer, known)
+
+    def _take(self, answer: Answer) -> None:
+        # One answer may be gone through however long it is: that is no more than reading it.
+        if self.left <= 0:
+            raise _GivenUpError
+        self.left -= 1 + (len(answer.rows) if isinstance(answer.rows, tuple) else 0)
 
 
 def _verdict(literal: Literal, event: Event, schema: Schema) -> Verdict:

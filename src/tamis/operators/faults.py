@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,10 @@ class LostError(Exception):
 
 class NotStartedError(LostError):
     """The function was not even reached, whatever the event."""
+
+
+class StuckError(NotStartedError):
+    """It was not reached within a time that is long: to try soon again would cost that again."""
 
 
 @dataclass
@@ -126,7 +131,13 @@ class Report:
 
 
 class Breaker:
-    """Says no for a while after several faults in a row, then lets one call try.
+    """Says no for a while after several faults in a row, or among its last calls; then one may try.
+
+    In a row finds an operator that is down, after few calls. One that answers every now and then,
+    such as a service under load of which every second call hangs, would never be found so, and
+    delay every second event by its timeout for ever: hence the share, half of the last calls. It is
+    looked for among four times as many calls as have to fail in a row, so that a few bad events
+    close to each other do not set aside an operator that works.
 
     Each pause is twice as long as the one before, up to `longest`; an answer ends that. While one
     call tries, the others hear no, as if the pause had begun anew: a call that never tells how it
@@ -137,9 +148,12 @@ class Breaker:
         self._limit, self._first, self._longest = faults, pause, longest
         self._pause = pause
         self._in_a_row = 0
+        self._share = 2 * faults
+        self._window: deque[bool] = deque(maxlen=2 * self._share)  # which of the last calls failed
+        self._among = 0  # how many of these
         self._until: float | None = None
         self._round = 0  # how often it was set aside
-        self._last = ""
+        self._why = self._last = ""
 
     def left(self, now: float) -> float | None:
         """Seconds for which it says no; None where it says yes."""
@@ -156,23 +170,41 @@ class Breaker:
             self._until = now + self._pause
             return self._round
         return Fault(
-            f"set aside for another {left:.3g} s after {self._in_a_row} faults in a row, "
-            f"the last: {self._last}",
+            f"set aside for another {left:.3g} s after {self._why}, the last: {self._last}",
             "set aside",
         )
 
     def answered(self) -> None:
         """A call went well."""
         self._in_a_row, self._until, self._pause = 0, None, self._first
+        self._note(False)
 
-    def failed(self, entered: int, reason: str, now: float) -> None:
-        """A call did not. One that began before the pause does not make the pause longer."""
+    def failed(self, entered: int, reason: str, now: float, *, at_once: bool = False) -> None:
+        """A call did not. One that began before the pause does not make the pause longer.
+
+        `at_once` where it took so long to find out that nobody should do so again soon.
+        """
         if entered != self._round:
             return
         self._in_a_row += 1
+        self._note(True)
         self._last = reason
-        if self._until is None and self._in_a_row < self._limit:
+        row = self._in_a_row >= self._limit
+        share = self._among >= self._share
+        if self._until is None and not (row or share or at_once):
             return
+        if row or (at_once and self._until is None):
+            self._why = f"{self._in_a_row} fault{'s' * (self._in_a_row > 1)} in a row"
+        elif share:
+            self._why = f"{self._among} faults in {len(self._window)} calls"
         self._until = now + self._pause
         self._pause = min(2 * self._pause, self._longest)
         self._round += 1
+        self._window.clear()
+        self._among = 0
+
+    def _note(self, failed: bool) -> None:
+        if len(self._window) == self._window.maxlen:
+            self._among -= self._window.popleft()
+        self._window.append(failed)
+        self._among += failed

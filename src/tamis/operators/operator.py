@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any, overload
+from typing import Any, Self, overload
 
 from tamis.errors import OperatorError, nearest
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
 from tamis.model.printer import KEYWORDS
+from tamis.operators.pickles import Recipe, reduced
 
 PLACES = ("here", "thread", "process")
-LONGEST = 86_400.0  # seconds: nobody waits for more than a day
+PAIRS = "pairs"
+LONGEST = 86_400.0  # seconds: nothing takes, and nobody waits, for more than a day
 
 
 class Operator:
@@ -34,6 +35,7 @@ class Operator:
     """
 
     function: Callable[..., Any]
+    recipe: tuple[Recipe, int] | None = None  # of a pack: how it is made again
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Operator:
         cost: float = 1.0,
         timeout: float = 1.0,
         run: str = "thread",
-        batch: bool = False,
+        batch: bool | str = False,
     ) -> None:
         # An operator may be made an operator again, under another name.
         self.function = function.function if isinstance(function, Operator) else function
@@ -60,12 +62,21 @@ class Operator:
             for place, each in enumerate(signature.parameters)
             if not each.free or (each.name in named and named[each.name].kind not in _VARIADIC)
         )
+        # What the function gets a list of, or one value if it takes no batches.
+        self.columns = self.read_as
+        if self.pairs:
+            self.columns += tuple(name for _, name in self._handed)
         update_wrapper(self, self.function, updated=())
 
     @property
     def name(self) -> str:
         """The name it has in conditions."""
         return self.signature.name
+
+    @property
+    def pairs(self) -> bool:
+        """Whether one call may answer for several events with different constants."""
+        return self.batch == PAIRS
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -107,12 +118,13 @@ class Operator:
         return f"<operator {self.name}({given}) on {', '.join(self.signature.reads) or 'nothing'}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # The decorator leaves the operator where the function was, so the function alone cannot be
-        # found by its name any more: what can be imported goes by the operator's own name.
-        module, name = getattr(self, "__module__", None), getattr(self, "__qualname__", None)
-        if module and name and module != "__main__" and _imported(module, name) is self:
-            return name
-        return super().__reduce_ex__(protocol)
+        return reduced(self, lambda: super(Operator, self).__reduce_ex__(protocol))
+
+    def __copy__(self) -> Self:
+        return self  # as a function is its own copy
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 @overload
@@ -127,7 +139,7 @@ def operator(
     cost: float = 1.0,
     timeout: float = 1.0,
     run: str = "thread",
-    batch: bool = False,
+    batch: bool | str = False,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(
     function: Callable[..., Any] | None = None,
@@ -140,7 +152,7 @@ def operator(
     cost: float = 1.0,
     timeout: float = 1.0,
     run: str = "thread",
-    batch: bool = False,
+    batch: bool | str = False,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Make a function an operator, and known by its name to every engine of this process.
 
@@ -153,6 +165,7 @@ def operator(
     gives one; a tuple or a list of tuples where it gives several. None, False and [] are false.
     With `batch` it gets a list for each attribute it reads, one entry an event, and returns a list
     of as many such results; an exception in place of a result is the fault of that event alone.
+    With `batch="pairs"` it gets a list for each argument as well, entry by entry of one event.
 
     >>> @operator(reads=("position.altitude",), arguments={"metres": "number"}, run="here")
     ... def above(position_altitude, metres):
@@ -171,7 +184,11 @@ def operator(
         if called is None:
             raise OperatorError(f"{function!r} has no name: give one, operator(name=...)")
         signature = Signature(
-            called, _declared(called, arguments or {}, gives or {}), _names(called, reads)
+            called,
+            _declared(
+                called, {} if arguments is None else arguments, {} if gives is None else gives
+            ),
+            _names(called, reads),
         )
         new = Operator(function, signature, cost=cost, timeout=timeout, run=run, batch=batch)
         register(new)
@@ -190,15 +207,12 @@ def _plain(value: Any) -> Any:
     return value + 0.0 if type(value) is float else value
 
 
-def _imported(module: str, name: str) -> object:
-    """What a module that is imported already has under a name."""
-    found: object = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
-
-
 def _names(called: str, reads: Iterable[str]) -> tuple[str, ...]:
+    if not isinstance(reads, Iterable):
+        raise OperatorError(
+            f"operator {called!r}: 'reads' holds names of attributes, not {reads!r}; "
+            'for one attribute write reads=("position",), for none leave it out'
+        )
     found = (reads,) if isinstance(reads, str) else tuple(reads)
     for each in found:
         if not isinstance(each, str) or not each:
@@ -259,11 +273,13 @@ def _check(made: Operator) -> None:
         raise OperatorError(
             f"operator {called!r}: unknown run={made.run!r}; known are " + ", ".join(PLACES)
         )
-    if not isinstance(made.batch, bool):
-        raise OperatorError(f"operator {called!r}: batch is True or False, not {made.batch!r}")
+    if not isinstance(made.batch, bool) and made.batch != PAIRS:
+        raise OperatorError(
+            f'operator {called!r}: batch is True, False or "pairs", not {made.batch!r}'
+        )
     if made.batch and not made.signature.reads:
         raise OperatorError(
-            f"operator {called!r}: batch=True needs an attribute to read; "
+            f"operator {called!r}: batch={made.batch!r} needs an attribute to read; "
             "without one nothing tells how many events there are"
         )
     unfit = inspect.iscoroutinefunction(made.function) or inspect.isasyncgenfunction(made.function)
@@ -276,19 +292,27 @@ def _check(made: Operator) -> None:
 
 
 def _check_numbers(made: Operator) -> None:
-    for word, number, unit in (
-        ("cost", made.cost, "milliseconds"),
-        ("timeout", made.timeout, "seconds"),
+    for word, number, unit, day in (
+        ("cost", made.cost, "milliseconds", 1000 * LONGEST),
+        ("timeout", made.timeout, "seconds", LONGEST),
     ):
         real = isinstance(number, int | float) and not isinstance(number, bool)
-        if not real or not math.isfinite(number) or number <= 0:
+        # An integer may be too large to be shown, or to become a float: it is only compared.
+        if not real or not number > 0 or number == math.inf:
             raise OperatorError(
-                f"operator {made.name!r}: {word} is a number of {unit} above 0, not {number!r}"
+                f"operator {made.name!r}: {word} is a number of {unit} above 0, "
+                f"not {_number(number)}"
             )
-    if made.timeout > LONGEST:
-        raise OperatorError(
-            f"operator {made.name!r}: a timeout of {made.timeout} seconds is more than a day"
-        )
+        if number > day:
+            raise OperatorError(
+                f"operator {made.name!r}: a {word} of {_number(number)} {unit} is more than a day"
+            )
+
+
+def _number(given: object) -> str:
+    if isinstance(given, int) and abs(given) >= 10**20:
+        return "such a large number" if given > 0 else "a negative number"
+    return repr(given)
 
 
 def _check_parameters(made: Operator) -> None:
@@ -324,9 +348,12 @@ def _check_parameters(made: Operator) -> None:
             )
     if inspect.Parameter.VAR_KEYWORD in kinds:
         return
+    named = [name for name, each in parameters.items() if each.kind not in _VARIADIC]
     for name, what in taken.items():
-        if name not in parameters and name not in free:
-            hint = nearest(name, parameters)
+        if name not in named and name not in free:
+            hint = nearest(name, named)
+            if inspect.Parameter.VAR_POSITIONAL in kinds:
+                hint = "what a *parameter takes is given by position; write it out, or take **rest"
             raise OperatorError(
                 f"operator {called!r}: {what} is handed over as {name!r}, and the function has "
                 "no parameter of that name" + (f" ({hint})" if hint else "")

@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tamis.model.operator import Parameter, Signature
-from tamis.operators.operator import Operator
+from tamis.operators.operator import PAIRS, Operator
 
 
 class Packed(Operator):
     """An operator over one attribute, in batches.
 
-    `answer` takes a list of the attribute's values and the arguments by name. A result that is an
-    exception stands for one event that could not be answered; the others are not touched by it.
+    `answer` takes a list of the attribute's values and the arguments by name; with `pairs` a list
+    of each argument too. A result that is an exception stands for one event that could not be
+    answered; the others are not touched by it.
     `refusal` takes all parameters of a call by name, None for a variable, and says why they are
     wrong; None where they are not.
     """
@@ -34,13 +35,17 @@ class Packed(Operator):
         module: str = __name__,
         cost: float,
         run: str = "here",
+        pairs: bool = False,
     ) -> None:
         read_as = attribute.replace(".", "_")
 
         def function(*values: Any, **given: Any) -> list[Any]:
-            if values:
-                return answer(*values, **given)
-            return answer(given.pop(read_as), **given)
+            # Called by hand, the values may come by position, and one constant for all of them.
+            first, *rest = values or (given.pop(read_as),)
+            if pairs:
+                rest = [_for_each(each, first) for each in rest]
+                given = {key: _for_each(each, first) for key, each in given.items()}
+            return answer(first, *rest, **given)
 
         function.__name__ = function.__qualname__ = name
         function.__module__, function.__doc__ = module, answer.__doc__
@@ -50,7 +55,11 @@ class Packed(Operator):
         )
         self._refusal = refusal
         super().__init__(
-            function, Signature(name, parameters, (attribute,)), cost=cost, run=run, batch=True
+            function,
+            Signature(name, parameters, (attribute,)),
+            cost=cost,
+            run=run,
+            batch=PAIRS if pairs else True,
         )
 
     def check(self, arguments: Sequence[Any]) -> str | None:
@@ -63,3 +72,7 @@ class Packed(Operator):
             return None
         names = (each.name for each in self.signature.parameters)
         return self._refusal(**dict(zip(names, arguments, strict=True)))
+
+
+def _for_each(given: Any, values: Sequence[Any]) -> Any:
+    return given if isinstance(given, list) else [given] * len(values)

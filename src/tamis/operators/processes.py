@@ -2,7 +2,8 @@
 
 A worker is a fresh interpreter, not a fork of this one: it shares no locks and no memory, and does
 not run the program's `__main__` again. The function goes to it by cloudpickle, so it may come from
-a script, a notebook or a closure. Every read from it and write to it has a deadline.
+a script, a notebook or a closure. Every read from it and write to it has a deadline, and so has its
+start, which runs somebody's code too: the modules that the function needs are imported there.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from typing import Any
 import cloudpickle
 
 from tamis.model.operator import Fault
-from tamis.operators.faults import LateError, LostError, NotStartedError
+from tamis.operators.faults import LateError, LostError, NotStartedError, StuckError
 from tamis.operators.operator import Operator
+from tamis.operators.pickles import by_value
 from tamis.operators.results import Answers, said
 from tamis.operators.worker import HEAD, READY
 
-STARTING = 30.0  # seconds that a worker may take to import what it needs
+STARTING = 30.0  # seconds that a worker may take to import what it needs; or its timeout, if longer
 _NOISE = "its worker process does not answer as it should"
 _LARGEST = 1 << 30  # bytes of a reply; more is no reply but noise
 # The worker finds the same modules as this process does, the script's own folder included.
@@ -48,7 +50,7 @@ class Worker:
 
     def __init__(self, operator: Operator) -> None:
         try:
-            body = cloudpickle.dumps(operator, protocol=5)
+            body = by_value(operator)
         except Exception as error:  # noqa: BLE001 - pickling runs somebody's code
             raise NotStartedError(
                 f"the function cannot go to a worker process: {said(error)}"
@@ -73,20 +75,18 @@ class Worker:
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
         try:
-            self._load(body)
+            self._load(body, max(STARTING, operator.timeout))
         except BaseException:
             self.kill()
             raise
 
-    def _load(self, body: bytes) -> None:
-        deadline = monotonic() + STARTING
+    def _load(self, body: bytes, limit: float) -> None:
+        deadline = monotonic() + limit
         try:
             self._send(body, deadline)
             reply = self._receive(deadline)
         except LateError:
-            raise NotStartedError(
-                f"its worker process did not start within {STARTING:g} s"
-            ) from None
+            raise StuckError(f"its worker process did not start within {limit:g} s") from None
         except LostError as error:
             raise NotStartedError(f"while it was loaded, {error}") from None
         if reply != READY:
@@ -193,10 +193,19 @@ class Processes:
         with self._lock:
             return [worker.pid for worker in self._idle]
 
+    def start(self, operator: Operator) -> None:
+        """Start a worker, unless one waits."""
+        worker, taken = self._take()
+        self._give_back(worker or Worker(operator), taken)
+
     def call(
-        self, operator: Operator, events: Sequence[tuple[Any, ...]], handed: dict[str, Any]
+        self,
+        operator: Operator,
+        events: Sequence[tuple[Any, ...]],
+        handed: dict[str, Any],
+        timeout: float,
     ) -> Answers | Fault:
-        """The answers for the events; `LateError` after the operator's timeout.
+        """The answers for the events; `LateError` after `timeout` seconds.
 
         A worker that is late or lost, or whose caller is interrupted, is killed.
         """
@@ -204,7 +213,7 @@ class Processes:
         if worker is None:
             worker = Worker(operator)
         try:
-            found = worker.call(events, handed, operator.timeout)
+            found = worker.call(events, handed, timeout)
         except UnsentError:
             self._give_back(worker, taken)
             raise

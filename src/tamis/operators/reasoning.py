@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.model.operator import Parameter, Signature
 from tamis.operators.operator import Operator
+from tamis.operators.pickles import made_by
 from tamis.operators.reasoning_ontology import Ontology, OntologyError, facts_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def pack(
     def no_concept(concept: str | None) -> str | None:
         return None if concept is None else asked.refusal(concept)
 
-    return (
+    made = (
         Reasoned(
             prefix + "isA",
             is_a,
@@ -132,6 +133,13 @@ def pack(
         ),
         Reasoned(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
     )
+    given = {
+        "ontology": None if ontology is None else asked,
+        "attribute": attribute,
+        "facts": facts,
+        "prefix": prefix,
+    }
+    return made_by(pack, given, made)
 
 
 @cache

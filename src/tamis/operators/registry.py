@@ -11,7 +11,7 @@ a pack for images costs nobody anything who only asks about places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,29 @@ class Operators(Mapping[str, Operator]):
                 raise OperatorError(f"{each!r} is no operator: @tamis.operator makes it one")
             if self._given.setdefault(each.name, each) is not each:
                 raise OperatorError(f"two operators named {each.name!r} were given")
+
+    @classmethod
+    def of(cls, given: Operator | Iterable[Operator] | Mapping[str, Operator]) -> Operators:
+        """Those given, as whoever makes an engine writes them: one, several, or by their names."""
+        if isinstance(given, Operators):
+            return given
+        if isinstance(given, Operator):
+            return cls(given)
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise OperatorError(
+                f"operators are given as a list of them, not as {given!r}: "
+                "operators=[locIn], of what @tamis.operator has made"
+            )
+        if not isinstance(given, Mapping):
+            return cls(*given)
+        made = cls(*given.values())
+        for name, each in given.items():
+            if each.name != name:
+                raise OperatorError(
+                    f"{name!r} stands for an operator named {each.name!r}; "
+                    "operator(name=...) gives it another name"
+                )
+        return made
 
     @property
     def signatures(self) -> Mapping[str, Signature]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from tamis.errors import TamisError
@@ -19,6 +20,9 @@ from tamis.operators.operator import Operator
 Answers = list[Rows | Fault]
 TRUE: Rows = ((),)
 FALSE: Rows = ()
+MOST = 100_000
+"""Rows of an answer. To read so many takes a tenth of a second, of a million it would be seconds;
+and joins look at no more than a few such answers before they are given up."""
 _LONGEST = 300  # characters of a reason
 _INT64 = 1 << 63
 
@@ -36,9 +40,13 @@ def answers(
     call; only an interrupt from the keyboard passes.
     """
     if operator.batch:
+        names = operator.columns
+        if operator.pairs and handed:  # the same constants for all events
+            names = operator.read_as
+            handed = {name: [value] * len(events) for name, value in handed.items()}
         columns = zip(*events, strict=True)
         reads: dict[str, Any] = {
-            name: list(column) for name, column in zip(operator.read_as, columns, strict=True)
+            name: list(column) for name, column in zip(names, columns, strict=True)
         }
     else:
         (event,) = events
@@ -67,14 +75,16 @@ def rows(returned: Any, kinds: Sequence[str]) -> Rows | Fault:
     if returned is True and not kinds:
         return TRUE
     try:
-        found = list(returned) if isinstance(returned, list) else [returned]
+        found = list(islice(returned, MOST + 1)) if isinstance(returned, list) else [returned]
         if not found:
             return FALSE
+        if len(found) > MOST:
+            raise _UnfitError(f"more than {MOST:,} rows")
         if not kinds:
             return _truth(returned)
         if len(kinds) == 1:
-            return _relation([(_value(each, kinds[0]),) for each in found])
-        return _relation([_row(each, kinds) for each in found])
+            return _relation([(_value(each, kinds[0]),) for each in found], kinds)
+        return _relation([_row(each, kinds) for each in found], kinds)
     except _UnfitError as error:
         return nonsense(str(error))
     except Exception as error:  # noqa: BLE001 - a list may be of a class of somebody's own
@@ -137,10 +147,10 @@ def _row(row: Any, kinds: Sequence[str]) -> tuple[Any, ...]:
     return tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
-def _relation(found: list[tuple[Any, ...]]) -> Rows:
+def _relation(found: list[tuple[Any, ...]], kinds: Sequence[str]) -> Rows:
     """Each row once. True is no number, although Python says that it equals 1."""
-    if len(found) < 2:
-        return tuple(found)
+    if "any" not in kinds:  # nowhere can both be
+        return tuple(dict.fromkeys(found))
     once: dict[tuple[tuple[bool, Any], ...], tuple[Any, ...]] = {}
     for row in found:
         once.setdefault(tuple((type(value) is bool, value) for value in row), row)

@@ -2,7 +2,8 @@
 
 An operator is somebody else's code: it may raise, hang, return nonsense or take the process down.
 Whatever it does, the caller gets one answer for each event within the operator's timeout, and what
-went wrong is counted.
+went wrong is counted. The timeout is that of one event, or of one batch where the function takes
+batches: however often a batch is tried again in parts, its time is not begun anew.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault, Rows
-from tamis.operators.faults import Breaker, Count, LateError, LostError, NotStartedError, Report
+from tamis.operators.faults import (
+    Breaker,
+    Count,
+    LateError,
+    LostError,
+    NotStartedError,
+    Report,
+    StuckError,
+)
 from tamis.operators.operator import Operator
 from tamis.operators.results import Answers, answers
 from tamis.operators.threads import Threads
@@ -29,9 +38,10 @@ Events = Sequence[tuple[Any, ...]]
 class Runner:
     """Calls operators where they want to be called, with a limit on time and on faults.
 
-    After `faults` faults in a row an operator is set aside for `pause` seconds, then one call may
-    try; each pause is twice as long as the last one, up to `longest`. Of threads that hang, at most
-    `left` are left to themselves for each operator.
+    After `faults` faults in a row, or where half of its last `4 * faults` calls were faults, an
+    operator is set aside for `pause` seconds, then one call may try; each pause is twice as long as
+    the last one, up to `longest`. Of threads that hang, at most `left` are left to themselves for
+    each operator.
 
     Several threads may call at once. After a fork or a pickle the counts are kept; threads and
     worker processes are not shared, and are started anew when they are needed.
@@ -68,41 +78,81 @@ class Runner:
         `reads` has, for each event, one value for each attribute that the operator reads;
         `arguments` one entry for each parameter of the call, None where it is a variable.
         """
+        if operator.pairs:
+            return self.call_pairs(operator, reads, [arguments] * len(reads))
         handed = operator.handed(arguments)
-        for event in reads:
-            if len(event) != len(operator.read_as):
-                raise OperatorError(
-                    f"operator {operator.name!r} reads {len(operator.read_as)} attributes, "
-                    f"got {len(event)} values"
-                )
+        _check_reads(operator, reads)
         lane = self._lane(operator)
         if operator.batch:
-            todo = [reads] if reads else []
-        else:
-            todo = [reads[at : at + 1] for at in reversed(range(len(reads)))]
-        spent = 0.0
+            return self._asked(lane, operator, reads, handed)
+        return [
+            each
+            for at in range(len(reads))
+            for each in self._asked(lane, operator, reads[at : at + 1], handed)
+        ]
+
+    def call_pairs(
+        self, operator: Operator, reads: Events, arguments: Sequence[Sequence[Any]]
+    ) -> Answers:
+        """The same of an operator that takes pairs, with arguments for each event."""
+        _check_reads(operator, reads)
+        events = [
+            (*event, *operator.handed(each).values())
+            for event, each in zip(reads, arguments, strict=True)
+        ]
+        return self._asked(self._lane(operator), operator, events, {})
+
+    def _asked(
+        self, lane: _Lane, operator: Operator, reads: Events, handed: dict[str, Any]
+    ) -> Answers:
+        """One answer for each event, from one call or from calls for parts of a batch that raised.
+
+        The parts share one timeout. Events that it does not suffice for are faults: a timeout if a
+        part hung, and else what their batch raised.
+        """
         found: Answers = []
+        left = operator.timeout
+        begins = True
+        # With each part, the fault of its events if there is no time for a call of their own.
+        todo: list[tuple[Events, Fault | None]] = [(reads, None)] if reads else []
         while todo:
-            events = todo.pop()
-            with self._lock:
-                entered = lane.enter(self._clock())
+            events, otherwise = todo.pop()
+            if left <= 0 and otherwise is not None:
+                entered: int | Fault = otherwise
+            else:
+                with self._lock:
+                    entered = lane.enter(self._clock())
             if isinstance(entered, Fault):
                 given: Answers = [entered] * len(events)
                 self._count(operator, given)
                 found += given
                 continue
+            # A worker process that has to be started for a batch does so on time of its own; one
+            # that died of a part of the batch is replaced on the time of the batch.
+            failed = lane.start(operator) if begins and len(events) > 1 else None
+            begins = False
             begun = time.perf_counter()
-            given, divisible = lane.call(operator, events, handed)
+            came = failed or lane.call(operator, events, handed, left)
             seconds = time.perf_counter() - begun
-            spent += seconds
-            if divisible and len(events) > 1 and spent < operator.timeout:
+            left -= seconds
+            if isinstance(came, list):
+                given = came
+            elif came.hung:
+                # What hangs may do so for any part of the batch: nobody waits twice.
+                left = 0.0
+                todo = [(part, came.fault) for part, _ in todo]
+                given = [came.fault] * len(events)
+            elif came.divisible and len(events) > 1 and left > 0:
                 # One bad event must not take the others of its batch along.
                 half = len(events) // 2
-                todo += [events[half:], events[:half]]
+                todo += [(events[half:], came.fault), (events[:half], came.fault)]
                 given = []
+            else:
+                given = [came.fault] * len(events)
             self._count(operator, given, 1, seconds)
             if given:
-                self._judge(lane, entered, given)
+                stuck = not isinstance(came, list) and came.stuck
+                self._judge(lane, entered, given, at_once=stuck)
                 found += given
         return found
 
@@ -173,14 +223,23 @@ class Runner:
             count.seconds += seconds
             count.enter(given)
 
-    def _judge(self, lane: _Lane, entered: int, given: Answers) -> None:
+    def _judge(self, lane: _Lane, entered: int, given: Answers, *, at_once: bool) -> None:
         """A call that gave any answer went well; a refusal of the event is one."""
         last = given[-1]
         with self._lock:
             if isinstance(last, Fault) and all(_failed(each) for each in given):
-                lane.breaker.failed(entered, last.reason, self._clock())
+                lane.breaker.failed(entered, last.reason, self._clock(), at_once=at_once)
             else:
                 lane.breaker.answered()
+
+
+def _check_reads(operator: Operator, reads: Events) -> None:
+    for event in reads:
+        if len(event) != len(operator.read_as):
+            raise OperatorError(
+                f"operator {operator.name!r} reads {len(operator.read_as)} attributes, "
+                f"got {len(event)} values"
+            )
 
 
 def _failed(answer: Rows | Fault) -> bool:
@@ -191,6 +250,22 @@ _HERE_ONLY = ("_lock", "_lanes")  # what neither a pickle nor a fork takes along
 _RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
 
 
+class _Failed(NamedTuple):
+    """A call without any answer."""
+
+    fault: Fault
+    divisible: bool = False  # fewer events may do better
+    hung: bool = False
+    stuck: bool = False  # already when it was started
+
+    @classmethod
+    def lost(cls, error: LostError) -> _Failed:
+        """No answer will come."""
+        stuck = isinstance(error, StuckError)
+        divisible = not isinstance(error, NotStartedError)
+        return cls(Fault(f"raised: {error}", "raised"), divisible, stuck, stuck)
+
+
 class _Place(Protocol):
     """Where the calls of one operator go."""
 
@@ -198,7 +273,12 @@ class _Place(Protocol):
     def blocked(self) -> str | None:
         """Why no call can be made now."""
 
-    def call(self, operator: Operator, events: Events, handed: dict[str, Any]) -> Answers | Fault:
+    def start(self, operator: Operator) -> None:
+        """See to it that a call can begin at once; raises `NotStartedError`."""
+
+    def call(
+        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
+    ) -> Answers | Fault:
         """The answers for the events, or a fault of the call; raises `LateError` or `LostError`."""
 
     def close(self) -> None:
@@ -213,7 +293,12 @@ class _Here:
 
     blocked: str | None = None
 
-    def call(self, operator: Operator, events: Events, handed: dict[str, Any]) -> Answers | Fault:
+    def start(self, operator: Operator) -> None:
+        pass
+
+    def call(
+        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
+    ) -> Answers | Fault:
         return answers(operator, events, handed)
 
     def close(self) -> None:
@@ -241,22 +326,28 @@ class _Lane:
         """For how many seconds it may not be asked; None where it may."""
         return math.inf if self._place.blocked is not None else self.breaker.left(now)
 
-    def call(
-        self, operator: Operator, events: Events, handed: dict[str, Any]
-    ) -> tuple[Answers, bool]:
-        """One answer for each event, whatever happens; and whether fewer events may do better."""
-        divisible = False
+    def start(self, operator: Operator) -> _Failed | None:
+        """See to it that a call can begin at once; why not, if it cannot."""
         try:
-            given = self._place.call(operator, events, handed)
-            if not isinstance(given, Fault):
-                return given, False
-            divisible = given.kind in ("raised", "refused")
+            self._place.start(operator)
+        except NotStartedError as error:
+            return _Failed.lost(error)
+        return None
+
+    def call(
+        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
+    ) -> Answers | _Failed:
+        """One answer for each event, or why there is none, whatever happens."""
+        try:
+            given = self._place.call(operator, events, handed, timeout)
         except LateError:
-            given = Fault(f"timeout: no answer within {operator.timeout:g} s", "timeout")
+            late = Fault(f"timeout: no answer within {operator.timeout:g} s", "timeout")
+            return _Failed(late, hung=True)
         except LostError as error:
-            given = Fault(f"raised: {error}", "raised")
-            divisible = not isinstance(error, NotStartedError)
-        return [given] * len(events), divisible
+            return _Failed.lost(error)
+        if isinstance(given, Fault):
+            return _Failed(given, divisible=given.kind in ("raised", "refused"))
+        return given
 
 
 def _forked() -> None:

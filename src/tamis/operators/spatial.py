@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tamis.operators.packed import Packed
+from tamis.operators.pickles import made_by
 from tamis.operators.registry import register
 from tamis.operators.spatial_boundary import Position
 from tamis.operators.spatial_places import PlaceError, Places
@@ -62,24 +63,28 @@ def pack(
     """
     known = Places.default() if places is None else places
 
-    def loc_in(positions: Sequence[Any], place: str) -> list[bool | PlaceError]:
+    def loc_in(positions: Sequence[Any], place: Sequence[str]) -> list[bool | PlaceError]:
         """Whether the position is in the region."""
-        known.check(place, region=True)
-        return _each(positions, lambda found: known.contains(place, found))
+        for name in set(place):
+            known.check(name, region=True)
+        return _each(positions, place, known.pairs_in)
 
-    def loc_within(positions: Sequence[Any], place: str, metres: float) -> list[bool | PlaceError]:
+    def loc_within(
+        positions: Sequence[Any], place: Sequence[str], metres: Sequence[float]
+    ) -> list[bool | PlaceError]:
         """Whether the position is at most so many metres from the place."""
-        known.check(place)
-        return _each(positions, lambda found: known.within(place, metres, found))
+        reaches = list(zip(place, metres, strict=True))
+        return _each(positions, reaches, known.pairs_within)
 
-    def distance_from(positions: Sequence[Any], place: str) -> list[float | PlaceError]:
+    def distance_from(positions: Sequence[Any], place: Sequence[str]) -> list[float | PlaceError]:
         """How many metres it is from the position to the place; 0 in a region."""
-        known.check(place)
-        return _each(positions, lambda found: known.metres(place, found))
+        return _each(positions, place, known.pairs_apart)
 
     def places_at(positions: Sequence[Any]) -> list[list[str] | PlaceError]:
         """The names of all regions that contain the position."""
-        return _each(positions, lambda found: [list(names) for names in known.at(found)])
+        return _each(
+            positions, positions, lambda found, _: [list(names) for names in known.at(found)]
+        )
 
     def no_region(place: str | None) -> str | None:
         return None if place is None else known.refusal(place, region=True)
@@ -92,32 +97,47 @@ def pack(
         return Packed(prefix + name, answer, attribute=attribute, module=__name__, **rest)
 
     text, metres = {"place": "text"}, {"metres": "number"}
-    return (
-        packed("locIn", loc_in, arguments=text, refusal=no_region, cost=0.005),
-        packed("locWithin", loc_within, arguments=text | metres, refusal=no_reach, cost=0.05),
+    made = (
+        packed("locIn", loc_in, arguments=text, refusal=no_region, cost=0.005, pairs=True),
+        packed(
+            "locWithin",
+            loc_within,
+            arguments=text | metres,
+            refusal=no_reach,
+            cost=0.02,
+            pairs=True,
+        ),
         packed(
             "distanceFrom",
             distance_from,
             arguments=text,
             gives=metres,
             refusal=no_reach,
-            cost=0.05,
+            cost=0.02,
+            pairs=True,
         ),
         packed("placesAt", places_at, gives=text, refusal=no_region, cost=0.005),
     )
+    return made_by(pack, {"places": places, "attribute": attribute, "prefix": prefix}, made)
 
 
 def _each(
-    given: Sequence[Any], ask: Callable[[list[Position]], list[Any]]
+    given: Sequence[Any],
+    wanted: Sequence[Any],
+    ask: Callable[[list[Position], list[Any]], list[Any]],
 ) -> list[Any | PlaceError]:
-    """One question for all the positions; what is none is answered with the reason."""
+    """One question for all the positions, of each something else that is wanted to know.
+
+    What is no position is answered with the reason.
+    """
     found: list[Position | PlaceError] = []
     for each in given:
         try:
             found.append(position_of(each))
         except PlaceError as error:
             found.append(error)
-    answers = iter(ask([each for each in found if isinstance(each, tuple)]))
+    good = [(at, each) for at, each in enumerate(found) if isinstance(each, tuple)]
+    answers = iter(ask([each for _, each in good], [wanted[at] for at, _ in good]))
     return [next(answers) if isinstance(each, tuple) else each for each in found]
 
 

@@ -48,6 +48,27 @@ def in_space(positions: Floats) -> Floats:
     )
 
 
+def geodesics(starts: Floats, ends: Floats) -> Floats:
+    """Metres along the ellipsoid from each start to its end."""
+    _, _, metres = _WGS84.inv(starts[:, 0], starts[:, 1], ends[:, 0], ends[:, 1])
+    return np.asarray(metres, dtype=np.float64)
+
+
+def surely_farther(
+    positions: Sequence[Position], balls: Floats, metres: Floats
+) -> NDArray[np.bool_]:
+    """Where a ball around a whole place shows that it is farther than so many metres.
+
+    Each position has a ball of its own: middle and radius, as `Boundary.ball` gives them. A
+    straight line is never longer than the way over the ground, so True is certain; False means
+    that it has to be looked at closely.
+    """
+    away = in_space(np.array(positions, dtype=np.float64)) - balls[:, :3]
+    least = np.sqrt((away**2).sum(axis=1)) - balls[:, 3]
+    farther: NDArray[np.bool_] = least > metres + _SLACK
+    return farther
+
+
 class Boundary:
     """The outline of a region, or a single point, to which distances are asked.
 
@@ -55,7 +76,7 @@ class Boundary:
     a position: a pass over all chords, 30 µs for a thousand of them.
     """
 
-    __slots__ = ("_along", "_end", "_length", "_middle", "_radius", "_start", "_start_in_space")
+    __slots__ = ("_along", "_end", "_length", "_radius", "_start", "_start_in_space", "ball")
 
     def __init__(self, shape: BaseGeometry) -> None:
         self._start, self._end = _segments(shape)
@@ -65,8 +86,9 @@ class Boundary:
         # Edges along a pole are lines on a map, but a single point on the Earth.
         self._length[self._length == 0.0] = 1.0
         ends = np.concatenate((self._start_in_space, self._start_in_space + self._along))
-        self._middle = (ends.min(axis=0) + ends.max(axis=0)) / 2
-        self._radius = float(np.sqrt(((ends - self._middle) ** 2).sum(axis=1).max()))
+        middle = (ends.min(axis=0) + ends.max(axis=0)) / 2
+        self._radius = float(np.sqrt(((ends - middle) ** 2).sum(axis=1).max()))
+        self.ball = (*middle.tolist(), self._radius)
 
     def distances(self, positions: Sequence[Position]) -> list[float]:
         """Metres from each position to the nearest point of the outline."""
@@ -77,20 +99,7 @@ class Boundary:
             nearest = np.repeat(self._start[:1], len(places), axis=0)
         else:
             nearest = np.array([self._nearest(place) for place in in_space(places)])
-        _, _, metres = _WGS84.inv(places[:, 0], places[:, 1], nearest[:, 0], nearest[:, 1])
-        return [float(each) for each in metres]
-
-    def surely_farther(self, positions: Sequence[Position], metres: float) -> list[bool]:
-        """Where a ball around the whole place shows that it is farther than `metres`.
-
-        A straight line is never longer than the way over the ground, so True is certain; False
-        means that it has to be looked at closely.
-        """
-        if not positions:
-            return []
-        away = in_space(np.array(positions, dtype=np.float64)) - self._middle
-        least = np.sqrt((away**2).sum(axis=1)) - self._radius
-        return [bool(each) for each in least > metres + _SLACK]
+        return [float(each) for each in geodesics(places, nearest)]
 
     def _nearest(self, place: Floats) -> Floats:
         away = place - self._start_in_space

@@ -14,11 +14,12 @@ import numpy as np
 import shapely
 from shapely.affinity import translate
 from shapely.errors import ShapelyError
+from shapely.geometry import Point
 from shapely.geometry import shape as shape_of
 from shapely.geometry.base import BaseGeometry
 
 from tamis.errors import TamisError, nearest
-from tamis.operators.spatial_boundary import Boundary, Position
+from tamis.operators.spatial_boundary import Boundary, Position, geodesics, surely_farther
 
 REMEMBERED = 4096  # positions whose answers are kept, for each question
 
@@ -58,6 +59,11 @@ class Places(Mapping[str, BaseGeometry]):
         shapely.prepare(self._region_shapes)
         self._tree = shapely.STRtree(self._region_shapes)
         self._at = _Memory(self._find)
+        self._point = {
+            name: (shape.x, shape.y)
+            for name, shape in self._shapes.items()
+            if isinstance(shape, Point)
+        }
         self._metres: dict[str, _Memory[float]] = {}
         self._boundaries: dict[str, Boundary] = {}
 
@@ -152,10 +158,49 @@ class Places(Mapping[str, BaseGeometry]):
         refusal = self.refusal(name) or self.no_distance(metres)
         if refusal is not None:
             raise PlaceError(refusal)
-        farther = self._boundary(name).surely_farther(positions, metres)
-        near = [where for where, far in zip(positions, farther, strict=True) if not far]
-        measured = iter(self.metres(name, near))
-        return [not far and next(measured) <= metres for far in farther]
+        return self.pairs_within(positions, [(name, metres)] * len(positions))
+
+    # -- many places at once: of each position, something about a place of its own ---------------
+
+    def pairs_in(self, positions: Sequence[Position], names: Sequence[str]) -> list[bool]:
+        """For each position whether it is in the region that stands beside it."""
+        return [name in at for name, at in zip(names, self._at(positions), strict=True)]
+
+    def pairs_apart(self, positions: Sequence[Position], names: Sequence[str]) -> list[float]:
+        """For each position how far it is to the place that stands beside it."""
+        found = np.zeros(len(names))
+        groups: dict[str, list[int]] = {}
+        for at, name in enumerate(names):
+            groups.setdefault(name, []).append(at)
+        points: list[int] = []
+        for name, mine in groups.items():
+            self.check(name)
+            if self._shapes[name].geom_type == "Point":
+                points += mine
+            else:
+                found[mine] = self.metres(name, [positions[at] for at in mine])
+        if points:
+            ends = np.array([self._point[names[at]] for at in points])
+            found[points] = geodesics(np.array([positions[at] for at in points]), ends)
+        return [float(each) for each in found]
+
+    def pairs_within(
+        self, positions: Sequence[Position], reaches: Sequence[tuple[str, float]]
+    ) -> list[bool]:
+        """For each position whether it is at most so many metres from the place beside it."""
+        for name, metres in set(reaches):
+            refusal = self.refusal(name) or self.no_distance(metres)
+            if refusal is not None:
+                raise PlaceError(refusal)
+        if not positions:
+            return []
+        balls = np.array([self._boundary(name).ball for name, _ in reaches])
+        most = np.array([metres for _, metres in reaches])
+        near = np.flatnonzero(~surely_farther(positions, balls, most)).tolist()
+        apart = self.pairs_apart([positions[at] for at in near], [reaches[at][0] for at in near])
+        within = np.zeros(len(reaches), np.bool_)
+        within[near] = apart <= most[near]
+        return [bool(each) for each in within]
 
     def _boundary(self, name: str) -> Boundary:
         # Two threads may both make it; either will do.

@@ -22,8 +22,10 @@ import re2
 
 from tamis.errors import TamisError
 from tamis.operators.packed import Packed
+from tamis.operators.pickles import made_by
 from tamis.operators.registry import register
 from tamis.operators.text_words import Words, words_of
+from tamis.operators.threads import left_alone
 
 __all__ = [
     "TextError",
@@ -59,7 +61,7 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
         return Packed(prefix + name, answer, attribute=attribute, module=__name__, **rest)
 
     word, words, pattern = {"word": "text"}, {"words": "text"}, {"pattern": "text"}
-    return (
+    made = (
         packed("hasKeyword", _has_keyword, arguments=word, refusal=_no_keyword, cost=0.01),
         packed("hasPhrase", _has_phrase, arguments=words, refusal=_no_phrase, cost=0.01),
         # A pattern is somebody's program: in a thread it can be given up.
@@ -82,6 +84,7 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
         ),
         packed("wordCount", _word_count, gives={"n": "number"}, cost=0.01),
     )
+    return made_by(pack, {"attribute": attribute, "prefix": prefix}, made)
 
 
 def _has_keyword(texts: Sequence[Any], word: str) -> list[bool | TextError]:
@@ -115,8 +118,12 @@ def _pattern_groups(texts: Sequence[Any], pattern: str) -> list[list[str] | Text
     _raise(_no_groups(pattern))
 
     def groups(text: str) -> list[str]:
-        found = (match.group(1) for match in compiled.finditer(text))
-        return list(dict.fromkeys(each for each in found if each is not None))
+        found: dict[str, None] = {}
+        for match in compiled.finditer(text):
+            _stop_if_left_alone()  # a long text has many matches
+            if (group := match.group(1)) is not None:
+                found[group] = None
+        return list(found)
 
     return _each(texts, groups)
 
@@ -153,6 +160,11 @@ def _raise(refusal: str | None) -> None:
         raise TextError(refusal)
 
 
+def _stop_if_left_alone() -> None:
+    """Not to take the processor from others, nor to be busy in RE2 when the program ends."""
+    _raise("nobody waits for the answer any more" if left_alone() else None)
+
+
 @lru_cache(maxsize=1 << 16)
 def _wanted(words: str) -> tuple[str, ...]:
     """The words of a condition; kept apart from those of texts, which come and go."""
@@ -184,6 +196,7 @@ def _each(given: Sequence[Any], ask: Callable[[str], Any]) -> list[Any | TextErr
     """An answer for each text; what is none is answered with the reason."""
     answers: list[Any | TextError] = []
     for each in given:
+        _stop_if_left_alone()
         try:
             answers.append(ask(each) if isinstance(each, str) else _no_text(each))
         except UnicodeEncodeError:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.schedule import pricing
 from tamis.schedule.base import Run, Scheduler
-from tamis.schedule.graph import Int8s
+from tamis.schedule.graph import Int8s, Int32s, Int64s
 from tamis.schedule.numbering import Numbered
 from tamis.schedule.prices import priced_flat
 from tamis.schedule.statistics import Statistics
@@ -36,6 +36,7 @@ class Adaptive(Scheduler):
         self._spares = np.zeros(0, np.float32)
         self._spare_of: Numbered | None = None
         self._spare_at = 0
+        self._calls = np.zeros(0, np.int32)
 
     def _room(self, numbered: Numbered) -> Flat:
         return priced_flat(numbered)
@@ -46,11 +47,13 @@ class Adaptive(Scheduler):
         told = self.statistics
         begin(known, who, octets, ints, longs, IN_ORDER)
         spare = self._unneeded(numbered)
-        pricing.value(known, who, ints, longs, floats, told.p, told.doubt, told.cost, spare)
+        pricing.value(
+            known, who, ints, longs, floats, told.p, told.doubt, told.cost, spare, self._calls
+        )
         return PricedRun(numbered, room)
 
     def _unneeded(self, numbered: Numbered) -> Singles:
-        """For each predicate the chance that nobody needs it.
+        """For each predicate the chance that nobody needs it; and who shares a call.
 
         Of the same survivors as before it is known, unless much has been learned since.
         """
@@ -59,12 +62,27 @@ class Adaptive(Scheduler):
         same = self._spare_of is numbered
         if not same or news - self._spare_at > len(numbered.predicates):
             self._spare_of, self._spare_at = numbered, news
+            if not same:
+                predicates = numbered.predicates if self.graph.shared else numbered.predicates[:0]
+                self._calls = self.graph.calls(predicates)
             self._spares = pricing.unneeded(numbered.longs, numbered.ints, told.p, told.doubt)
         return self._spares
 
 
 class PricedRun(Run):
     """A run that chooses by prices."""
+
+    def _tell(self, places: Int64s, outcomes: Int8s) -> Int32s:
+        return pricing.tell(
+            self._known,
+            self._who,
+            self._octets,
+            self._ints,
+            self._longs,
+            self._floats,
+            places,
+            outcomes,
+        )
 
     def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
         return pricing.step(

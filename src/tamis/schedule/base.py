@@ -18,7 +18,9 @@ from tamis.schedule.graph import (
     TRUE,
     Graph,
     Int8s,
+    Int32s,
     Int64s,
+    check_outcome,
     longer,
 )
 from tamis.schedule.numbering import Numbered, Scratch, measure, number
@@ -36,6 +38,7 @@ from tamis.schedule.steps import (
     needed,
     settle,
     step,
+    tell,
 )
 
 __all__ = [
@@ -96,6 +99,11 @@ class Scheduler(ABC):
         self._last = None
         self.statistics.fit(self.graph.predicates)
         self._added(clause)
+
+    def share(self, predicate: int, call: int) -> None:
+        """Say which call answers a predicate: evaluating it tells of all others of that call."""
+        self.graph.share(predicate, call)
+        self._last = None
 
     def remove(self, clause: int) -> None:
         """Forget a clause."""
@@ -198,6 +206,7 @@ class Run:
         self._asked = -1  # what `next` gave, and has not been told of
         self._complete: dict[int, int] = {}  # clauses that may be settled
         self._place: dict[int, int] | None = None  # predicates by number outside
+        self._sorted: Int64s | None = None  # predicates, ascending by number outside
 
     @property
     def undecided(self) -> int:
@@ -221,8 +230,7 @@ class Run:
 
         One that no survivor has is no news.
         """
-        if outcome not in (FALSE, TRUE, FAULT):
-            raise SchedulerError(f"an outcome is FALSE (0), TRUE (1) or FAULT (2), got {outcome}")
+        check_outcome(outcome)
         t = self._asked
         if t < 0 or self._predicates[t] != predicate:
             t = self._find(predicate)
@@ -234,7 +242,23 @@ class Run:
         if t == self._asked:
             self._asked = -1
         clauses = len(self._clauses)
-        complete = self._ints[clauses : clauses + self._longs[COMPLETED]]
+        return self._completed(self._ints[clauses : clauses + self._longs[COMPLETED]])
+
+    def tell_all(self, predicates: Int64s, outcomes: Int8s) -> Int64s:
+        """The same of several, which came out together. What is known already is no news."""
+        if not len(self._predicates):
+            return np.zeros(0, np.int64)
+        if self._sorted is None:
+            self._sorted = np.argsort(self._predicates)
+        at = np.searchsorted(self._predicates, predicates, sorter=self._sorted)
+        places = self._sorted.take(at, mode="clip")
+        here = self._predicates[places] == predicates
+        complete = self._tell(places[here], np.ascontiguousarray(outcomes[here], np.int8))
+        if self._asked >= 0 and self._octets[self._asked] != UNKNOWN:
+            self._asked = -1
+        return self._completed(complete)
+
+    def _completed(self, complete: Int32s) -> Int64s:
         outside = self._clauses[complete]
         self._complete.update(zip(outside.tolist(), complete.tolist(), strict=True))
         return outside
@@ -253,6 +277,9 @@ class Run:
     def finish(self, outcomes: Int8s) -> None:
         """All that is left to do, if these are the outcomes and all that completes matches."""
         self._step(outcomes, -1, -1)
+
+    def _tell(self, places: Int64s, outcomes: Int8s) -> Int32s:
+        return tell(self._known, self._who, self._octets, self._ints, self._longs, places, outcomes)
 
     def _needed(self, t: int) -> bool:
         return needed(self._known, self._who, self._octets, self._ints, self._longs, t)

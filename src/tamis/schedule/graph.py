@@ -58,6 +58,8 @@ class Graph:
             np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), _empty()
         )
         self.degree = _empty()  # per predicate: clauses that have it
+        self.call = _empty()  # per predicate: which call answers it; -1 one of its own
+        self.shared = False  # whether one call may answer several
         self._owner: dict[int, int] = {}  # of each clause
         self._groups: dict[int, list[int]] = {}  # owner: number, clauses
         self._free_groups: list[int] = []
@@ -120,6 +122,26 @@ class Graph:
         self._groups[owner][1] += 1
         group[clause] = self._groups[owner][0]
         self._owner[clause] = owner
+
+    def share(self, predicate: int, call: int) -> None:
+        """Say by which call a predicate is answered: all that have the same come out together."""
+        if not 0 <= predicate <= LARGEST or not 0 <= call <= LARGEST:
+            raise SchedulerError(
+                f"predicates and calls are numbered 0 to {LARGEST}, got {predicate} and {call}"
+            )
+        if predicate >= len(self.call):
+            self.call = longer(self.call, predicate + 1, -1)
+        self.call[predicate] = call
+        self.shared = True
+
+    def calls(self, predicates: Int64s) -> Int32s:
+        """For each of these predicates a number that only those of the same call have."""
+        if not len(self.call):
+            return np.arange(len(predicates), dtype=np.int32)
+        call = self.call.take(predicates, mode="clip").astype(np.int64)
+        alone = (call < 0) | (predicates >= len(self.call))
+        call[alone] = -1 - predicates[alone]
+        return np.unique(call, return_inverse=True)[1].astype(np.int32)
 
     def remove(self, clause: int) -> None:
         """Take a clause out."""
@@ -194,6 +216,12 @@ def longer(array: NDArray[_Kind], wanted: int, fill: float = 0) -> NDArray[_Kind
     grown = np.full(max(wanted, have + have // 2, 8), fill, array.dtype)
     grown[:have] = array
     return grown
+
+
+def check_outcome(outcome: int) -> None:
+    """Raise if this is none."""
+    if outcome not in (FALSE, TRUE, FAULT):
+        raise SchedulerError(f"an outcome is FALSE (0), TRUE (1) or FAULT (2), got {outcome}")
 
 
 def _literals(clause: int, predicates: Sequence[int], kills: Sequence[int]) -> list[int]:

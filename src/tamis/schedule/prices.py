@@ -26,12 +26,15 @@ class Prices(NamedTuple):
     load: Singles  # what evaluating it is expected to save
     scale: Singles  # load * scale is the score
     miss: Singles  # chance that nobody will need it
+    whole: Singles  # per call: what its predicates save together
+    idle: Singles  # per call: chance that nobody will need it
     killers: Int32s  # per clause: literals that may still kill it
     cheapest: Int32s  # per clause: the predicate that kills it for least
     open: Int32s  # undecided clauses, and some that no longer are
     live: Int32s  # predicates that are needed, and some that no longer are
     link: Int32s  # the next predicate in the bucket
     head: Int32s  # the first predicate of each bucket
+    call: Int32s  # per predicate: the call that answers it
     forced: Int32s  # predicates that have to be evaluated whatever happens
     at: Int64s  # `now`: bucket; lengths of lists; when to make prices, whether they were made
 
@@ -39,7 +42,7 @@ class Prices(NamedTuple):
 def priced_flat(numbered: Numbered) -> Flat:
     """Room for a state and prices."""
     n, m, k = numbered.longs[:SIZES].tolist()
-    return flat(numbered, 3 * n + m + 2 * k + BUCKETS, 5 * n + m + 8 * k)
+    return flat(numbered, 3 * n + m + 3 * k + BUCKETS, 5 * n + m + 10 * k)
 
 
 @kernel
@@ -61,13 +64,16 @@ def prices_in(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> Pr
         floats[predicates : predicates + k],
         floats[predicates + k : predicates + 2 * k],
         floats[predicates + 2 * k : predicates + 3 * k],
-        floats[predicates + 3 * k :],
+        floats[predicates + 3 * k : predicates + 4 * k],
+        floats[predicates + 4 * k : predicates + 5 * k],
+        floats[predicates + 5 * k :],
         ints[2 * n : 3 * n],
         ints[3 * n : 4 * n],
         ints[4 * n : live],
         ints[live : live + k],
         ints[live + k : buckets],
         ints[buckets : buckets + BUCKETS],
-        ints[buckets + BUCKETS :],
+        ints[buckets + BUCKETS : buckets + BUCKETS + k],
+        ints[buckets + BUCKETS + k :],
         longs[:NOW],
     )

@@ -36,9 +36,9 @@ FEW = 64  # undecided clauses: from here on prices are made for every step
 FIRST = 4096  # undecided clauses: from here on prices are made, at first
 AGAIN = 0.5  # and again, when this share of them is left
 LEAST = 1e-6  # chances are kept so far from 0 and 1, and costs from 0
-SLIGHT = np.float32(LEAST)
+SLIGHT = np.float32(0.1)
 TINY, MANY = np.float32(1e-30), np.float32(1e30)
-NEXT, STACK, OPENS, LIVE, LIMIT, VALUED = range(NOW - 6, NOW)  # in `now`
+SHARED, NEXT, STACK, OPENS, LIVE, LIMIT, VALUED = range(NOW - 7, NOW)  # in `now`
 
 
 @kernel
@@ -52,18 +52,23 @@ def value(
     doubt: Floats,
     cost: Floats,
     spare: Singles,
+    calls: Int32s,
 ) -> None:
     """How likely literals kill, in the light of what is doubtful; and where all begin.
 
     Before prices are made, all clauses are worth the same, and all holders of a predicate are taken
-    to die of it with the same chance. `spare` is what `unneeded` gave.
+    to die of it with the same chance. `spare` is what `unneeded` gave; `calls` says for each
+    predicate which call answers it, and is empty where each has one of its own.
     """
     _, start, literal, sibling, predicate, first, _, dies, alive, _ = numbering(known, who)
-    odds, _, _, _, _, _, _, dear, load, scale, _, killers, _, opens, live, _, _, forced, at = (
-        prices_in(known, ints, longs, floats)
-    )
+    prices = prices_in(known, ints, longs, floats)
+    odds, dear, load, scale, miss = prices.odds, prices.cost, prices.load, prices.scale, prices.miss
+    killers, opens, live, forced = prices.killers, prices.open, prices.live, prices.forced
+    at = prices.at
     clauses, predicates = len(sibling), len(predicate)
     at[NEXT] = at[STACK] = at[VALUED] = 0
+    at[SHARED] = len(calls)
+    prices.call[: len(calls)] = calls
     at[OPENS], at[LIVE] = clauses, predicates
     at[LIMIT] = FIRST
     for t in range(predicates):
@@ -74,10 +79,10 @@ def value(
         odds[2 * predicates + t], odds[3 * predicates + t] = true, 1 - LEAST
         dear[t] = max(cost[outside], LEAST)
         load[t] = first[t + 1] - first[t]
-        scale[t] = (dies[2 * t] * false + dies[2 * t + 1] * true) / (
-            load[t] * dear[t] * max(spare[t], SLIGHT)
-        )
+        scale[t] = (dies[2 * t] * false + dies[2 * t + 1] * true) / load[t]
+        miss[t] = spare[t]
         live[t] = t
+    score(known, ints, longs, floats)
     for s in range(clauses):
         opens[s] = s
         killers[s] = alive[s]
@@ -121,9 +126,9 @@ def _bucket(score: float) -> int:
 @kernel
 def _fill(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> None:
     """All live predicates into their buckets."""
-    _, _, _, _, _, _, _, _, load, scale, _, _, _, _, live, link, head, _, at = prices_in(
-        sizes, ints, longs, floats
-    )
+    prices = prices_in(sizes, ints, longs, floats)
+    load, scale, live = prices.load, prices.scale, prices.live
+    link, head, at = prices.link, prices.head, prices.at
     head[:] = -1
     for i in range(at[LIVE]):
         t = live[i]
@@ -149,27 +154,13 @@ def price(
     """
     _, start, literal, sibling, predicate, _, _, _, _, family = numbering(known, who)
     outcome, status, _, _, _, _, _ = state(known, octets, ints, longs)
-    (
-        odds,
-        chance,
-        least,
-        second,
-        bonus,
-        worth,
-        luck,
-        cost,
-        load,
-        scale,
-        miss,
-        _,
-        cheapest,
-        opens,
-        live,
-        _,
-        _,
-        _,
-        at,
-    ) = prices_in(known, ints, longs, floats)
+    prices = prices_in(known, ints, longs, floats)
+    odds, chance, cost = prices.odds, prices.chance, prices.cost
+    least, second, bonus, cheapest = prices.least, prices.second, prices.bonus, prices.cheapest
+    worth, luck = prices.worth, prices.luck
+    load, scale, miss = prices.load, prices.scale, prices.miss
+    opens, live, at = prices.open, prices.live, prices.at
+    whole, call, shared = prices.whole, prices.call, prices.at[SHARED] != 0
     predicates = len(predicate)
     for i in range(at[LIVE]):
         load[live[i]] = -1
@@ -186,13 +177,18 @@ def price(
                     chance[j] = odds[(literal[j] & KILLS) * predicates + t]
                     load[t] = max(load[t], np.float32(0)) + chance[j]
     at[OPENS] = kept
+    if shared:
+        whole[:] = 0
+        for i in range(at[LIVE]):
+            whole[call[live[i]]] += max(load[live[i]], np.float32(0))
     kept = 0
     for i in range(at[LIVE]):
         t = live[i]
         if load[t] >= 0:
             live[kept] = t
             kept += 1
-            scale[t] = cost[t] / max(load[t], TINY)  # its share, for now
+            killed = whole[call[t]] if shared else load[t]
+            scale[t] = cost[t] / max(killed, TINY)  # its share, for now
             load[t] = 0
             miss[t] = 1
     at[LIVE] = kept
@@ -234,13 +230,39 @@ def price(
                 t = literal[j] >> BITS
                 miss[t] *= 1 - right / (1 - chance[j]) * unlucky
                 load[t] += chance[j] * (second[s] if t == cheapest[s] else least[s]) + bonus[s]
+    for i in range(at[LIVE]):
+        scale[live[i]] = 1
+    at[VALUED] = 1
+    return score(known, ints, longs, floats)
+
+
+@kernel
+def score(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> int:
+    """From what live predicates save, `load * scale`, to what they save for their cost; the best.
+
+    What one call answers comes out together: each of its predicates is as good as all of them.
+    """
+    prices = prices_in(sizes, ints, longs, floats)
+    cost, load, scale, miss = prices.cost, prices.load, prices.scale, prices.miss
+    live, at, whole, idle, call = prices.live, prices.at, prices.whole, prices.idle, prices.call
+    shared = at[SHARED] != 0
+    if shared:
+        whole[:] = 0
+        idle[:] = 1
+        for i in range(at[LIVE]):
+            t = live[i]
+            whole[call[t]] += load[t] * scale[t]
+            idle[call[t]] *= miss[t]
     best, highest = -1, np.float32(-1)
     for i in range(at[LIVE]):
         t = live[i]
-        scale[t] = 1 / (cost[t] * max(miss[t], SLIGHT))
+        if shared:
+            mine = load[t] * scale[t]
+            scale[t] = whole[call[t]] / mine * scale[t] if mine > 0 else np.float32(0)
+            miss[t] = idle[call[t]]
+        scale[t] /= cost[t] * max(miss[t], SLIGHT)
         if load[t] * scale[t] > highest:
             best, highest = t, load[t] * scale[t]
-    at[VALUED] = 1
     return best
 
 
@@ -263,27 +285,10 @@ def step(
     """
     clause, start, literal, sibling, predicate, first, holder, _, _, _ = numbering(known, who)
     outcome_of, status, left, completed, trail, matched, now = state(known, octets, ints, longs)
-    (
-        odds,
-        _,
-        least,
-        second,
-        bonus,
-        _,
-        _,
-        _,
-        _,
-        scale,
-        _,
-        killers,
-        cheapest,
-        _,
-        _,
-        link,
-        head,
-        forced,
-        _,
-    ) = prices_in(known, ints, longs, floats)
+    prices = prices_in(known, ints, longs, floats)
+    odds, least, second, bonus = prices.odds, prices.least, prices.second, prices.bonus
+    scale, cheapest, killers = prices.scale, prices.cheapest, prices.killers
+    link, head, forced = prices.link, prices.head, prices.forced
     single = len(outcomes) == 0
     predicates = len(predicate)
     # In locals, as all stores might change what is in an array.
@@ -319,14 +324,14 @@ def step(
             load = np.float32(0)
             if valued:
                 for i in range(np.uint64(first[u]), np.uint64(first[u + 1])):
-                    s = holder[i] >> BITS
+                    s = np.uint64(holder[i] >> BITS)
                     if status[s] == UNDECIDED:
                         some += 1
                         worth = second[s] if cheapest[s] == u else least[s]
                         load += odds[(holder[i] & KILLS) * predicates + u] * worth + bonus[s]
             else:
                 for i in range(np.uint64(first[u]), np.uint64(first[u + 1])):
-                    some += status[holder[i] >> BITS] == UNDECIDED
+                    some += status[np.uint64(holder[i] >> BITS)] == UNDECIDED
                 load = np.float32(some)
             if some:
                 b = _bucket(load * scale[u])
@@ -348,7 +353,7 @@ def step(
         now[EVALUATED] += 1
         complete = 0
         for i in range(np.uint64(first[t]), np.uint64(first[t + 1])):
-            s = holder[i] >> BITS
+            s = np.uint64(holder[i] >> BITS)
             # Most results kill; without a branch on who was undecided that takes half the time.
             dies = (holder[i] >> outcome) & (status[s] == UNDECIDED)
             status[s] |= dies * DEAD
@@ -382,3 +387,28 @@ def step(
                 settle(known, who, octets, ints, longs, s)
         undecided = now[OPEN]
         t = -1
+
+
+@kernel
+def tell(
+    known: Int64s,
+    who: Int32s,
+    octets: Int8s,
+    ints: Int32s,
+    longs: Int64s,
+    floats: Singles,
+    places: Int64s,
+    outcomes: Int8s,
+) -> Int32s:
+    """Tell of several predicates, by number within the event; the clauses that it completes."""
+    clauses = longs[OPEN]
+    completed = ints[known[0] : 2 * known[0]]
+    found = np.empty(clauses, np.int32)
+    count = 0
+    for i in range(len(places)):
+        if octets[places[i]] == UNKNOWN:
+            step(known, who, octets, ints, longs, floats, outcomes[:0], places[i], outcomes[i])
+            for j in range(longs[COMPLETED]):
+                found[count] = completed[j]
+                count += 1
+    return found[:count]

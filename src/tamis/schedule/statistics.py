@@ -12,13 +12,16 @@ be independent of each other anyway, and under that assumption this does no harm
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
-from tamis.schedule.graph import FALSE, FAULT, TRUE, longer
+from tamis.schedule.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, longer
 
 Floats = NDArray[np.float64]
+_FEW = 8  # predicates: one by one they are quicker than by array
 
 
 class Statistics:
@@ -96,8 +99,7 @@ class Statistics:
 
     def learn(self, predicate: int, outcome: int, cost: float | None = None) -> None:
         """One result, and what it cost. A fault tells nothing about how often it is true."""
-        if outcome not in (FALSE, TRUE, FAULT):
-            raise SchedulerError(f"an outcome is FALSE (0), TRUE (1) or FAULT (2), got {outcome}")
+        check_outcome(outcome)
         self.fit(predicate + 1)
         self.learned += 1
         if outcome != FAULT:
@@ -113,6 +115,26 @@ class Statistics:
             self.cost[predicate] += (_cost(cost) - self.cost[predicate]) / (timed + 2)
             self._timed[predicate] = timed + 1
 
+    def learn_all(self, predicates: Int64s, outcomes: Int8s, cost: float | None = None) -> None:
+        """The same of several different predicates, which one call answered for this cost."""
+        if len(predicates) <= _FEW:
+            for predicate, outcome in zip(predicates.tolist(), outcomes.tolist(), strict=True):
+                self.learn(predicate, outcome, cost)
+            return
+        self.fit(int(predicates.max()) + 1)
+        self.learned += len(predicates)
+        told = predicates[outcomes != FAULT]
+        seen = np.minimum(self._seen[told], self._memory - 1)
+        p = self.p[told]
+        p += ((outcomes[outcomes != FAULT] == TRUE) - p) / (seen + 3)
+        self._seen[told] = seen + 1
+        self.p[told] = p
+        self.doubt[told] = self._optimism * np.sqrt(p * (1 - p) / (seen + 4))
+        if cost is not None:
+            timed = np.minimum(self._timed[predicates], self._memory - 1)
+            self.cost[predicates] += (_cost(cost) - self.cost[predicates]) / (timed + 2)
+            self._timed[predicates] = timed + 1
+
     def check(self) -> None:
         """Raise if something is no probability or no cost. For tests."""
         assert ((self.p >= 0) & (self.p <= 1)).all()
@@ -122,7 +144,7 @@ class Statistics:
 
     def _spread(self, p: float, seen: float) -> float:
         """Of a Beta distribution with mean p, after so many results and the two expected ones."""
-        return self._optimism * float(np.sqrt(p * (1 - p) / (seen + 3)))
+        return self._optimism * math.sqrt(p * (1 - p) / (seen + 3))
 
 
 def _share(p: float) -> float:

@@ -170,6 +170,30 @@ def step(
 
 
 @kernel
+def tell(
+    known: Int64s,
+    who: Int32s,
+    octets: Int8s,
+    ints: Int32s,
+    longs: Int64s,
+    places: Int64s,
+    outcomes: Int8s,
+) -> Int32s:
+    """Tell of several predicates, by number within the event; the clauses that it completes."""
+    clauses = longs[OPEN]
+    completed = ints[known[0] : 2 * known[0]]
+    found = np.empty(clauses, np.int32)
+    count = 0
+    for i in range(len(places)):
+        if octets[places[i]] == UNKNOWN:
+            step(known, who, octets, ints, longs, outcomes[:0], places[i], outcomes[i])
+            for j in range(longs[COMPLETED]):
+                found[count] = completed[j]
+                count += 1
+    return found[:count]
+
+
+@kernel
 def settle(
     known: Int64s, who: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, clause: int
 ) -> None:

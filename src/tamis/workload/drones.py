@@ -116,22 +116,24 @@ _FACTS = (
 )
 
 
-def make(n: int, *, seed: int = 0, exponent: float = 1.0) -> Workload:
+def make(n: int, *, seed: int = 0, exponent: float = 1.0, place: str = "first") -> Workload:
     """`n` subscriptions to what drones see.
 
     Args:
         n: number of subscriptions.
         seed: the same seed gives the same workload.
         exponent: of the Zipf law by which places, detectors and thresholds are popular.
+        place: where subscriptions write the place, "first" as in the paper's five, or "last".
     """
+    require(place in ("first", "last"), f'the place is written "first" or "last", got {place!r}')
     require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
-    conditions = _conditions(stream(seed, draw.SUBSCRIPTIONS), n, exponent)
+    conditions = _conditions(stream(seed, draw.SUBSCRIPTIONS), n, exponent, place)
     return Workload(
         "drones",
         schema(),
         pa.table({"id": pa.array(np.arange(n, dtype=np.int64)), "condition": conditions}),
         seed,
-        {"n": n, "exponent": exponent},
+        {"n": n, "exponent": exponent, "place": place},
         _events,
     )
 
@@ -181,14 +183,14 @@ def scenes(made: Workload, n: int, seed: int | None = None) -> list[Scene]:
 # --- subscriptions ---------------------------------------------------------------------------
 
 
-def _conditions(rng: np.random.Generator, n: int, exponent: float) -> pa.Array:
-    one = _conjunctions(rng, n, exponent)
+def _conditions(rng: np.random.Generator, n: int, exponent: float, place: str) -> pa.Array:
+    one = _conjunctions(rng, n, exponent, place)
     # One in twenty waits for either of two things.
-    other = _kept(_conjunctions(rng, n, exponent), rng.random(n) < 0.05)
+    other = _kept(_conjunctions(rng, n, exponent, place), rng.random(n) < 0.05)
     return pc.binary_join_element_wise(one, other, " or ", null_handling="skip")
 
 
-def _conjunctions(rng: np.random.Generator, n: int, exponent: float) -> pa.Array:
+def _conjunctions(rng: np.random.Generator, n: int, exponent: float, written: str) -> pa.Array:
     """A place, one to three detectors, and often an altitude or a time."""
     popular = np.cumsum(zipf_weights(len(DETECTORS), exponent))
     picked = distinct(rng, n, 3, lambda rng, size: weighted(rng, popular, size))
@@ -201,6 +203,8 @@ def _conjunctions(rng: np.random.Generator, n: int, exponent: float) -> pa.Array
             columns.append(_kept(text, there & (picked[:, place] == at)))
     columns.append(_kept(_zipf(rng, n, _ALTITUDE, exponent), rng.random(n) < 0.5))
     columns.append(_kept(_zipf(rng, n, _TIME, exponent), rng.random(n) < 0.3))
+    if written == "last":
+        columns.append(columns.pop(0))
     return pc.binary_join_element_wise(*columns, " and ", null_handling="skip")
 
 

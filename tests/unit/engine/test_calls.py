@@ -306,3 +306,32 @@ def test_ctrl_c_between_any_two_steps_leaves_the_engine_whole(
     engine.unsubscribe(200)
     for event in EVENTS[:5]:
         assert set(engine.match(event)) == _expected(live, event)
+
+
+def test_one_call_for_events_that_ask_different_things() -> None:
+    """An operator that takes pairs answers all that wait for it, whatever their constants are."""
+    asked: list[list[tuple[int, str]]] = []
+
+    @operator(reads=("n",), arguments={"word": "text"}, batch="pairs", run="here", cost=1.0)
+    def lettersAre(n: list[int], word: list[str]) -> list[Any]:  # noqa: N802
+        asked.append(list(zip(n, word, strict=True)))
+        return [ValueError("odd") if each < 0 else len(text) == each for each, text in asked[-1]]
+
+    schema = Schema.from_dict(
+        {
+            "attributes": {"n": "integer", "m": "integer"},
+            "event_types": {"event": {"n": "mandatory", "m": "mandatory"}},
+        }
+    )
+    engine = Engine(schema, operators=lettersAre, scheduler="naive")
+    words = {"red": 3, "blue": 4, "olive": 5}
+    for word, length in words.items():
+        engine.subscribe(f"m = {length} and lettersAre({word})", id=word)
+    events = [{"n": length, "m": length} for length in words.values()] + [{"n": -1, "m": 3}]
+    found = [list(ids) for ids in engine.match_batch(events)]
+    assert found == [["red"], ["blue"], ["olive"], []]
+    assert asked == [[(3, "red"), (4, "blue"), (5, "olive"), (-1, "red")]], "one call"
+    assert engine.match({"n": 4, "m": 4}) == ["blue"]
+    assert engine.explain("blue", {"n": 4, "m": 4}).holds
+    report = engine.report()["lettersAre"]
+    assert (report.faults, report.last) == (1, "raised: ValueError: odd")

@@ -66,7 +66,7 @@ SCHEDULE = Schedule(
 )  # fmt: skip
 OPERATOR_RUN = OperatorRun(
     "operators", "drones", "adaptive", 10, 5, 3, 7, 0.5, {"locIn": 9}, {"locIn": 3},
-    {"locIn": 0.4}, 0, 0, "naive", {"n": 10},
+    {"locIn": 0.4}, 0, 0, "naive", "first", {"n": 10},
 )  # fmt: skip
 
 

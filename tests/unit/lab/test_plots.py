@@ -68,8 +68,8 @@ def test_goals_are_marked_where_there_are_any(tmp_path: Path) -> None:
 
 def test_schedulers_are_lines(tmp_path: Path) -> None:
     naive = replace(SCHEDULE, scheduler="naive", goal=None)
-    both = _drawn(tmp_path, SCHEDULE, naive, replace(naive, written="in one order"))
-    for says in ("adaptive", "naive", "naive, in one order", "independent simulation"):
+    both = _drawn(tmp_path, SCHEDULE, naive, replace(naive, written="as a set"))
+    for says in ("adaptive", "naive", "naive, as a set", "independent simulation"):
         assert f"<!-- {says} -->" in both
     assert "independent simulation" not in _drawn(tmp_path, naive)
 

@@ -169,3 +169,52 @@ def test_long_answers_are_cut() -> None:
     shown = str(explain(parse("many(?n) and ?n > 10"), {}, SCHEMA, operators))
     assert "(5000 values)" in shown
     assert len(shown) < 400
+
+
+SOME: Rows = tuple((number,) for number in range(300))
+JOINS = {name: (Signature(name, free("n"), ()), lambda values, given: SOME) for name in "fgh"}
+
+
+def test_too_many_substitutions_are_given_up_and_that_is_said() -> None:
+    condition = parse("f(?a) and g(?b) and h(?c) and ?a > 200 and ?a + ?b + ?c = 1000")
+    found = explain(condition, {}, SCHEMA, JOINS)
+    (branch,) = found.branches
+    assert not found.holds
+    assert branch.given_up
+    assert [(each.holds, each.given_up) for each in branch.verdicts] == [(True, False)] * 4 + [
+        (False, True)
+    ]
+    *_, last, conflict = str(found).split("\n")
+    assert last.startswith("  ?    ?a + ?b + ?c = 1000: ?a is 0, ")
+    assert last.endswith("; given up: too many of them to try")
+    assert conflict == "  no   given up: too many substitutions of ?a, ?b and ?c to try"
+
+
+def test_calls_that_nothing_joins_are_given_up_before_one_substitution_is_found() -> None:
+    """No row of h fits, and between two substitutions all pairs of the others are gone through."""
+    operators = {**JOINS, "h": (JOINS["h"][0], lambda values, given: ((-1,),))}
+    condition = parse("f(?a) and g(?b) and h(?a) and not f(?b) and ?a < ?b")
+    (branch,) = explain(condition, {}, SCHEMA, operators).branches
+    assert branch.given_up
+    assert any("given up: too many rows to find values" in each.reason for each in branch.verdicts)
+
+
+def test_one_answer_is_gone_through_however_long_it_is() -> None:
+    many: Rows = tuple((number,) for number in range(300_000))
+    operators = {"many": (Signature("many", free("n"), ()), lambda values, given: many)}
+    assert explain(parse("many(?n) and ?n > 299998"), {}, SCHEMA, operators)
+    assert (
+        not explain(parse("many(?n) and ?n > 299999"), {}, SCHEMA, operators).branches[0].given_up
+    )
+
+
+@pytest.mark.parametrize("fit", [True, None])
+def test_whoever_matched_decides_whether_one_substitution_fits(fit: bool | None) -> None:
+    condition = parse("f(?a) and g(?b) and h(?c) and not f(?a) and ?a + ?b + ?c = 1000")
+    found = explain(condition, {}, SCHEMA, JOINS, lambda *clause: fit)
+    (branch,) = found.branches
+    assert found.holds == branch.holds == bool(fit)
+    assert branch.given_up == (fit is None)
+    if fit:
+        assert all(each.holds and not each.given_up for each in branch.verdicts)
+        assert not branch.conflicts

@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.lab.plots.strip import COLOURS, Strip, legend, tidy
 from tamis.lab.records import Result, Schedule
-from tamis.lab.scheduling import IN_ONE_ORDER
+from tamis.lab.scheduling import AS_A_SET
 
 _VARIED: dict[str, tuple[str, Callable[[Schedule], Any]]] = {
     "LI-4": ("subscriptions, uniform popularity", lambda each: each.subscriptions),
@@ -51,7 +51,7 @@ def _draw(figures: Sequence[str], found: Sequence[Schedule], part: Any) -> None:
                 [places[marks.index(varied(each))] for each in curve],
                 curve,
                 colours[scheduler],
-                ":" if written == IN_ONE_ORDER else "-",
+                ":" if written == AS_A_SET else "-",
             )
         panel.set_xticks(places, ["uniform" if each is None else f"{each:,g}" for each in marks])
         panel.set_ylim(bottom=0)
@@ -66,8 +66,8 @@ def _draw(figures: Sequence[str], found: Sequence[Schedule], part: Any) -> None:
             [],
             color=colours[scheduler],
             marker="o",
-            linestyle=":" if written == IN_ONE_ORDER else "-",
-            label=f"{scheduler}, {written}" if written == IN_ONE_ORDER else scheduler,
+            linestyle=":" if written == AS_A_SET else "-",
+            label=f"{scheduler}, {written}" if written == AS_A_SET else scheduler,
         )
         for scheduler, written in names
     ]

@@ -35,9 +35,41 @@ def test_faults_in_a_row() -> None:
 
 def test_an_answer_between_faults() -> None:
     breaker = Breaker(3, 30, 100)
-    for _ in range(10):
+    for _ in range(20):
         assert [_fail(breaker, 0) for _ in range(2)] == [True, True]
-        breaker.answered()
+        for _ in range(3):
+            breaker.answered()
+
+
+def test_every_second_call_fails() -> None:
+    breaker = Breaker(3, 30, 100)
+    asked = 0
+    while not isinstance(refused := breaker.enter(0), Fault):
+        asked += 1
+        if asked % 2:
+            breaker.answered()
+        else:
+            breaker.failed(refused, "raised: no", 0)
+    assert asked == 12
+    assert refused.reason == (
+        "set aside for another 30 s after 6 faults in 12 calls, the last: raised: no"
+    )
+    # A trial that fails makes the pause longer; one that does not lets it begin anew.
+    assert _fail(breaker, 30)
+    assert breaker.left(30) == 60
+    assert not isinstance(breaker.enter(90), Fault)
+    breaker.answered()
+    assert [_fail(breaker, 90) for _ in range(2)] == [True, True]
+
+
+def test_what_takes_long_to_fail_is_not_tried_again_soon() -> None:
+    breaker = Breaker(3, 30, 100)
+    entered = breaker.enter(0)
+    assert not isinstance(entered, Fault)
+    breaker.failed(entered, "stuck", 0, at_once=True)
+    refused = breaker.enter(10)
+    assert isinstance(refused, Fault)
+    assert refused.reason == "set aside for another 20 s after 1 fault in a row, the last: stuck"
 
 
 def test_one_trial_and_longer_pauses() -> None:
@@ -81,11 +113,12 @@ def test_calls_from_before_do_not_prolong_the_pause() -> None:
 
 @given(
     st.integers(1, 4),
-    st.lists(st.tuples(st.sampled_from(["good", "bad"]), st.integers(0, 30)), max_size=40),
+    st.lists(st.tuples(st.sampled_from(["good", "bad"]), st.integers(0, 30)), max_size=60),
 )
 def test_against_a_plain_account(limit: int, steps: list[tuple[str, int]]) -> None:
     breaker = Breaker(limit, 10, 40)
     now, row, until, pause = 0, 0, None, 10
+    last: list[bool] = []  # which calls failed, since it was set aside
     for outcome, passes in steps:
         now += passes
         entered = breaker.enter(now)
@@ -95,11 +128,14 @@ def test_against_a_plain_account(limit: int, steps: list[tuple[str, int]]) -> No
         if outcome == "good":
             breaker.answered()
             row, until, pause = 0, None, 10
+            last.append(False)
         else:
             breaker.failed(entered, "bad", now)
             row += 1
-            if row >= limit:
-                until, pause = now + pause, min(2 * pause, 40)
+            last.append(True)
+            share = sum(last[-4 * limit :]) >= 2 * limit
+            if row >= limit or share or until is not None:
+                until, pause, last = now + pause, min(2 * pause, 40), []
 
 
 def test_counts() -> None:

@@ -107,8 +107,37 @@ REFUSED: list[tuple[dict[str, Any], Callable[..., Any], str]] = [
     ({"reads": ("n",), "timeout": "1"}, lambda n: n, "timeout"),
     ({"reads": ("n",), "cost": -1}, lambda n: n, "cost is a number of milliseconds above 0"),
     ({"reads": ("n",), "cost": True}, lambda n: n, "cost"),
+    ({"reads": ("n",), "cost": float("nan")}, lambda n: n, "above 0, not nan"),
+    (
+        {"reads": ("n",), "cost": 1e39},
+        lambda n: n,
+        "a cost of 1e+39 milliseconds is more than a day",
+    ),
+    ({"reads": ("n",), "cost": 10**400}, lambda n: n, "milliseconds is more than a day"),
+    ({"reads": ("n",), "cost": 10**5000}, lambda n: n, "milliseconds is more than a day"),
+    (
+        {"reads": ("n",), "cost": -(10**5000)},
+        lambda n: n,
+        "cost is a number of milliseconds above 0",
+    ),
+    ({"reads": ("n",), "cost": None}, lambda n: n, "above 0, not None"),
+    (
+        {"reads": ("n",), "timeout": -(10**400)},
+        lambda n: n,
+        "timeout is a number of seconds above 0",
+    ),
+    ({"reads": ("n",), "timeout": 10**400}, lambda n: n, "seconds is more than a day"),
+    ({"reads": None}, lambda n: n, "'reads' holds names of attributes, not None"),
+    ({"reads": 3}, lambda n: n, "'reads' holds names of attributes, not 3"),
+    ({"arguments": 3}, lambda n: n, "mapping from name to kind"),
+    ({"arguments": 0}, lambda: True, "mapping from name to kind"),
+    ({"gives": {"x": ["number"]}}, lambda: 3, "unknown kind ['number'] of 'x'"),
+    ({"reads": ("n",), "run": ["here"]}, lambda n: n, "unknown run=['here']"),
+    ({"name": 3}, lambda: True, "cannot be named 3"),
+    ({"reads": ("n",)}, lambda *a: a, "what a *parameter takes is given by position"),
+    ({"reads": ("n",)}, lambda *n: n, "what a *parameter takes is given by position"),
     ({"reads": ("n",), "run": "fork"}, lambda n: n, "unknown run='fork'; known are here, thread"),
-    ({"reads": ("n",), "batch": 10}, lambda n: n, "batch is True or False, not 10"),
+    ({"reads": ("n",), "batch": 10}, lambda n: n, 'batch is True, False or "pairs", not 10'),
     ({"batch": True}, lambda: True, "needs an attribute to read"),
     ({"reads": ("n",), "name": "3d"}, lambda n: n, "cannot be named '3d'"),
     ({"reads": ("n",), "name": "contains"}, lambda n: n, "conditions use this word"),
@@ -154,6 +183,7 @@ def test_functions_of_many_forms() -> None:
     assert operator(reads=("n",))(Threshold(3).below)(2)
     assert operator(name="p", reads=("n",))(functools.partial(_takes, place="x"))(1)
     assert operator(name="kept", reads=("n",))(lambda n, least=3: n > least)(4)
+    assert operator(name="more", reads=("n",))(lambda n, *more: n > len(more))(1)
     anything = operator(name="rest", reads=("a b",), gives={"x": "any"})(lambda **rest: rest)
     assert anything.handed((1,)) == {}
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +120,28 @@ def test_only_operators_can_be_given() -> None:
         Operators(_make("mine"), _make("mine"))
     one = _make("mine")
     assert Operators(one, one)["mine"] is one
+
+
+def test_operators_as_they_come() -> None:
+    one, two = _make("one"), _make("two")
+    assert Operators.of(one)["one"] is one
+    for several in ([one, two], (each for each in (one, two)), {"one": one, "two": two}):
+        found = Operators.of(several)
+        assert (found["one"], found["two"]) == (one, two)
+    assert Operators.of(())
+    made = Operators(one)
+    assert Operators.of(made) is made
+
+
+@pytest.mark.parametrize("given", [None, 3, "one", len, [[]], [None], {"other": 3}])
+def test_what_are_no_operators(given: Any) -> None:
+    with pytest.raises(OperatorError, match=r"operators? (is|are|,)|no operator"):
+        Operators.of(given)
+
+
+def test_a_mapping_of_other_names() -> None:
+    with pytest.raises(OperatorError, match="'uno' stands for an operator named 'one'"):
+        Operators.of({"uno": _make("one")})
 
 
 def test_a_definition_may_be_run_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from tamis.model.operator import KINDS, Fault, Rows
 from tamis.operators import operator
-from tamis.operators.results import answers, rows
+from tamis.operators.results import MOST, answers, rows
 
 
 class Colour(enum.IntEnum):
@@ -132,6 +133,28 @@ def test_nonsense(returned: Any, kinds: tuple[str, ...], why: str) -> None:
     assert found.kind == "nonsense"
     assert found.reason.startswith("nonsense: ")
     assert why in found.reason
+
+
+@pytest.mark.parametrize("kinds", [("number",), ("any",), ("number", "text")])
+def test_too_many_rows(kinds: tuple[str, ...]) -> None:
+    def made(n: int) -> list[Any]:
+        return [each if len(kinds) == 1 else (each, "x") for each in range(n)]
+
+    assert len(rows(made(MOST), kinds)) == MOST  # type: ignore[arg-type]
+    assert rows(made(MOST + 1), kinds) == Fault("nonsense: more than 100,000 rows", "nonsense")
+
+
+def test_a_list_without_end() -> None:
+    class Counting(list[int]):
+        def __iter__(self) -> Any:
+            return itertools.count()
+
+    assert rows(Counting([1]), ("number",)) == Fault("nonsense: more than 100,000 rows", "nonsense")
+
+
+def test_many_rows_do_not_keep_others_waiting() -> None:
+    # A million rows took seconds to read; what is too much is not read to its end.
+    assert isinstance(rows([0] * 10_000_000, ("number",)), Fault)
 
 
 def test_what_is_shown_is_short() -> None:

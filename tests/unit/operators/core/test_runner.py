@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
+from tamis.operators.faults import LateError
 
 
 class Clock:
@@ -28,7 +29,7 @@ def _kinds(found: list[Any]) -> list[str]:
     return [each.kind if isinstance(each, Fault) else "answered" for each in found]
 
 
-def _bad(run: str = "here", batch: bool = False) -> Operator:
+def _bad(run: str = "here", batch: bool = False, timeout: float = 20) -> Operator:
     """Raises at 1, talks nonsense at 2, exits at 3, and gives anything else."""
 
     def one(n: int) -> Any:
@@ -42,7 +43,7 @@ def _bad(run: str = "here", batch: bool = False) -> Operator:
         return [one(each) for each in n]
 
     return operator(
-        name="bad", reads=("n",), gives={"m": "number"}, run=run, batch=batch, timeout=20
+        name="bad", reads=("n",), gives={"m": "number"}, run=run, batch=batch, timeout=timeout
     )(many if batch else one)
 
 
@@ -152,6 +153,89 @@ def test_a_batch_that_raises_for_long_is_given_up(monkeypatch: pytest.MonkeyPatc
         found = runner.call(bad, [(1,)] * 100, ())
     assert _kinds(found) == ["raised"] * 100
     assert runner.report()["slow"].calls <= 10
+
+
+class Staged:
+    """A place where a call takes as long as the test says, and not a moment of real time.
+
+    `plan` says of how many events a call is, by which it hangs or takes so many seconds to raise.
+    """
+
+    blocked: str | None = None
+
+    def __init__(self, plan: dict[int, float]) -> None:
+        self.plan, self.now = plan, 0.0
+        self.calls: list[tuple[int, float]] = []  # how many events, and how much time they had
+
+    def start(self, operator: Operator) -> None:
+        self.now += 100.0  # on time of its own
+
+    def call(self, operator: Operator, events: Any, handed: Any, timeout: float) -> Any:
+        self.calls.append((len(events), timeout))
+        seconds = self.plan[len(events)]
+        self.now += min(seconds, timeout)
+        if seconds > timeout:
+            raise LateError
+        return Fault("raised: no", "raised")
+
+    def close(self) -> None:
+        pass
+
+    def disown(self) -> None:
+        pass
+
+
+HANGS = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("plan", "calls", "kinds"),
+    [
+        # It hangs for every part: one timeout for all of them.
+        (
+            {16: 0.0, 8: 0.0, 4: 0.0, 2: HANGS},
+            [(16, 4.0), (8, 4.0), (4, 4.0), (2, 4.0)],
+            ["timeout"] * 16,
+        ),
+        # The parts have what the whole has left.
+        ({16: 3.0, 8: HANGS}, [(16, 4.0), (8, 1.0)], ["timeout"] * 16),
+        # Nothing hung: the events without a call of their own failed with the others.
+        ({16: 1.0, 8: 2.0, 4: 1.0}, [(16, 4.0), (8, 3.0), (4, 1.0)], ["raised"] * 16),
+        ({16: HANGS}, [(16, 4.0)], ["timeout"] * 16),
+    ],
+)
+def test_a_batch_takes_one_timeout_whatever_it_does(
+    plan: dict[int, float],
+    calls: list[tuple[int, float]],
+    kinds: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = Staged(plan)
+    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
+    monkeypatch.setattr("time.perf_counter", lambda: place.now)
+    runner = Runner()
+    found = runner.call(_bad(batch=True, timeout=4.0), [(0,)] * 16, (None,))
+    assert _kinds(found) == kinds
+    assert place.calls == calls
+    assert place.now <= 104.0
+    count = runner.report()["bad"]
+    assert (count.events, count.calls) == (16, len(calls))
+    assert count.seconds <= 4.0
+
+
+def test_each_event_has_its_timeout_where_there_are_no_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = Staged({1: HANGS})
+    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
+    found = Runner().call(_bad(timeout=4.0), [(0,)] * 6, (None,))
+    assert _kinds(found) == ["timeout"] * 5 + ["set aside"]
+    assert place.calls == [(1, 4.0)] * 5
+
+
+def test_every_second_call_fails(runner: Runner) -> None:
+    found = runner.call(_bad(), [(0,), (1,)] * 15, (None,))
+    assert _kinds(found) == ["answered", "raised"] * 10 + ["set aside"] * 10
 
 
 def test_it_is_set_aside_and_tried_again() -> None:

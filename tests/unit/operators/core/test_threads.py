@@ -18,6 +18,7 @@ import pytest
 
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
+from tamis.operators.threads import left_alone
 
 
 @pytest.fixture
@@ -83,6 +84,20 @@ def test_a_batch_has_one_timeout(runner: Runner, release: Event) -> None:
     assert [isinstance(each, Fault) and each.kind for each in found] == ["timeout"] * 3
     assert runner.call(hanging, [(0,), (2,)], ()) == [((),), ((),)]
     assert runner.report()["hanging"].calls == 2
+
+
+def test_a_batch_that_raises_and_hangs_has_one_timeout(runner: Runner, release: Event) -> None:
+    @operator(reads=("n",), timeout=0.2, batch=True)
+    def bad(n: list[int]) -> list[bool]:
+        if len(n) > 2:
+            raise ValueError
+        release.wait()
+        return [True for _ in n]
+
+    found = runner.call(bad, [(n,) for n in range(16)], ())
+    assert found == [Fault("timeout: no answer within 0.2 s", "timeout")] * 16
+    count = runner.report()["bad"]
+    assert (count.calls, count.timeouts) == (4, 16)
 
 
 def test_after_repeated_timeouts_it_is_not_asked(release: Event) -> None:
@@ -231,7 +246,9 @@ def test_values_are_not_held_after_the_call(runner: Runner) -> None:
 def test_the_interpreter_ends_though_a_thread_hangs(body: str) -> None:
     script = f"""
         import time
-        from tamis.operators import Runner, operator
+        from tamis.operators import Runner, operator, threads
+
+        threads.PATIENCE = 0.5
 
         @operator(reads=("n",), timeout=0.2)
         def hangs(n):
@@ -254,3 +271,47 @@ def test_the_interpreter_ends_though_a_thread_hangs(body: str) -> None:
     )
     assert ended.stdout.splitlines() == ["['timeout', 'timeout', 'set aside']", "[(), ((),)]"]
     assert ended.stderr == ""
+
+
+def test_the_interpreter_waits_a_while_for_a_thread_that_comes_back() -> None:
+    script = """
+        import time
+        from tamis.operators import Runner, operator
+
+        @operator(reads=("n",), timeout=0.05)
+        def slow(n):
+            time.sleep(0.5)
+            print("came back", flush=True)
+
+        print([each.kind for each in Runner().call(slow, [(1,)], ())], flush=True)
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ended.stdout.splitlines() == ["['timeout']", "came back"]
+    assert ended.stderr == ""
+
+
+def test_a_function_may_ask_whether_anybody_waits(runner: Runner) -> None:
+    seen: list[bool] = []
+    gone = Event()
+
+    @operator(reads=("n",), timeout=0.05)
+    def asks(n: int) -> bool:
+        seen.append(left_alone())
+        while n and not left_alone():
+            time.sleep(0.01)
+        gone.set()
+        return True
+
+    assert runner.call(asks, [(0,)], ()) == [((),)]
+    (late,) = runner.call(asks, [(1,)], ())
+    assert isinstance(late, Fault)
+    assert gone.wait(20)
+    assert runner.call(asks, [(0,)], ()) == [((),)]
+    assert seen == [False] * 3
+    assert not left_alone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import signal
 import subprocess
@@ -336,8 +337,52 @@ def test_a_worker_that_takes_for_ever_to_start(monkeypatch: pytest.MonkeyPatch) 
             return time.sleep, (1000,)
 
     slow = Slow()
-    made = Operator(lambda n: slow, Signature("slow", (), ("n",)), run="process")
+    monkeypatch.setattr("tamis.operators.processes.STARTING", 0.5)
+    for timeout, limit in ((0.1, "0.5"), (0.6, "0.6")):  # the longer of the two
+        made = Operator(
+            lambda n: slow, Signature("slow", (), ("n",)), run="process", timeout=timeout
+        )
+        with Runner() as runner:
+            found = runner.call(made, [(1,)] * 4, ())
+        late = f"raised: its worker process did not start within {limit} s"
+        assert reason_of(found[0]) == late
+        # To wait for the next one as long would help nobody.
+        assert kinds(found) == ["raised"] + ["set aside"] * 3
+        assert runner.report()["slow"].calls == 1
+
+
+def test_a_start_takes_nothing_of_the_timeout(runner: Runner, tmp_path: Path) -> None:
+    class Slow:
+        def __reduce__(self) -> Any:
+            return time.sleep, (1,)
+
+    slow = Slow()
+
+    @operator(reads=("n",), run="process", batch=True, timeout=0.9)
+    def bad(n: list[int]) -> list[bool]:
+        if 3 in n:
+            raise ValueError(f"{slow}")
+        return [True for _ in n]
+
+    found = runner.call(bad, [(n,) for n in range(4)], ())
+    assert kinds(found) == ["answered"] * 3 + ["raised"]
+
+
+def test_a_module_that_hangs_when_it_is_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "hangs_in_workers.py").write_text(
+        "import os, time\n"
+        "from tamis.operators import operator\n"
+        "if 'TAMIS_HANGS' in os.environ:\n    time.sleep(1000)\n"
+        "@operator(reads=('n',), run='process', timeout=0.1)\n"
+        "def positive(n):\n    return n > 0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("hangs_in_workers")
+    monkeypatch.setenv("TAMIS_HANGS", "1")
     monkeypatch.setattr("tamis.operators.processes.STARTING", 0.5)
     with Runner() as runner:
-        (found,) = runner.call(made, [(1,)], ())
-    assert reason_of(found) == "raised: its worker process did not start within 0.5 s"
+        found = runner.call(module.positive, [(1,), (1,)], ())
+        assert kinds(found) == ["raised", "set aside"]
+        assert reason_of(found[0]).endswith("did not start within 0.5 s")

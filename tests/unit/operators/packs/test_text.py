@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
+import textwrap
+import time
 import unicodedata
 from typing import Any
 
@@ -307,3 +311,40 @@ def test_packs_travel() -> None:
         there = pickle.loads(cloudpickle.dumps(operator))
         assert there(["a fire"], "fire") == [True]
         assert there.check(["!"]) is not None
+
+
+def test_the_interpreter_ends_though_a_pattern_is_still_looked_for() -> None:
+    # A thread that comes back from RE2 to an interpreter that is gone takes the process down.
+    script = """
+        from tamis.operators import Runner
+        from tamis.operators.text import pack
+
+        groups = pack(prefix="slow_")[3]
+        groups.timeout = 0.05
+        text = "flight ab " * 3_000_000
+        (fault,) = Runner().call(groups, [(text,)], ("flight ([a-z]+)", None))
+        print(fault.kind)
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "timeout\n", "")
+
+
+def test_a_pattern_that_nobody_waits_for_is_given_up() -> None:
+    groups = pack(prefix="slow_")[3]
+    groups.timeout = 0.05
+    with Runner(left=1) as runner:
+        (fault,) = runner.call(groups, [("flight ab " * 1_000_000,)], ("flight ([a-z]+)", None))
+        assert isinstance(fault, Fault)
+        assert fault.kind == "timeout"
+        # To find all of them would take about ten seconds.
+        for _ in range(200):
+            if runner.report()[groups.name].set_aside_for is None:
+                break
+            time.sleep(0.01)
+        assert runner.call(groups, [("flight cd",)], ("flight ([a-z]+)", None)) == [(("cd",),)]

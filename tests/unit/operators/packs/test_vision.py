@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
+import textwrap
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -300,3 +303,25 @@ def test_very_thin_pictures_show_nobody(shape: tuple[int, int, int]) -> None:
     _, data = cv2.imencode(".png", np.full(shape, 200, np.uint8))
     assert faceCount(data.tobytes()) == 0
     assert pedestrianCount(data.tobytes()) == 0
+
+
+def test_the_interpreter_ends_though_a_detector_is_still_looking() -> None:
+    # A thread that comes back from OpenCV to an interpreter that is gone takes the process down.
+    script = """
+        import cv2, numpy
+        from tamis.operators import Runner
+        from tamis.operators.vision import pedestrianCount
+
+        noise = numpy.random.default_rng(1).integers(0, 255, (640, 640, 3), numpy.uint8)
+        picture = cv2.imencode(".png", noise)[1].tobytes()
+        pedestrianCount.timeout = 0.005
+        print([each.kind for each in Runner().call(pedestrianCount, [(picture,)] * 2, (None,))])
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "['timeout', 'timeout']\n")

@@ -1,0 +1,118 @@
+"""Predicates that one call answers come out together, and a call is as good as all of them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tamis.errors import SchedulerError
+from tamis.schedule.base import FALSE, FAULT, ON_FALSE, TRUE
+from tamis.schedule.registry import create, schedulers
+from tests.unit.schedule.instances import Instance, random_instance, random_outcome
+
+each = pytest.mark.parametrize("name", schedulers())
+
+
+def _walk(instance: Instance, name: str, rng: random.Random, size: int) -> None:
+    """All that a call answers is told at once, some of it for clauses that are not there."""
+    scheduler = instance.load(create(name))
+    calls = [rng.randrange(max(1, instance.predicates // 3)) for _ in range(instance.predicates)]
+    for predicate, call in enumerate(calls):
+        scheduler.share(predicate, call)
+    survivors = rng.sample(list(instance.clauses), min(size, len(instance.clauses)))
+    outcome = random_outcome(rng, instance.predicates, rng.random())
+    run = scheduler.run(np.array(survivors, np.int64))
+    called: set[int] = set()
+    matched: list[int] = []
+    while (predicate := run.next()) >= 0:
+        assert calls[predicate] not in called, "it was told of this"
+        called.add(calls[predicate])
+        together = [t for t, call in enumerate(calls) if call == calls[predicate]]
+        outcomes = np.array([outcome[t] for t in together], np.int8)
+        for clause in run.tell_all(np.array(together, np.int64), outcomes).tolist():
+            matched.append(clause)
+            run.settle(clause, matched=True)
+    assert run.undecided == 0
+    assert {instance.clauses[clause].owner for clause in matched} == instance.owners(
+        survivors, outcome
+    )
+    assert all(instance.complete(clause, outcome) for clause in matched)
+    scheduler.check()
+
+
+@each
+def test_what_comes_out_together(name: str) -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        instance = random_instance(rng, rng.randint(1, 40), rng.randint(1, 20), rng.choice([1, 99]))
+        _walk(instance, name, rng, rng.randint(0, 25))
+
+
+@each
+def test_so_many_that_prices_are_made(name: str) -> None:
+    rng = random.Random(6)
+    for owners in (7, 10_000):
+        _walk(random_instance(rng, 600, 90, owners), name, rng, 500)
+
+
+def test_a_call_that_decides_more_goes_first() -> None:
+    """Predicates of two clauses each are worse than one of all; but not if they are one call."""
+    adaptive = create("adaptive")
+    clause = 0
+    for predicate in range(10):
+        for _ in range(2):
+            adaptive.add(clause, [predicate, 10, 11 + clause], [ON_FALSE] * 3, clause)
+            clause += 1
+    for predicate in range(10):
+        adaptive.statistics.set(predicate, p=0.1, cost=3.0)
+    adaptive.statistics.set(10, p=0.5, cost=3.0)
+    adaptive.statistics.set(range(11, 11 + clause), p=0.5, cost=100.0)
+    every = np.arange(clause)
+    assert adaptive.run(every).next() == 10
+    for predicate in range(10):
+        adaptive.share(predicate, 3)
+    assert adaptive.run(every).next() < 10
+
+
+def test_who_shares() -> None:
+    graph = create("naive").graph
+    predicates = np.array([4, 0, 7, 5, 9])
+    assert len(set(graph.calls(predicates).tolist())) == 5
+    for predicate, call in ((4, 2), (7, 2), (0, 4)):
+        graph.share(predicate, call)
+    found = graph.calls(predicates).tolist()
+    assert found[0] == found[2]
+    assert len(set(found)) == 4, "a call may have the number of a predicate"
+    graph.share(7, 3)
+    assert len(set(graph.calls(predicates).tolist())) == 5
+    with pytest.raises(SchedulerError, match="numbered 0 to"):
+        graph.share(-1, 0)
+
+
+def test_a_predicate_that_nobody_has_is_no_news() -> None:
+    scheduler = create("naive")
+    scheduler.add(0, [3, 5], [ON_FALSE, ON_FALSE], 0)
+    run = scheduler.run(np.array([0]))
+    assert run.tell_all(np.array([1, 9]), np.array([TRUE, FALSE], np.int8)).tolist() == []
+    assert run.next() == 3
+    assert run.tell_all(np.array([5, 3, 3]), np.array([TRUE, TRUE, FAULT], np.int8)).tolist() == [0]
+    assert run.next() == -1
+    assert scheduler.run(np.zeros(0, np.int64)).tell_all(
+        np.array([3]), np.array([TRUE], np.int8)
+    ).tolist() == []  # fmt: skip
+
+
+def test_learning_of_many_is_as_of_each() -> None:
+    one, many = create("naive").statistics, create("naive").statistics
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        predicates = rng.permutation(40)[:30]
+        outcomes = rng.integers(0, 3, 30).astype(np.int8)
+        for predicate, outcome in zip(predicates.tolist(), outcomes.tolist(), strict=True):
+            one.learn(predicate, outcome, 2.5)
+        many.learn_all(predicates, outcomes, 2.5)
+    for name in ("p", "doubt", "cost"):
+        np.testing.assert_allclose(getattr(one, name)[:40], getattr(many, name)[:40])
+    assert one.learned == many.learned
