@@ -63,9 +63,16 @@ def flag(seen: Mapping[str, Any], name: str) -> bool:
     return bool(_answer(seen, "flag", name))
 
 
-def heard(heard: Mapping[str, Any], name: str) -> bool:
-    """Of an attribute that may be absent, or have several values."""
-    return bool(_answer(heard, "flag", name))
+def heard(heard: list[Mapping[str, Any]], name: list[str]) -> list[Any]:
+    """Of an attribute that may be absent, or have several values; for pairs, some of which fail."""
+
+    def answered(seen: Mapping[str, Any], name: str) -> Any:
+        try:
+            return bool(_answer(seen, "flag", name))
+        except RuntimeError as error:
+            return error
+
+    return list(map(answered, heard, name))
 
 
 def one(seen: Mapping[str, Any], name: str) -> Any:
@@ -73,9 +80,12 @@ def one(seen: Mapping[str, Any], name: str) -> Any:
     return _answer(seen, "one", name) or []
 
 
-def two(seen: Mapping[str, Any], name: str) -> Any:
-    """Bindings of two."""
-    return [tuple(row) for row in _answer(seen, "two", name) or []]
+def two(seen: list[Mapping[str, Any]], name: list[str]) -> list[Any]:
+    """Bindings of two, for pairs: where one fails, all are asked again."""
+    return [
+        [tuple(row) for row in _answer(each, "two", of) or []]
+        for each, of in zip(seen, name, strict=True)
+    ]
 
 
 def every(seen: list[Mapping[str, Any]]) -> list[Any]:
@@ -84,10 +94,14 @@ def every(seen: list[Mapping[str, Any]]) -> list[Any]:
 
 
 def _operator(
-    function: Callable[..., Any], reads: str, gives: tuple[str, ...] = (), *, batch: bool = False
+    function: Callable[..., Any],
+    reads: str,
+    gives: tuple[str, ...] = (),
+    *,
+    batch: bool | str = False,
 ) -> Operator:
     """An operator of this page only, which no engine knows unless it is given."""
-    fixed = () if batch else (Parameter("name", "text", free=False),)
+    fixed = () if batch is True else (Parameter("name", "text", free=False),)
     free = tuple(Parameter(name, "any", free=True) for name in gives)
     signature = Signature(function.__name__, (*fixed, *free), (reads,))
     return Operator(function, signature, run="here", batch=batch)
@@ -95,9 +109,9 @@ def _operator(
 
 OPERATORS = (
     _operator(flag, "seen"),
-    _operator(heard, "heard"),
+    _operator(heard, "heard", batch="pairs"),
     _operator(one, "seen", ("n",)),
-    _operator(two, "seen", ("m", "n")),
+    _operator(two, "seen", ("m", "n"), batch="pairs"),
     _operator(every, "seen", ("n",), batch=True),
 )
 
