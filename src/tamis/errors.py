@@ -155,6 +155,14 @@ class SavedIndexError(TamisError):
     """A saved index that cannot be written, or that is damaged, foreign or of another format."""
 
 
+class SparkError(TamisError):
+    """A Spark that cannot be started, or a DataFrame whose columns do not fit."""
+
+
+class StoreError(TamisError):
+    """A log or a version that cannot be read, written or found, or a malformed change."""
+
+
 def _caret(text: str, span: Span) -> list[str]:
     """The line of the place and a row of carets under it, cut to what fits a terminal."""
     start, end = span

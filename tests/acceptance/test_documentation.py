@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,13 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=_name)
+def _page(page: Path) -> Any:
+    """Where a page needs Spark, it goes to the process that has a session."""
+    needs = "tamis.spark" in page.read_text(encoding="utf-8")
+    return pytest.param(page, marks=pytest.mark.xdist_group("spark") if needs else ())
+
+
+@pytest.mark.parametrize("page", [_page(p) for p in PAGES if blocks(p)], ids=_name)
 def test_python_blocks_run_and_print_what_they_say(
     page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,13 +15,14 @@ from tamis.cli.bench_tables import show
 from tamis.cli.counts import Count
 from tamis.cli.screen import screen
 from tamis.errors import TamisError
-from tamis.lab import foundation, peers
+from tamis.lab import foundation, peers, sparking
 from tamis.lab.foundation import Measurement
 from tamis.lab.plots import plot, plottable
 from tamis.lab.progress import Step
 from tamis.lab.records import Result
 from tamis.lab.results import machine, prepare, write
 from tamis.lab.setting import FASTEST, Setting
+from tamis.lab.spark_data import SPARK
 from tamis.match import registry
 
 _NAMES = ", ".join(foundation.MEASUREMENTS)
@@ -39,9 +40,10 @@ _NAMED = ", ".join(each.name for each in foundation.MEASUREMENTS.values() if eac
     --matcher) at the sizes at which others publish figures, `scale` with up to ten million
     subscriptions, `churn` while half of a million subscriptions are replaced one by one. `schedule`
     counts what the schedulers evaluate where up to 80,000 subscriptions share predicates,
-    `operators` has them call real operators on pictures. The results are also written to a JSON
-    file with parameters, versions and facts about the machine, and plotted beside it (`tamis plot`
-    does that again without measuring).
+    `operators` has them call real operators on pictures, `spark` compares jobs on Spark with the
+    engine alone and with SQL, their memory and their answers. The results are also written to a
+    JSON file with parameters, versions and facts about the machine, and plotted beside it (`tamis
+    plot` does that again without measuring).
     """
 )
 @click.argument("names", nargs=-1)
@@ -49,7 +51,8 @@ _NAMED = ", ".join(each.name for each in foundation.MEASUREMENTS.values() if eac
 @click.option(
     "--rows",
     multiple=True,
-    help=f"Only these rows of peers, with commas between: {', '.join(peers.ROWS)}.",
+    help=f"Only these rows, with commas between; of peers: {', '.join(peers.ROWS)}; of spark: "
+    f"{', '.join(sparking.ROWS)}.",
 )
 @click.option(
     "--subscriptions",
@@ -77,7 +80,7 @@ def bench(
     for matcher in matchers:
         registry.entry(matcher)
     chosen = tuple(name.strip() for given in rows for name in given.split(","))
-    peers.rows(chosen)
+    (sparking if names == (SPARK,) else peers).rows(chosen)
     setting = Setting(seed=seed, matchers=matchers, rows=chosen)
     if subscriptions is not None:
         setting = replace(setting, most_subscriptions=subscriptions)

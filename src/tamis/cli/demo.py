@@ -1,291 +1,247 @@
-"""`tamis demo`: the engine at work on generated auctions, in a terminal."""
+"""`tamis demo`: auctions live on Spark, in a terminal. It is what `make run` runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from time import perf_counter
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-import pyarrow as pa
 from rich.console import Console
-from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from tamis import Engine, Schema, workload
-from tamis.cli.language import explanation_text
+from tamis import Schema
+from tamis.cli.auctioneer import Auctioneer, bulk
 from tamis.cli.screen import screen
-from tamis.engine.engine import DEFAULT
-from tamis.match.registry import entry
-from tamis.model.explain import Explanation
-from tamis.workload import Workload, as_dicts
+from tamis.cli.spark_run import ended, follow, prepare, start, summary
+from tamis.cli.steps import Steps
+from tamis.cli.stopping import StoppedError, Stopping
+from tamis.cli.stream_screen import StreamScreen
+from tamis.cli.warming import Warming
+from tamis.errors import StoreError
+from tamis.spark.progress import Progress
+from tamis.spark.running import Job, Stream
+from tamis.store import Lives, Log
+from tamis.workload.auction_schema import schema
 
-BATCH = 100  # events matched at once; small enough for the bar to move
-SHOWN = 8  # lots that are shown, spread over the run
-CHURN = 5  # subscriptions that leave, and others that come, after each batch
-YOU = "you"
-YOUR_CONDITION = "category <= furniture and price <= 150 and not state <= worn"
-_MOST_CHANGES = 1_000  # batches after which subscriptions change; a long run then goes on as it is
-_SAMPLE = 400  # subscriptions among which something good to show is looked for
-
-
-@dataclass
-class Totals:
-    """What happened while the auctions went by."""
-
-    events: int = 0
-    matches: int = 0
-    seconds: float = 0.0  # encoding and matching alone, without the showing
-    came: int = 0
-    left: int = 0
-    yours: int = 0
+_COLUMNS = ("title", "price")
+_FIRST = 512 * min(os.cpu_count() or 1, 8)  # lots: so many that each worker has some
+_SHORT = 0.2  # seconds
 
 
 @click.command()
-@click.option("--subscriptions", default=30_000, show_default=True, type=click.IntRange(1, 10**7))
-@click.option("--events", default=5_000, show_default=True, type=click.IntRange(1))
 @click.option(
-    "--seconds",
-    default=10.0,
+    "--folder",
+    default=Path("out/demo"),
     show_default=True,
-    type=click.FloatRange(0.1),
-    help="Stop the stream after this long, even if events are left.",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Everything is in it; a second run goes on where the first stopped.",
 )
-@click.option("--matcher", default=DEFAULT, show_default=True, help="A name from `tamis matchers`.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
-def demo(subscriptions: int, events: int, seconds: float, matcher: str, seed: int) -> None:
-    """Auctions flow past tens of thousands of subscriptions.
-
-    Ends by itself after --events or --seconds, whichever comes first. Ctrl-C ends the stream early
-    and still shows the summary.
-    """
-    entry(matcher)  # a wrong name is refused before any work
-    show = Show(screen())
-    show.title(subscriptions, matcher)
-    _warm_up(show, matcher)
-    made = workload.make("auctions", subscriptions + _newcomers(events), seed=seed)
-    engine = Engine(Schema.from_dict(made.schema), matcher)
-    _load(show, engine, made.subscriptions.slice(0, subscriptions))
-    totals = Totals()
-    try:
-        last = _stream(show, engine, made, totals, events, seconds)
-        _explain(show, engine, last)
-    except KeyboardInterrupt:
-        # Stopping is a normal way to end a demonstration, and what was seen so far still counts.
-        show.line()
-        show.line(Text("stopped", style="yellow"))
-    show.summary(engine, totals)
-
-
-def _newcomers(events: int) -> int:
-    return CHURN * min(events // BATCH + 1, _MOST_CHANGES)
-
-
-def _warm_up(show: Show, matcher: str) -> None:
-    """Compile, or fetch from the cache, every loop that the run will use."""
-    begun = perf_counter()
-    with show.waiting("Compiling the matcher's loops: about 5 seconds, on first use only"):
-        small = workload.make("auctions", 500, seed=0)
-        engine = Engine(Schema.from_dict(small.schema), matcher)
-        engine.subscribe_table(small.subscriptions)
-        engine.match_batch(small.events(3))
-        engine.unsubscribe(engine.subscribe(YOUR_CONDITION))
-    show.done(f"matcher {matcher} ready", perf_counter() - begun)
-
-
-def _load(show: Show, engine: Engine, table: pa.Table) -> None:
-    begun = perf_counter()
-    with show.progress("Loading subscriptions", table.num_rows) as progress:
-        task = progress.task_ids[0]
-        engine.subscribe_table(table, lambda done, _: progress.update(task, completed=done))
-    taken = perf_counter() - begun
-    show.done(f"{len(engine):,} conditions parsed, checked and loaded", taken)
-
-
-def _stream(
-    show: Show, engine: Engine, made: Workload, totals: Totals, events: int, seconds: float
-) -> tuple[dict[str, Any], list[Any]]:
-    """Let events pass; gives the last one and what it matched."""
-    rng = np.random.default_rng(made.seed)
-    newcomers = made.subscriptions.slice(len(engine)).to_pylist()
-    begun, shown = perf_counter(), 0
-    last: tuple[dict[str, Any], list[Any]] = ({}, [])
-    with show.progress("Auctions", events) as progress:
-        while totals.events < events:
-            spent = (perf_counter() - begun) / seconds
-            if spent >= 1:
-                break
-            # How far the run is, by whichever of its two ends is nearer.
-            part = max(spent, totals.events / events)
-            size = min(BATCH, events - totals.events)
-            table = made.events(size, seed=totals.events)
-            before = perf_counter()
-            matches = engine.match_batch(table)
-            totals.seconds += perf_counter() - before
-            totals.events += size
-            totals.matches += matches.total
-            yours = [row for row, ids in enumerate(matches) if YOU in ids] if YOU in engine else []
-            totals.yours += len(yours)
-            pick = yours[0] if yours else 0
-            last = (as_dicts(table.slice(pick, 1))[0], matches[pick])
-            if part * SHOWN >= shown:
-                show.lot(engine, *last)
-                shown += 1
-            _change(show, engine, totals, rng, newcomers, part)
-            progress.update(progress.task_ids[0], completed=totals.events)
-    return last
-
-
-def _change(
-    show: Show,
-    engine: Engine,
-    totals: Totals,
-    rng: np.random.Generator,
-    newcomers: list[dict[str, Any]],
-    part: float,
+@click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(1, 10**7))
+@click.option(
+    "--rate", default=750.0, show_default=True, type=click.FloatRange(1, 1e5), help="Lots a second."
+)
+@click.option(
+    "--churn",
+    default=200.0,
+    show_default=True,
+    type=click.FloatRange(0, 1e4),
+    help="Changes of subscriptions a second.",
+)
+@click.option("--seconds", type=click.FloatRange(0.1), help="End by itself after so long.")
+@click.option("--master", help="URL of a Spark master; this machine without one.")
+def demo(
+    folder: Path,
+    subscriptions: int,
+    rate: float,
+    churn: float,
+    seconds: float | None,
+    master: str | None,
 ) -> None:
-    """Subscriptions come and go between two batches, yours among them."""
-    coming = newcomers[totals.came : totals.came + CHURN]
-    for row in coming:
-        engine.subscribe(row["condition"], id=row["id"])
-        totals.came += 1
-    for id in rng.integers(newcomers[0]["id"], size=len(coming)).tolist():
-        if id in engine and len(engine) > 1:
-            engine.unsubscribe(id)
-            totals.left += 1
-    if YOU not in engine and 0.3 <= part < 0.7:
-        engine.subscribe(YOUR_CONDITION, id=YOU)
-        show.change("+ you subscribe", YOUR_CONDITION, "green")
-    elif YOU in engine and part >= 0.7:
-        engine.unsubscribe(YOU)
-        show.change("- you unsubscribe", f"after {totals.yours:,} lots for you", "yellow")
+    """Auctions live on Spark, until Ctrl-C.
 
-
-def _explain(show: Show, engine: Engine, last: tuple[dict[str, Any], list[Any]]) -> None:
-    """One match and one near miss of the last lot shown."""
-    event, matched = last
-    live = [id for id in matched if id in engine][:_SAMPLE]
-    if live:
-        show.explanation("Why it matches", engine, show.telling(engine, live, 1)[0], event)
-    others = [id for id in engine.ids()[:_SAMPLE] if id not in set(matched)]
-    missed = [(id, engine.explain(id, event)) for id in others]
-    if missed:
-        near = min(missed, key=lambda pair: _distance(pair[1]))
-        show.explanation("Why another does not", engine, near[0], event)
-
-
-def _distance(explanation: Explanation) -> tuple[int, int, int]:
-    """Least for a plain conjunction of which one predicate fails and many hold."""
-    verdicts = [verdict for branch in explanation.branches for verdict in branch.verdicts]
-    failed = sum(not verdict.holds for verdict in verdicts)
-    return len(explanation.branches), failed, -len(verdicts)
-
-
-def _text(engine: Engine, id: Any) -> str:
-    return engine.condition(id) or "every event"
-
-
-class Show:
-    """What the demonstration prints: live in a terminal, plain lines elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-
-    def line(self, text: Text | str = "") -> None:
-        self.console.print(text, no_wrap=True, overflow="ellipsis", crop=True)
-
-    def title(self, subscriptions: int, matcher: str) -> None:
-        self.line(
-            Text.assemble(
-                ("tamis", "bold cyan"),
-                f"  auctions flow past {subscriptions:,} subscriptions, through the matcher ",
-                (matcher, "bold"),
-            )
-        )
-        self.line()
-
-    def waiting(self, what: str) -> Any:
-        """A spinner, or one line where nothing can move."""
-        if not self.console.is_terminal:
-            self.line(what)
-        return self.console.status(what)
-
-    def progress(self, what: str, total: int) -> Progress:
-        """A bar that disappears when it is full; none where there is no terminal."""
-        bar = Progress(
-            TextColumn(f"{what:<22}"),
-            BarColumn(bar_width=40),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            disable=not self.console.is_terminal,
-        )
-        bar.add_task(what, total=total)
-        return bar
-
-    def done(self, what: str, seconds: float) -> None:
-        self.line(Text.assemble(("✓ ", "green"), what, (f"  {seconds:.1f} s", "dim")))
-
-    def lot(self, engine: Engine, event: dict[str, Any], matched: list[Any]) -> None:
-        """One event with some of the subscriptions that it matched."""
-        facts = [" + ".join(event["event_type"])]
-        facts += [str(event[name]) for name in ("period", "state") if name in event]
-        facts += [", ".join(event["tags"])] if "tags" in event else []
-        self.line()
-        self.line(
-            Text.assemble(
-                (f"{event['title']:<34}", "bold"),
-                (f"{event['price']:>9,.2f}  ", "magenta"),
-                (" · ".join(facts), "dim"),
-            )
-        )
-        if not matched:
-            self.line("  nobody waits for it")
+    Lots are published into a log; people subscribe, renew and leave; a stream on Spark notifies
+    each of them of what he waits for. All of it is files in a folder, which may be opened.
+    """
+    console = screen()
+    place = folder.absolute()
+    console.print(_title(subscriptions, rate, folder))
+    with Stopping() as stopping:
+        steps = Steps(console, stopping)
+        try:
+            log, lives = _filled(steps, place / "log", subscriptions)
+            job = Job(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
+            with ExitStack() as ending:
+                stream = ending.enter_context(Stream(job, lives))
+                _start(steps, stream, master)
+                first = stream.look()
+                auctioneer = Auctioneer(log, lives, rate, churn)
+                _first_lots(steps, stream, stopping, auctioneer)
+                ending.callback(auctioneer.stop)
+                auctioneer.start()
+                words = _words(lives, console)
+                shown = StreamScreen(console, stream, words, _NAME, lambda: auctioneer.trouble)
+                follow(shown, stream, stopping, seconds)
+                auctioneer.stop()
+                last = ended(console, stream)
+        except StoppedError:
+            console.print("Stopped before it began; the next run goes on from here.")
             return
-        first = [YOU] if YOU in matched else []
-        rest = [id for id in matched[:_SAMPLE] if id != YOU]
-        number = f"{len(matched):,} subscription{'' if len(matched) == 1 else 's'}"
-        self.line(f"  → {number}, for instance")
-        for id in first + self.telling(engine, rest, 3 - len(first)):
-            style = "bold green" if id == YOU else "cyan"
-            self.line(Text.assemble((f"  {id:>9}  ", style), _text(engine, id)))
+    _end(console, folder, first, last, auctioneer, len(lives))
 
-    def telling(self, engine: Engine, ids: list[Any], number: int) -> list[Any]:
-        """The subscriptions that ask most, and so say most; those that fit on a line first."""
-        texts = {id: _text(engine, id) for id in ids}
-        room = self.console.width - 13
 
-        def rank(id: Any) -> tuple[bool, int]:
-            text = texts[id]
-            return " or " not in text and len(text) <= room, len(text)
+_NAME = "tamis  auctions live on Spark"
 
-        return sorted(ids, key=rank, reverse=True)[:number]
 
-    def change(self, what: str, detail: str, style: str) -> None:
-        self.line()
-        self.line(Text.assemble((what, f"bold {style}"), f"  {detail}"))
+def _title(subscriptions: int, rate: float, folder: Path) -> Text:
+    return Text.assemble(
+        ("tamis", "bold cyan"),
+        f"  about {rate:,.0f} lots a second go past {subscriptions:,} subscriptions that come and "
+        f"go.\nAll files are in {folder}. "
+        "It takes about a minute to start, and two the first time.\n",
+    )
 
-    def explanation(self, title: str, engine: Engine, id: Any, event: dict[str, Any]) -> None:
-        self.line()
-        self.line(Text.assemble((title, "bold"), f"  {event['title']}, subscription {id}"))
-        self.console.print(Padding(Text(_text(engine, id), style="cyan"), (0, 0, 0, 2)))
-        for line in explanation_text(engine.explain(id, event)).split("\n"):
-            self.line(Text("  ") + line)
 
-    def summary(self, engine: Engine, totals: Totals) -> None:
-        rate = totals.events / totals.seconds if totals.seconds else 0.0
-        each = totals.matches / totals.events if totals.events else 0.0
-        self.line()
-        self.line(
-            Text.assemble(
-                (f"{rate:,.0f} events a second", "bold green"),
-                f"  {totals.events:,} events past {len(engine):,} subscriptions, one process",
-            )
+def _filled(steps: Steps, folder: Path, subscriptions: int) -> tuple[Log, Lives]:
+    """The log with its subscriptions, as an earlier run left it or new; who is live."""
+    lives = Lives()
+    if (folder / "tamis-log.json").exists():
+        log = Log.open(folder)
+        if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
+            raise StoreError(f"{folder}: is the log of something else; choose another --folder")
+    else:
+        log = Log.create(folder, schema(), ids="int64")
+    fresh = not log.counts(0)[0]
+    if fresh and log.counts(0)[1] < subscriptions:
+        steps.step(
+            f"Subscribing {subscriptions:,}: a second for each 25,000",
+            lambda: bulk(log, subscriptions, datetime.now(UTC)),
+            lambda _: f"{log.counts(0)[1]:,} subscriptions are in the log",
         )
-        self.line(
-            f"{totals.matches:,} matches, {each:,.0f} an event; {totals.came:,} subscriptions "
-            f"came and {totals.left:,} left meanwhile"
+    end = log.end
+    lives.fold(log.changes(0, end), end)
+    if not fresh:
+        steps.say(f"{len(lives):,} subscriptions are in the log of an earlier run")
+    return log, lives
+
+
+def _start(steps: Steps, stream: Stream, master: str | None) -> None:
+    """Spark, a version and the query; and meanwhile the loops that its workers will need."""
+    warming = Warming(stream.job.out / "logs" / "warming.log")
+    try:
+        prepare(steps, stream, master, **{"spark.ui.enabled": False})
+        steps.step(
+            "Compiling the matcher's loops: about a minute, the first time only",
+            warming.wait,
+            lambda _: "the matcher's loops are compiled",
+            warming.stop,
         )
+    finally:
+        warming.stop()
+    start(steps, stream)
+
+
+def _first_lots(steps: Steps, stream: Stream, stopping: Stopping, auctioneer: Auctioneer) -> None:
+    """A few of them, and wait: lots that come before Spark is ready would stand in a row."""
+    first = stream.look()
+    if first.batches:
+        steps.say(
+            f"goes on after {first.events:,} events and {first.notifications:,} notifications; "
+            f"{first.backlog:,} events wait"
+        )
+
+    def batch() -> int:
+        now = first
+        while now.batches == first.batches and stream.running and not stopping.wait(_SHORT):
+            now = stream.look()
+        if stopping.asked:
+            raise StoppedError
+        stream.check()
+        stream.forget()
+        return now.notifications - first.notifications
+
+    auctioneer.publish(_FIRST)
+    steps.step(
+        "The first lots: about 10 seconds, until Spark has all its workers",
+        batch,
+        lambda done: f"{done:,} notifications of the first lots",
+    )
+
+
+def _words(lives: Lives, console: Console) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
+    """Notifications in words, one of a lot; those that fit on a line and say most come first."""
+
+    def rank(text: Text) -> tuple[bool, int]:
+        return text.cell_len > console.width, abs(text.cell_len - console.width)
+
+    def lines(rows: Sequence[dict[str, Any]]) -> list[Text]:
+        best: dict[int, Text] = {}
+        for row in rows:
+            life = lives.get(row["subscription"])
+            if life is not None:
+                text = notification(row, life.condition)
+                lot = row["sequence"]
+                best[lot] = min(best.get(lot, text), text, key=rank)
+        return sorted(best.values(), key=rank)
+
+    return lines
+
+
+def notification(row: dict[str, Any], condition: str) -> Text:
+    """A notification in words.
+
+    >>> print(notification({"sequence": 12, "subscription": 7, "title": "Fine desk",
+    ...                     "price": 80.0}, "price < 150"))
+    lot 12 Fine desk 80.00 → subscription 7: price < 150
+    """
+    return Text.assemble(
+        (f"lot {row['sequence']} ", "dim"),
+        (f"{row['title']} ", "bold"),
+        (f"{row['price']:,.2f}", "magenta"),
+        f" → subscription {row['subscription']}: ",
+        (condition, "cyan"),
+    )
+
+
+def _end(
+    console: Console,
+    folder: Path,
+    first: Progress,
+    last: Progress,
+    auctioneer: Auctioneer,
+    live: int,
+) -> None:
+    parts = folder / "notifications"
+    size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    told = [
+        summary(first, last),
+        (
+            f"{auctioneer.came:,} subscriptions came, {auctioneer.left:,} were cancelled and "
+            f"{auctioneer.renewed:,} leases renewed meanwhile; {live:,} are live"
+        ),
+        "",
+        (
+            f"Everything is in {folder} ({size / 1e6:,.0f} MB): notifications/ and dead/ as "
+            "Parquet, manifests/, log/, index/, logs/."
+        ),
+        "To look at the notifications:",
+        f"  {_python()} -c \"import pandas; print(pandas.read_parquet('{parts}'))\"",
+        "The same command goes on from here; remove the folder to begin anew.",
+    ]
+    console.print()
+    console.print(Text("\n".join(told)), soft_wrap=True)
+    if auctioneer.trouble:
+        console.print(Text(auctioneer.trouble, style="red"), soft_wrap=True)
+
+
+def _python() -> str:
+    """This Python, as it can be typed here."""
+    path = Path(sys.executable)
+    try:
+        return os.fspath(path.relative_to(Path.cwd()))
+    except ValueError:
+        return os.fspath(path)

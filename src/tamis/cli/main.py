@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from typing import NamedTuple
 
 import click
 
 from tamis import __version__
+from tamis.cli.lazy import Entry, LazyGroup
 from tamis.errors import TamisError
 
 REFUSED = 2  # what click uses for a wrong option as well
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
-class Entry(NamedTuple):
-    """What the help says of a command, without importing it."""
-
-    path: str  # module:function, imported when used
-    help: str
-
-
 # Each command's module may import whatever it likes: `tamis --help` imports none of them.
 COMMANDS = {
-    "demo": Entry("tamis.cli.demo:demo", "Auctions flow past tens of thousands of subscriptions."),
+    "demo": Entry("tamis.cli.demo:demo", "Auctions live on Spark, until Ctrl-C."),
+    "tour": Entry("tamis.cli.tour:tour", "The engine alone, at work on auctions for ten seconds."),
+    "spark": Entry("tamis.cli.spark:spark", "Jobs on Spark: run and others."),
     "check": Entry("tamis.cli.language:check", "Check a condition against a schema."),
     "explain": Entry("tamis.cli.language:explain", "Say why an event matches a condition, or not."),
     "schema": Entry("tamis.cli.language:schema", "Check a schema file and summarise it."),
@@ -43,26 +37,9 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].path.partition(":")
-        command = getattr(import_module(module), name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="tamis")
 def tamis() -> None:
     """Match streams of events against large sets of subscriptions."""

@@ -6,7 +6,7 @@ plain event, which raises the same error that the event would raise alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,33 +32,93 @@ class _Read(NamedTuple):
     bad: Rows  # rows with a value outside the domain
 
 
+class Encoded(NamedTuple):
+    """A table in codes, and the rows that may not be events at all.
+
+    Whether a suspect row really breaks a rule is for `refusals` to say. Where there are suspects,
+    the codes are not those of a batch.
+    """
+
+    table: pa.Table  # without structs
+    columns: dict[int, Column]
+    texts: dict[int, Texts]
+    certain: Rows  # rows with a value outside its domain; may repeat
+    suspect: Rows  # rows that seem to break a rule, as far as presence tells; may repeat
+
+
+class Refusal(NamedTuple):
+    """A row that is no event, and why, in the words that the event alone would be refused with."""
+
+    row: int
+    why: EventError
+
+
 def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     """A batch from a table, record batch, or anything with the Arrow stream interface."""
+    encoded = encode(encoder, table)
+    for row, why in refusals(encoder, encoded):
+        raise why.at_row(row)
+    raw = _InTable(encoded.table, encoder.schema)
+    return EventBatch(
+        encoded.table.num_rows,
+        columns=encoded.columns,
+        texts=encoded.texts,
+        stamp=encoder.stamp,
+        raw=raw,
+    )
+
+
+def encode(encoder: Encoder, table: Any) -> Encoded:
+    """The codes of a table, and which of its rows to look at before they are believed."""
     table = _flat(as_table(table), encoder)
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
-    bad: list[Rows] = []  # rows that break a rule for sure
+    none = np.zeros(0, np.int64)
+    certain, suspect = [none], [none]
     for name, chunked in zip(table.column_names, table.columns, strict=True):
         array = _one(chunked)
         if array.null_count == size:
             continue
         at = encoder.positions.get(name)
         if at is None:
-            bad.append(np.flatnonzero(_valid(array))[:1])
+            suspect.append(np.flatnonzero(_valid(array)))
             continue
         if at in columns:
             raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
         read = _read(encoder, at, array)
-        bad.append(read.bad)
+        certain.append(read.bad)
         if len(read.column.codes):
             columns[at] = read.column
             if read.texts is not None and encoder.patterned[at] > 0:
                 texts[at] = read.texts
-    suspect = _check_views(encoder, columns, size)
-    _refuse_first(encoder, table, np.concatenate([np.zeros(0, np.int64), *bad]), suspect)
-    raw = _InTable(table, encoder.schema)
-    return EventBatch(size, columns=columns, texts=texts, stamp=encoder.stamp, raw=raw)
+    suspect.append(_check_views(encoder, columns, size))
+    return Encoded(table, columns, texts, np.concatenate(certain), np.concatenate(suspect))
+
+
+def refusals(encoder: Encoder, encoded: Encoded) -> Iterator[Refusal]:
+    """The rows that are no events, in order; each is read again, as the plain event it would be."""
+    certain = np.unique(encoded.certain)
+    rows = np.union1d(certain, encoded.suspect)
+    sure = np.isin(rows, certain, assume_unique=True)
+    for row, is_sure in zip(rows.tolist(), sure.tolist(), strict=True):
+        why = _refused(encoder, encoded.table, row)
+        if why is None and is_sure:
+            why = EventError("a value is not in the domain of its attribute", rule="R2")
+        if why is not None:
+            yield Refusal(row, why)
+
+
+def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
+    try:
+        plain = table.slice(row, 1).to_pylist()[0]
+    except (ValueError, OverflowError, KeyError, pa.ArrowException) as why:
+        return EventError(f"a value cannot be read: {why}", rule="R2")
+    try:
+        Event.of(encoder.schema, plain)
+    except EventError as why:
+        return why
+    return None
 
 
 class _InTable:
@@ -178,7 +238,7 @@ def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Row
         return every
     if at not in columns:
         if len(kinds) != 1:
-            return every[:1]
+            return every
         columns[at] = Column(np.zeros(size, np.int64))
         return _breaks(encoder, columns, schema.view(kinds), None, size)
     codes, rows = columns[at]
@@ -251,19 +311,3 @@ def _breaks(
     if members is not None:
         wrong &= members
     return np.flatnonzero(wrong)
-
-
-def _refuse_first(encoder: Encoder, table: pa.Table, bad: Rows, suspect: Rows) -> None:
-    """Raise for the first row that is not consistent, in the words of a single event."""
-    certain = set(bad.tolist())
-    for row in sorted(certain.union(suspect.tolist())):
-        try:
-            plain = table.slice(row, 1).to_pylist()[0]
-        except (ValueError, OverflowError, KeyError, pa.ArrowException) as why:
-            raise EventError(f"a value cannot be read: {why}", rule="R2", row=row) from None
-        try:
-            Event.of(encoder.schema, plain)
-        except EventError as why:
-            raise why.at_row(row) from None
-        if row in certain:
-            raise EventError("a value is not in the domain of its attribute", rule="R2", row=row)

@@ -11,7 +11,7 @@ The operator is called once all the same for all that differ in such limits only
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from tamis.engine.joining import Row, Table, TooManyError, ValueTest, compiled, plain, satisfiable
@@ -30,6 +30,7 @@ from tamis.model.semantics import Answer
 from tamis.schedule.base import NEVER, ON_FALSE, ON_TRUE
 
 CONSTANT = -1  # in a pattern, where there is no variable
+_PLAIN = {"number", "text"}  # kinds whose values are as `plain` makes them
 
 
 class CallPredicate(NamedTuple):
@@ -49,21 +50,24 @@ class CallPredicate(NamedTuple):
 
     def bindings(self, signature: Signature, rows: Rows) -> frozenset[Row]:
         """What an operator gave, as rows over the variables; less what was not asked for."""
-        found: set[Row] = set()
-        for row in rows:
-            bound: dict[int, Any] = {}
-            for at, value in zip(signature.free, row, strict=True):
-                number = self.pattern[at]
-                wanted = (
-                    self.arguments[at] if number == CONSTANT else bound.setdefault(number, value)
-                )
-                if plain(wanted) != plain(value):
-                    break
-            else:
-                values = tuple(plain(bound[number]) for number in sorted(bound))
-                if all(test.holds(values) for test in self.tests):
-                    found.add(values)
-        return frozenset(found)
+        return frozenset(self._fitting(signature, rows))
+
+    def holds(self, signature: Signature, rows: Rows) -> bool:
+        """Whether there are any `bindings`: looks at no more rows than it has to."""
+        return any(True for _ in self._fitting(signature, rows))
+
+    def _fitting(self, signature: Signature, rows: Rows) -> Iterable[Row]:
+        """The bindings one after the other, perhaps some of them twice."""
+        places = [self.pattern[at] for at in signature.free]
+        kinds = {signature.parameters[at].kind for at in signature.free}
+        found: Iterable[Row] = rows
+        # Where each place is a variable and no value a boolean, rows are bindings as they are.
+        if places != list(range(len(places))) or not kinds <= _PLAIN:
+            constants = [self.arguments[at] for at in signature.free]
+            found = _bound(places, [plain(each) for each in constants], rows)
+        for test in self.tests:
+            found = filter(test.holds, found)
+        return found
 
     @property
     def unlimited(self) -> Self:
@@ -75,6 +79,23 @@ class CallPredicate(NamedTuple):
         number = {name: at for at, name in enumerate(names)}
         tests = {_shown(each, number): compiled(*each, number) for each in limits}
         return self._replace(limits=tuple(sorted(tests)), tests=tuple(tests.values()))
+
+
+def _bound(places: Sequence[int], constants: Sequence[Any], rows: Rows) -> Iterator[Row]:
+    """Rows over variables, of those that have the constants and one value for each variable."""
+    fixed = [(at, constants[at]) for at, number in enumerate(places) if number == CONSTANT]
+    first = [places.index(number) for number in range(max(places, default=CONSTANT) + 1)]
+    same = [
+        (first[number], at)
+        for at, number in enumerate(places)
+        if number != CONSTANT and first[number] != at
+    ]
+    for row in rows:
+        values = [plain(value) for value in row]
+        if all(values[at] == constant for at, constant in fixed) and all(
+            values[one] == values[other] for one, other in same
+        ):
+            yield tuple(values[at] for at in first)
 
 
 def predicate_of(call: Call) -> tuple[CallPredicate, tuple[str, ...]]:
@@ -124,10 +145,8 @@ class Asked(NamedTuple):
     def holds(self, tables: Sequence[frozenset[Row]]) -> bool:
         """Whether one substitution satisfies all of it, given the bindings of each call.
 
-        To be asked once all calls have come out right one by one.
+        To be asked of one that is `joined`, once all calls have come out right one by one.
         """
-        if not self.joined:
-            return True
         return satisfiable(
             [
                 Table(asking.variables, rows)
@@ -190,7 +209,7 @@ def fits(
         if asking.kills == (ON_TRUE if tables[-1] else ON_FALSE):
             return False
     try:
-        return asked.holds(tables)
+        return not asked.joined or asked.holds(tables)
     except TooManyError:
         return None
 

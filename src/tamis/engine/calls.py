@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,9 +24,10 @@ from tamis.match.bitmaps import Bitmaps
 from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
 from tamis.operators.faults import Report
+from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
-from tamis.schedule.base import ON_FALSE, Scheduler
+from tamis.schedule.base import Scheduler
 from tamis.schedule.registry import create, entry
 
 Int64s = NDArray[np.int64]
@@ -75,26 +76,42 @@ class CallTests:
         """How many different ones there are."""
         return len(self._predicates)
 
-    def add(self, slot: int, owner: int, asked: Asked, text: str) -> None:
-        """Keep what a clause asks. `owner` tells which clauses are alternatives of each other."""
+    def add(
+        self,
+        slot: int,
+        owner: int,
+        asked: Asked,
+        text: str,
+        operators: Sequence[Operator] | None = None,
+    ) -> None:
+        """Keep what a clause asks. `owner` tells which clauses are alternatives of each other.
+
+        Without `operators`, one for each call, they are those that now have the names.
+        """
+        if operators is None:
+            operators = [self.operators[each.predicate.operator] for each in asked.calls]
         numbers: list[int] = []
-        kills: dict[int, int] = {}
-        self._kept[slot] = _Kept(
-            asked, text, owner, numbers, asked.joined
-        )  # first: it says what to undo
-        for asking in asked.calls:
-            operator = self.operators[asking.predicate.operator]
+        # First of all: it says what to undo.
+        self._kept[slot] = _Kept(asked, text, owner, numbers, asked.joined)
+        for asking, operator in zip(asked.calls, operators, strict=True):
             number, fresh = self._predicates.take(asking.predicate, operator, slot)
             numbers.append(number)
-            kills[number] = ON_FALSE if kills.get(number) == ON_FALSE else asking.kills
             if fresh:
-                self.scheduler.statistics.expect(number, cost=min(operator.cost, DEAREST))
-                self.scheduler.share(number, self._predicates.call_number(number))
-        self.scheduler.add(slot, list(kills), list(kills.values()), owner)
+                self._expect(number, operator)
+        # `p(?x) and not p(?y)` has a number twice; of such, all that kills one of them counts.
+        self.scheduler.add(slot, numbers, [asking.kills for asking in asked.calls], owner)
         if slot >= len(self._has) - 1:
             grow = max(slot + 2, 2 * len(self._has)) - len(self._has)
             self._has = np.append(self._has, np.zeros(grow, np.bool_))
         self._has[slot] = True
+
+    def _expect(self, number: int, operator: Operator) -> None:
+        """A new predicate costs what its call has come to cost, or is said to."""
+        statistics, call = self.scheduler.statistics, self._predicates.call_number(number)
+        if len(self._predicates.sharing(self._predicates[number].call)) == 1:
+            statistics.expect_call(call, min(operator.cost, DEAREST))
+        statistics.expect(number, cost=float(statistics.call_cost[call]))
+        self.scheduler.share(number, call)
 
     def remove(self, slot: int) -> None:
         """Forget a slot, also one that was only half put in, or half taken out."""
@@ -115,10 +132,22 @@ class CallTests:
         """What operators were called for, what that took, and what went wrong."""
         return replace(self.runner.report(), given_up=self.given_up)
 
-    @property
-    def evaluators(self) -> Mapping[str, tuple[Signature, Evaluator]]:
-        """The operators, as an explanation takes them: called through the same runner."""
-        return _Evaluators(self.operators, self.runner)
+    def evaluators(self, slots: Iterable[int]) -> Mapping[str, tuple[Signature, Evaluator]]:
+        """The operators as an explanation takes them, called through the same runner.
+
+        Those of the clauses in these slots come first: since they came, others may have been
+        defined under the same names.
+        """
+        own: dict[str, Operator] = {}
+        for slot in slots:
+            own |= {each.name: each for each in self._asking(slot)}
+        return _Evaluators(own, self.operators, self.runner)
+
+    def _asking(self, slot: int) -> tuple[Operator, ...]:
+        """The operators of a slot's calls."""
+        kept = self._kept.get(slot)
+        numbers = () if kept is None else kept.numbers
+        return tuple(self._predicates[number].operator for number in numbers)
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -193,6 +222,10 @@ class CallTests:
         kept = self._kept[slot]
         return (kept.asked, kept.numbers) if kept.joined else None
 
+    def owner(self, slot: int) -> int:
+        """Whose clause it is."""
+        return self._kept[slot].owner
+
     def predicate(self, number: int) -> Numbered:
         """The predicate of a number."""
         return self._predicates[number]
@@ -236,31 +269,38 @@ class CallTests:
             "scheduler_name": self.scheduler_name,
             "runner": self.runner,
             "given_up": self.given_up,
-            "asked": [(slot, each.owner, each.text) for slot, each in self._kept.items()],
+            # With the operators that they ask, which may no longer be those of these names.
+            "asked": [
+                (slot, each.owner, each.text, self._asking(slot))
+                for slot, each in self._kept.items()
+            ],
         }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         asked = kept.pop("asked")
         self.__dict__.update(kept)
         self._clear()
-        for slot, owner, text in asked:
-            self.add(slot, owner, asked_in(text), text)
+        for slot, owner, text, operators in asked:
+            self.add(slot, owner, asked_in(text), text, operators)
 
 
 class _Evaluators(Mapping[str, tuple[Signature, Evaluator]]):
-    def __init__(self, operators: Operators, runner: Runner) -> None:
-        self._operators, self._runner = operators, runner
+    def __init__(self, own: Mapping[str, Operator], operators: Operators, runner: Runner) -> None:
+        self._own, self._operators, self._runner = own, operators, runner
 
     def __getitem__(self, name: str) -> tuple[Signature, Evaluator]:
-        operator = self._operators[name]
+        operator = self._own[name] if name in self._own else self._operators[name]
 
         def evaluate(reads: tuple[Any, ...], arguments: tuple[Any, ...]) -> Rows | Fault:
             return self._runner.call(operator, [reads], arguments)[0]
 
         return operator.signature, evaluate
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._operators
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._operators)
+        return iter(dict.fromkeys((*self._own, *self._operators)))
 
     def __len__(self) -> int:
-        return len(self._operators)
+        return sum(1 for _ in self)

@@ -52,7 +52,7 @@ def asked_in(text: str) -> Asked:
 
 def _check(call: Call, operators: Operators) -> None:
     """Ask the operator whether it can do anything with these constants."""
-    wrong = operators[call.operator].check(predicate_of(call)[0].arguments)
+    wrong = operators[call.operator].refusal(predicate_of(call)[0].arguments)
     if wrong is not None:
         raise ConditionError(wrong, span=call.span)
 

@@ -14,7 +14,7 @@ from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine import bulk, saving
+from tamis.engine import bulk, frozen, saving
 from tamis.engine.asked import fits
 from tamis.engine.calls import CallTests
 from tamis.engine.compiled import Compiled, compiled_clause
@@ -80,7 +80,7 @@ class Engine:
                 raise MatcherError(f"a matcher that is made already takes no {', '.join(options)}")
             if len(matcher):
                 raise MatcherError("the matcher holds clauses already; each engine has its own")
-        self._lock = Turns()  # kernels let other threads run, and share scratch between calls
+        self._turns = Turns()  # kernels let other threads run, and share scratch between calls
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.roster = Roster()
@@ -96,7 +96,8 @@ class Engine:
         """Go over to an extension of the schema; refused where it is more than an extension."""
         if not isinstance(schema, Schema):
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             schema.check_extends(self.schema)
             self.encoder.extend(schema)
 
@@ -114,7 +115,8 @@ class Engine:
 
     def subscribe(self, condition: str | Condition, id: Id | None = None) -> Id:
         """Add a subscription; without an id, it gets the next number. Gives its id."""
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             checked = self.roster.check_new(id)
             compiled = self.compile(condition)
             slots = self.roster.reserve(len(compiled))
@@ -137,12 +139,14 @@ class Engine:
         An empty list of predicates is satisfied by every event. `progress` is called with rows
         done and rows in all. Gives the number of subscriptions.
         """
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             return bulk.subscribe_table(self, table, progress)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             slots = self.roster.slots(id)
             try:
                 self._remove(slots)
@@ -225,28 +229,31 @@ class Engine:
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that the event satisfies, in no particular order."""
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             batch = self.encoder.events([Event.of(self.schema, event)])
             found: list[Id] = self.match_batch(batch)[0]
             return found
 
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
         """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             batch = self._current(events)
             found = self.patterns.filter(batch, self.matcher.match(batch))
             if self.calls:
-                with self._lock.calling():
+                with self._turns.calling:
                     found = self.calls.filter(batch, found, self.roster.owners(found.slots))
             return self.roster.named(found)
 
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
         """The same answer as bits, a row for each event: to count, and to join answers."""
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             batch = self._current(events)
             found = self.matcher.match_bits(batch)
             self.patterns.filter_bits(batch, found)
-            with self._lock.calling():
+            with self._turns.calling:
                 self.calls.filter_bits(batch, found)
             return self.roster.named_bits(found)
 
@@ -279,12 +286,15 @@ class Engine:
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not, predicate by predicate."""
-        condition = self._condition(id)
         checked = Event.of(self.schema, event)
-        if condition is None:
-            return Explanation(True, (Branch(True, (), ()),))
-        with self._lock, self._lock.calling():
-            return explain(condition, checked, self.schema, self.calls.evaluators, fits)
+        with self._turns.mine:
+            self._turns.check()
+            condition = self._condition(id)
+            if condition is None:
+                return Explanation(True, (Branch(True, (), ()),))
+            evaluators = self.calls.evaluators(self.roster.slots(id).tolist())
+            with self._turns.calling:
+                return explain(condition, checked, self.schema, evaluators, fits)
 
     def report(self) -> Report:
         """What operators were called for, how long that took, and what went wrong with them."""
@@ -297,7 +307,8 @@ class Engine:
         cost. Of each sort of thing at most so many `lines` are told one by one. A `MatcherError`
         where the matcher makes no plan, or none yet: one is made for the first events.
         """
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             slots = None if id is None else self.roster.slots(id)
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 
@@ -320,7 +331,8 @@ class Engine:
         A folder that exists is refused. With `replace`, one that holds a saved engine is exchanged
         for the new one, and those who have opened it go on with what they have.
         """
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             saving.save(self, folder, replace)
 
     @classmethod
@@ -345,7 +357,8 @@ class Engine:
 
     def close(self) -> None:
         """End the threads and worker processes of operators; a later match starts new ones."""
-        with self._lock:
+        with self._turns.mine:
+            self._turns.check()
             self.calls.runner.close()
 
     def __enter__(self) -> Self:
@@ -355,10 +368,18 @@ class Engine:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name != "_lock"}
+        with self._turns.mine:
+            parts = {name: part for name, part in vars(self).items() if name != "_turns"}
+            for name in ("encoder", "roster", "patterns"):
+                parts[name] = frozen.in_bytes(parts[name])
+            parts["matcher"] = frozen.copied(self.matcher)
+            parts["calls"] = frozen.as_told(self.calls)
+            return parts
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        self.__dict__.update(parts, _lock=Turns())
+        for name, part in parts.items():  # of a shallow copy they are frozen still
+            vars(self)[name] = part.thawed() if isinstance(part, frozen.Frozen) else part
+        self._turns = Turns()
         self.encoder.restamp()  # it goes its own way from here: batches are not exchanged
 
     def check(self) -> None:

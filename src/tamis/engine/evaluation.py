@@ -29,6 +29,7 @@ from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 Int64s = NDArray[np.int64]
 Values = Mapping[str, tuple[Any, ...]]
 DEAREST = 1e9  # milliseconds that a scheduler is told at most
+_HUNG = Fault("timeout: it hung for this event before", "timeout")
 _UNBOUND = object()  # in place of rows: the event lacks what the operator reads
 
 
@@ -36,6 +37,7 @@ class Clauses(Protocol):
     """Who knows what clauses ask."""
 
     def asked(self, slot: int) -> tuple[Asked, list[int]] | None: ...
+    def owner(self, slot: int) -> int: ...
     def predicate(self, number: int) -> Numbered: ...
     def sharing(self, call: Hashable) -> Sharing: ...
 
@@ -118,7 +120,9 @@ class Evaluation:
             if not reads:
                 going.given[call] = _UNBOUND
             elif operator in going.late:
-                going.given[call] = Fault("timeout: it hung for this event before", "timeout")
+                # An event waits for an operator once; what is not tried for that is counted too.
+                going.given[call] = _HUNG
+                self._runner.skipped(operator, len(reads), _HUNG)
             else:
                 asked.append((each, reads))
         if operator.batch:
@@ -158,34 +162,53 @@ class Evaluation:
             going.late.add(what.operator)
 
     def _tell(self, going: _Going, number: int, what: Numbered) -> None:
-        """Tell the scheduler of a predicate, and of all others that the same call answers."""
+        """Tell the scheduler of a predicate, and of all others that the same call answers.
+
+        Only of those that survivors of the event have: all others cost nothing.
+        """
         given = going.given[what.call]
         cost = going.spent.pop(what.call, None)
-        sharing = self._clauses.sharing(what.call)
-        if len(sharing) == 1:
-            complete = self._tell_one(going, number, what, cost)
+        numbers = going.run.together(number)
+        if len(numbers) > 1:
+            complete = self._tell_all(going, numbers, what, cost)
+        elif given is _UNBOUND:
+            complete = going.run.tell(number, FAULT)  # neither the call nor its complement holds
         else:
-            if given is _UNBOUND or isinstance(given, Fault):
-                numbers = np.fromiter(sharing.numbers, np.int64, len(sharing))
-                outcomes = np.full(len(numbers), FAULT, np.int8)
-            else:
-                numbers, holding = sharing.answer(given)
-                outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
-            if given is not _UNBOUND:
-                self._scheduler.statistics.learn_all(numbers, outcomes, cost)
-            complete = going.run.tell_all(numbers, outcomes)
-        for clause in complete.tolist():
-            going.run.settle(clause, self._joins(going, clause))
+            outcome = FAULT
+            if not isinstance(given, Fault):
+                holds = what.predicate.holds(what.operator.signature, given)
+                outcome = TRUE if holds else FALSE
+            self._scheduler.learn(number, outcome, cost)
+            complete = going.run.tell(number, outcome)
+        self._settle(going, complete.tolist())
 
-    def _tell_one(self, going: _Going, number: int, what: Numbered, cost: float | None) -> Int64s:
+    def _tell_all(
+        self, going: _Going, numbers: Int64s, what: Numbered, cost: float | None
+    ) -> Int64s:
         given = going.given[what.call]
-        if given is _UNBOUND:
-            return going.run.tell(number, FAULT)  # neither the call nor its complement holds
-        outcome = FAULT
-        if not isinstance(given, Fault):
-            outcome = TRUE if self._bindings(going, number) else FALSE
-        self._scheduler.statistics.learn(number, outcome, cost)
-        return going.run.tell(number, outcome)
+        outcomes = np.full(len(numbers), FAULT, np.int8)
+        if given is not _UNBOUND:
+            if not isinstance(given, Fault):
+                holding = self._clauses.sharing(what.call).answer(given, numbers)
+                outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
+            self._scheduler.learn_all(numbers, outcomes, cost)
+        return going.run.tell_all(numbers, outcomes)
+
+    def _settle(self, going: _Going, complete: list[int]) -> None:
+        """Decide clauses that have come out right call by call."""
+        if len(complete) == 1 or self._scheduler.graph.alone:
+            for clause in complete:
+                going.run.settle(clause, self._joins(going, clause))
+            return
+        # Several of one owner may have come at once: first those without a join, and none any more
+        # once one has matched.
+        matched: set[int] = set()
+        for clause in sorted(complete, key=lambda clause: self._clauses.asked(clause) is not None):
+            owner = self._clauses.owner(clause)
+            holds = owner not in matched and self._joins(going, clause)
+            if holds:
+                matched.add(owner)
+            going.run.settle(clause, holds)
 
     def _bindings(self, going: _Going, number: int) -> frozenset[Row]:
         found = going.bindings.get(number)

@@ -26,6 +26,7 @@ Row = tuple[Any, ...]
 MOST_STEPS = 200_000  # rows that one search looks at; past that the join is a fault
 _WRONG = object()  # what arithmetic without a meaning gives
 
+_KINDS: dict[type, type] = {bool: bool, int: float, float: float, str: str}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -82,7 +83,7 @@ def compiled(constraint: ValueConstraint, positive: bool, number: dict[str, int]
     name = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
     compare, order = _COMPARE[name], name not in ("=", "!=")
 
-    def holds(bound: Sequence[Any]) -> bool:
+    def both(bound: Sequence[Any]) -> bool:
         one, other = left(bound), right(bound)
         kind = kind_of(one)
         if kind is None or kind != kind_of(other) or (order and kind is bool):
@@ -94,7 +95,28 @@ def compiled(constraint: ValueConstraint, positive: bool, number: dict[str, int]
         bound = _bound(number[constraint.left.name], name, right(()))
     elif isinstance(constraint.right, Variable) and not on_left:
         bound = _bound(number[constraint.right.name], _FLIPPED[name], left(()))
+    # With a constant on one side, as most have it, there is less to do for each row.
+    holds: Callable[[Sequence[Any]], bool] = both
+    if not on_right:
+        holds = _against(left, name, right(()))
+    elif not on_left:
+        holds = _against(right, _FLIPPED[name], left(()))
     return ValueTest(frozenset(on_left | on_right), holds, bound)
+
+
+def _against(
+    value: Callable[[Sequence[Any]], Any], comparator: str, constant: Any
+) -> Callable[[Sequence[Any]], bool]:
+    """Whether a value compares so with a constant."""
+    kind, compare = kind_of(constant), _COMPARE[comparator]
+    if kind is None or (kind is bool and comparator not in ("=", "!=")):
+        return lambda bound: False
+
+    def holds(bound: Sequence[Any]) -> bool:
+        found = value(bound)
+        return kind_of(found) is kind and compare(found, constant)
+
+    return holds
 
 
 def _bound(variable: int, comparator: str, constant: Any) -> Bound | None:
@@ -178,8 +200,9 @@ def plain(value: Any) -> Any:
 
 def kind_of(value: Any) -> type | None:
     """Values compare with values of the same kind only: bool, float for all numbers, or str."""
-    if isinstance(value, bool):
-        return bool
+    kind = _KINDS.get(type(value))
+    if kind is not None:
+        return kind
     if isinstance(value, (int, float)):
         return float
     return str if isinstance(value, str) else None
@@ -191,10 +214,15 @@ def _value(
     if isinstance(expression, Variable):
         at = number[expression.name]
         used.add(at)
-        return lambda bound: bound[at][1] if isinstance(bound[at], tuple) else bound[at]
+        return lambda bound: value[1] if isinstance(value := bound[at], tuple) else value
     if isinstance(expression, Arithmetic):
-        left, right = (_value(side, number, used) for side in (expression.left, expression.right))
-        return lambda bound: _computed(expression.sign, left(bound), right(bound))
+        sign, mine = expression.sign, set[int]()
+        left, right = (_value(side, number, mine) for side in (expression.left, expression.right))
+        used |= mine
+        if not mine:
+            computed = _computed(sign, left(()), right(()))
+            return lambda bound: computed
+        return lambda bound: _computed(sign, left(bound), right(bound))
     constant: Constant = expression
     return lambda bound: constant
 

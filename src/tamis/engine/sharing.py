@@ -14,7 +14,7 @@ What is left (arithmetic, `!=`, text in an order, a limit that is no double) is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import KeysView, Sequence
 from math import inf, nan, nextafter
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ from tamis.model.operator import Rows, Signature
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 _FEW = 16  # up to so many are asked one by one, and nothing is built for them
+_MANY = 64  # in an array so many are compared in the time in which one is asked by itself
+_NONE = np.zeros(0, np.int64)
 _ROOM = 4  # members that a group begins with room for; it doubles
 
 
@@ -39,48 +41,51 @@ class Sharing:
         self._free = signature.free
         self._predicates: dict[int, CallPredicate] = {}
         self._groups: _Groups | None = None  # built when there are more than a few
-        self._listed: Int64s | None = None  # the numbers as an array; None when they have changed
 
     def __len__(self) -> int:
         return len(self._predicates)
 
     @property
-    def numbers(self) -> Collection[int]:
+    def numbers(self) -> KeysView[int]:
         """Those of all its predicates."""
         return self._predicates.keys()
 
     def add(self, number: int, predicate: CallPredicate) -> None:
         """A predicate that the call answers, under a number that is not taken."""
         self._predicates[number] = predicate
-        self._listed = None
         if self._groups is not None:
             self._groups.add(number, _form(predicate, self._free))
 
     def remove(self, number: int) -> None:
         """Forget one."""
         predicate = self._predicates.pop(number)
-        self._listed = None
         if self._groups is not None:
             self._groups.remove(number, _form(predicate, self._free))
 
-    def answer(self, rows: Rows) -> tuple[Int64s, Bools]:
-        """The numbers of all, in no order, and for each whether `bindings` would have a row."""
-        if self._listed is None:
-            self._listed = np.fromiter(self._predicates, np.int64, len(self._predicates))
-        numbers = self._listed
-        if len(numbers) <= _FEW:
-            asked = (self._holds(number, rows) for number in self._predicates)
-            return numbers, np.fromiter(asked, np.bool_, len(numbers))
+    def answer(self, rows: Rows, numbers: Int64s) -> Bools:
+        """For each of some of its predicates, by number, whether `bindings` would have a row.
+
+        What is in the arrays is compared all at once, whether it was asked for or not; that is for
+        when many of them were. So the time it takes is in proportion to what was asked for.
+        """
+        few = len(numbers) <= _FEW or _MANY * len(numbers) < len(self._predicates)
+        if few:
+            holds = (self._holds(number, rows) for number in numbers.tolist())
+            return np.fromiter(holds, np.bool_, len(numbers))
         if self._groups is None:
             self._groups = _Groups()
             for number, predicate in self._predicates.items():
                 self._groups.add(number, _form(predicate, self._free))
         sure, unsure = self._groups.holding(rows)
-        alone = [number for each in unsure for number in each if self._holds(number, rows)]
-        return numbers, np.isin(numbers, np.concatenate([*sure, np.array(alone, np.int64)]))
+        if any(unsure):
+            wanted = set(numbers.tolist())
+            asked = (number for each in unsure for number in each & wanted)
+            alone = [number for number in asked if self._holds(number, rows)]
+            sure.append(np.array(alone, np.int64))
+        return np.isin(numbers, np.concatenate([_NONE, *sure]))
 
     def _holds(self, number: int, rows: Rows) -> bool:
-        return bool(self._predicates[number].bindings(self._signature, rows))
+        return self._predicates[number].holds(self._signature, rows)
 
 
 class _Shape(NamedTuple):
@@ -195,10 +200,10 @@ class _Groups:
         if not by_key:
             del self._by_shape[form.shape]
 
-    def holding(self, rows: Rows) -> tuple[list[Int64s], list[Collection[int]]]:
+    def holding(self, rows: Rows) -> tuple[list[Int64s], list[KeysView[int]]]:
         """The numbers of predicates that rows make true, and of those to be asked one by one."""
         sure: list[Int64s] = []
-        unsure: list[Collection[int]] = [self._alone]
+        unsure: list[KeysView[int]] = [self._alone.keys()]
         for shape, by_key in self._by_shape.items():
             found: dict[Row, list[Row]] = {}
             for row in rows:
@@ -227,7 +232,7 @@ class _Group:
         return len(self._at)
 
     @property
-    def numbers(self) -> Collection[int]:
+    def numbers(self) -> KeysView[int]:
         return self._at.keys()
 
     def add(self, number: int, low: Sequence[float], high: Sequence[float]) -> None:
@@ -240,12 +245,16 @@ class _Group:
         self._low[:, at], self._high[:, at] = low, high
 
     def remove(self, number: int) -> None:
-        """The last one takes its column."""
+        """The last one takes its column. Room that is not needed any more is given back."""
         at, last = self._at.pop(number), len(self._at)
         if at < last:
             moved = int(self._number[last])
             self._at[moved], self._number[at] = at, moved
             self._low[:, at], self._high[:, at] = self._low[:, last], self._high[:, last]
+        room = len(self._number) // 2
+        if room >= _ROOM and last <= room // 2:  # not at once: the next may come back
+            self._number = self._number[:room].copy()
+            self._low, self._high = self._low[:, :room].copy(), self._high[:, :room].copy()
 
     def holding(self, rows: Sequence[Row]) -> Int64s | None:
         """The numbers of those with a row within their limits; None where doubles cannot tell."""

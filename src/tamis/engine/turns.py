@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import RLock
+from threading import Lock, RLock
 
 from tamis.errors import OperatorError
 
@@ -12,31 +10,28 @@ from tamis.errors import OperatorError
 class Turns:
     """A lock that a thread may take several times, save while it calls operators.
 
+        with turns.mine:
+            turns.check()
+            ...
+            with turns.calling:
+                ...
+
     An operator is called in the middle of a match. If it came back to the engine by the same
     thread, to unsubscribe somebody say, it would pull away what the match goes on with. What other
     threads ask for, those that operators run in included, waits until the match is done.
+
+    Both are locks of Python itself, as a Ctrl-C may come between any two steps that are written in
+    Python: between taking a lock and the block that gives it back, say. Between the steps of these
+    it does not come.
     """
 
     def __init__(self) -> None:
-        self._lock = RLock()
-        self._calling = False  # only whoever has the lock looks
+        self.mine = RLock()
+        self.calling = Lock()  # only whoever has the turn takes it, or looks
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        if self._calling:
-            self._lock.release()
+    def check(self) -> None:
+        """Raise if whoever has the turn is calling operators, and this is one of them."""
+        if self.calling.locked():
             raise OperatorError(
                 "an operator may not use the engine that calls it; do it when the match is done"
             )
-
-    def __exit__(self, *exception: object) -> None:
-        self._lock.release()
-
-    @contextmanager
-    def calling(self) -> Iterator[None]:
-        """For whoever has the lock: operators are called within."""
-        self._calling = True
-        try:
-            yield
-        finally:
-            self._calling = False

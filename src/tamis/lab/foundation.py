@@ -19,7 +19,7 @@ import pyarrow as pa
 from tamis import workload
 from tamis.engine import Engine
 from tamis.errors import TamisError, nearest
-from tamis.lab import churn, matching, operating, peers, scale, scheduling, starting
+from tamis.lab import churn, matching, operating, peers, scale, scheduling, sparking, starting
 from tamis.lab.progress import Step
 from tamis.lab.records import Figure, Goal, Result
 from tamis.lab.setting import Setting
@@ -220,6 +220,7 @@ MEASUREMENTS: dict[str, Measurement] = {
         Measurement(
             "operators", "real operators on pictures", operating.runs, operating.steps, named=True
         ),
+        Measurement("spark", "jobs on Spark", sparking.runs, sparking.steps, named=True),
     )
 }
 

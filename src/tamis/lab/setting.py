@@ -13,7 +13,7 @@ class Setting:
 
     seed: int = 1
     matchers: tuple[str, ...] = ()  # none named: all that are registered, or the fastest
-    rows: tuple[str, ...] = ()  # of the table of peers; none named: all
+    rows: tuple[str, ...] = ()  # of the table of peers, or of spark; none named: all
     seconds: float = 1.0  # for one measurement that can be made shorter
     repeats: int = 5
     rounds: int = 7  # in which a matcher and the yardstick take turns
@@ -30,6 +30,15 @@ class Setting:
     chunk: int = 1_000_000  # subscriptions loaded at once while a workload grows
     batch: int = 1_000
     changes: int = 1_000
+    spark_subscriptions: int = 1_000_000
+    spark_few: int = 1_000  # subscriptions that take hardly longer than reading events
+    spark_events: int = 2_000_000
+    spark_rounds: int = 3  # in which the engine and the jobs take turns
+    sql_subscriptions: int = 100_000
+    sql_rows_events: int = 50
+    sql_join_events: int = 2_000
+    answers_subscriptions: int = 100_000
+    answers_pairs: int = 5_000_000
 
     @property
     def fastest(self) -> tuple[str, ...]:
@@ -56,4 +65,13 @@ class Setting:
             chunk=100,
             batch=20,
             changes=20,
+            spark_subscriptions=500,
+            spark_few=100,
+            spark_events=4_000,
+            spark_rounds=1,
+            sql_subscriptions=500,
+            sql_rows_events=5,
+            sql_join_events=20,
+            answers_subscriptions=200,
+            answers_pairs=2_000,
         )

@@ -14,6 +14,10 @@ class LateError(Exception):
     """No answer within the time."""
 
 
+class StartingError(LateError):
+    """Nothing to call was there early enough; it will be, for a later call."""
+
+
 class LostError(Exception):
     """No answer will come, for a reason that the function could not tell."""
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Self, overload
 
-from tamis.errors import OperatorError, nearest
+from tamis.errors import OperatorError, TamisError, nearest
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
 from tamis.model.printer import KEYWORDS
@@ -89,6 +89,27 @@ class Operator:
         the names of places, has its own.
         """
         return None
+
+    def refusal(self, arguments: Sequence[Any]) -> str | None:
+        """What `check` says, and an `OperatorError` where it says nothing that makes sense.
+
+        It is somebody else's code. The subscriber has to hear that the operator is at fault, and
+        which one, not a `KeyError` from a module that he has never seen.
+        """
+        from tamis.operators.results import said, shown
+
+        blamed = f"operator {self.name!r}: its check of {shown(arguments)}"
+        try:
+            wrong: Any = self.check(arguments)
+        except TamisError as error:  # said with another word, but said
+            return str(error)
+        except Exception as error:
+            raise OperatorError(f"{blamed} raised {said(error)}") from error
+        if wrong is None or (isinstance(wrong, str) and wrong):
+            return wrong
+        raise OperatorError(
+            f"{blamed} returns a text that says what is wrong, or None, not {shown(wrong)}"
+        )
 
     def handed(self, arguments: Sequence[Any]) -> dict[str, Any]:
         """The constants that the function is handed, by name.

@@ -39,6 +39,8 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 # Events are what runs in parallel here; OpenCV's own threads would fight with theirs.
 cv2.setNumThreads(1)
+# What is wrong with a picture is in the report, and need not be on standard error for each event.
+cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)
 
 
 class PictureError(TamisError, ValueError):

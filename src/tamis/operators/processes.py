@@ -1,4 +1,4 @@
-"""Calls in a worker process, which can be killed when it hangs and may die without harm.
+"""A worker process, which can be killed when it hangs and may die without harm.
 
 A worker is a fresh interpreter, not a fork of this one: it shares no locks and no memory, and does
 not run the program's `__main__` again. The function goes to it by cloudpickle, so it may come from
@@ -9,23 +9,30 @@ start, which runs somebody's code too: the modules that the function needs are i
 from __future__ import annotations
 
 import io
+import math
 import os
 import pickle
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
-from threading import Lock
 from time import monotonic
 from typing import Any
 
 import cloudpickle
 
 from tamis.model.operator import Fault
-from tamis.operators.faults import LateError, LostError, NotStartedError, StuckError
+from tamis.operators.faults import (
+    LateError,
+    LostError,
+    NotStartedError,
+    StartingError,
+    StuckError,
+)
 from tamis.operators.operator import Operator
 from tamis.operators.pickles import by_value
 from tamis.operators.results import Answers, said
@@ -36,8 +43,8 @@ _NOISE = "its worker process does not answer as it should"
 _LARGEST = 1 << 30  # bytes of a reply; more is no reply but noise
 # The worker finds the same modules as this process does, the script's own folder included.
 _BOOT = (
-    "import sys; sys.path[:] = sys.argv[1:]; sys.argv[1:] = []; "
-    "from tamis.operators.worker import main; main()"
+    "import sys; file, seconds, *sys.path[:] = sys.argv[1:]; sys.argv[1:] = []; "
+    "from tamis.operators.worker import main; main(int(file), float(seconds))"
 )
 
 
@@ -46,7 +53,7 @@ class UnsentError(LostError):
 
 
 class Worker:
-    """One worker process, with the function in it."""
+    """One worker process, with the function in it. It starts by itself, and is ready some day."""
 
     def __init__(self, operator: Operator) -> None:
         try:
@@ -55,14 +62,9 @@ class Worker:
             raise NotStartedError(
                 f"the function cannot go to a worker process: {said(error)}"
             ) from None
+        self._limit = max(STARTING, operator.timeout)
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, *map(str, sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,  # Ctrl-C is not for it, and its own children end with it
-            )
+            process = _started(body, self._limit)
         except OSError as error:
             raise NotStartedError(f"no worker process for it: {said(error)}") from None
         assert process.stdin is not None
@@ -74,23 +76,38 @@ class Worker:
         _ALIVE.add(self)
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
-        try:
-            self._load(body, max(STARTING, operator.timeout))
-        except BaseException:
-            self.kill()
-            raise
+        self._timeout = operator.timeout
+        self._until = monotonic() + self._limit  # by when it is ready
+        self._owes = False  # an answer that nobody waits for any more
+        self.ready = False  # whether it has said that it can be called
 
-    def _load(self, body: bytes, limit: float) -> None:
-        deadline = monotonic() + limit
+    def wait(self, deadline: float = math.inf) -> None:
+        """Until it is ready; `StartingError` if it is not by then, and may still become so."""
+        if self.ready:
+            return
+        until = min(deadline, self._until)
         try:
-            self._send(body, deadline)
-            reply = self._receive(deadline)
+            _wait(self._out, select.POLLIN, until)
         except LateError:
-            raise StuckError(f"its worker process did not start within {limit:g} s") from None
-        except LostError as error:
-            raise NotStartedError(f"while it was loaded, {error}") from None
-        if reply != READY:
+            if deadline < self._until:
+                raise StartingError("was still starting") from None
+            if self._owes:
+                raise
+            raise self._stuck() from None
+        try:
+            reply = self._receive(until)
+        except (LateError, LostError) as error:
+            if self._owes:
+                raise
+            if monotonic() > self._until:  # so it has ended itself
+                raise self._stuck() from None
+            raise NotStartedError(f"while it was loaded, {str(error) or _NOISE}") from None
+        if not self._owes and reply != READY:
             raise NotStartedError(f"its worker process cannot load the function: {reply}")
+        self._owes, self.ready = False, True
+
+    def _stuck(self) -> StuckError:
+        return StuckError(f"its worker process did not start within {self._limit:g} s")
 
     @property
     def pid(self) -> int:
@@ -99,7 +116,9 @@ class Worker:
 
     @property
     def well(self) -> bool:
-        """Between calls: it lives, and says nothing without being asked."""
+        """Between calls: it lives, and says nothing without being asked; or it still starts."""
+        if not self.ready:
+            return True
         poll = select.poll()
         poll.register(self._out, select.POLLIN)
         return not poll.poll(0)
@@ -107,17 +126,35 @@ class Worker:
     def call(
         self, events: Sequence[tuple[Any, ...]], handed: dict[str, Any], timeout: float
     ) -> Answers | Fault:
-        """The answers for the events; `LateError` after `timeout` seconds."""
+        """The answers for the events; `LateError` after `timeout` seconds, starting included."""
+        deadline = monotonic() + timeout
+        started = self.ready
+        self.wait(deadline)
+        begun = monotonic()
         try:
             body = cloudpickle.dumps((list(events), handed), protocol=5)
         except Exception as error:  # noqa: BLE001 - pickling runs somebody's code
             raise UnsentError(f"a value cannot go to a worker process: {said(error)}") from None
-        deadline = monotonic() + timeout
         self._send(body, deadline)
+        if not started:
+            self._wait_briefly(begun, deadline)
         reply = self._receive(deadline)
         if isinstance(reply, str):
             raise UnsentError(f"a value cannot be read by a worker process: {reply}")
         return _answers(reply, len(events))
+
+    def _wait_briefly(self, begun: float, deadline: float) -> None:
+        """For the answer to a call that has spent some of its time on waiting for this to start.
+
+        If there is none it is not the function's fault yet, and to kill it would make the next call
+        wait for a start as well, and so on. The answer is thrown away when it comes.
+        """
+        try:
+            _wait(self._out, select.POLLIN, deadline)
+        except LateError:
+            self._owes, self.ready = True, False
+            self._until = begun + self._timeout
+            raise StartingError("had just started") from None
 
     def kill(self) -> None:
         """End it, and what it has started."""
@@ -177,83 +214,6 @@ class Worker:
         return f"its worker process was killed by {name}"
 
 
-class Processes:
-    """The workers of one operator: as many as there are calls at once, kept for the next ones."""
-
-    blocked: str | None = None  # one that hangs is killed, so there are never too many
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._idle: list[Worker] = []
-        self._closed = 0  # how often
-
-    @property
-    def pids(self) -> list[int]:
-        """Of the workers that wait for a call."""
-        with self._lock:
-            return [worker.pid for worker in self._idle]
-
-    def start(self, operator: Operator) -> None:
-        """Start a worker, unless one waits."""
-        worker, taken = self._take()
-        self._give_back(worker or Worker(operator), taken)
-
-    def call(
-        self,
-        operator: Operator,
-        events: Sequence[tuple[Any, ...]],
-        handed: dict[str, Any],
-        timeout: float,
-    ) -> Answers | Fault:
-        """The answers for the events; `LateError` after `timeout` seconds.
-
-        A worker that is late or lost, or whose caller is interrupted, is killed.
-        """
-        worker, taken = self._take()
-        if worker is None:
-            worker = Worker(operator)
-        try:
-            found = worker.call(events, handed, timeout)
-        except UnsentError:
-            self._give_back(worker, taken)
-            raise
-        except BaseException:
-            worker.kill()
-            raise
-        self._give_back(worker, taken)
-        return found
-
-    def _take(self) -> tuple[Worker | None, int]:
-        """One that waits and is well, if any; and a number to give it back under."""
-        while True:
-            with self._lock:
-                worker = self._idle.pop() if self._idle else None
-                taken = self._closed
-            if worker is None or worker.well:
-                return worker, taken
-            worker.kill()
-
-    def _give_back(self, worker: Worker, taken: int) -> None:
-        """Keep it for the next call, unless all were closed meanwhile."""
-        with self._lock:
-            kept = taken == self._closed
-            if kept:
-                self._idle.append(worker)
-        if not kept:
-            worker.kill()
-
-    def close(self) -> None:
-        """Kill those that wait. Those that work end with their call."""
-        with self._lock:
-            self._closed += 1
-            idle, self._idle = self._idle, []
-        for worker in idle:
-            worker.kill()
-
-    def disown(self) -> None:
-        """In a fork: `_forked` has told every worker, those in a call included."""
-
-
 class _Plain(pickle.Unpickler):
     """Reads numbers, text, tuples and lists, and nothing that runs code."""
 
@@ -273,6 +233,22 @@ def _fault(reply: Any) -> Fault:
         case [str(reason), "raised" | "refused" | "nonsense" as kind]:
             return Fault(reason, kind)
     raise LostError(_NOISE)
+
+
+def _started(body: bytes, limit: float) -> subprocess.Popen[bytes]:
+    """A process that loads the function, and needs nobody for that."""
+    with tempfile.TemporaryFile() as file:
+        file.write(body)
+        file.seek(0)  # for the process, too: it is the same open file
+        given = (str(file.fileno()), str(limit), *map(str, sys.path))
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", _BOOT, *given],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=(file.fileno(),),
+            start_new_session=True,  # Ctrl-C is not for it, and its own children end with it
+        )
 
 
 def _wait(file: int, what: int, deadline: float) -> None:

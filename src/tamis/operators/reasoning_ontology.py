@@ -12,8 +12,12 @@ about many times, and so is a situation that lasts.
 
 from __future__ import annotations
 
+import logging
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib.resources import files
 from os import PathLike
@@ -48,7 +52,24 @@ _WORDS = (
     *(RDFS.comment, OWL.sameAs, OWL.differentFrom, OWL.inverseOf, OWL.disjointWith, OWL.Thing),
     *(OWL.equivalentClass, OWL.equivalentProperty, OWL.Class, OWL.ObjectProperty),
 )
+_STUMBLES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_INT64 = 1 << 63
 _PREFIXES = {"rdf": str(RDF), "rdfs": str(RDFS), "owl": str(OWL), "xsd": str(XSD)}
+
+
+_HUSHED = ContextVar("_HUSHED", default=False)
+# Names come from events and conditions, and rdflib would warn of each that is no IRI. What others
+# ask it is none of our business, and neither is it what an ontology itself says.
+logging.getLogger("rdflib.term").addFilter(lambda record: not _HUSHED.get())
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    before = _HUSHED.set(True)
+    try:
+        yield
+    finally:
+        _HUSHED.reset(before)
 
 
 class OntologyError(OperatorError, ValueError):
@@ -92,6 +113,7 @@ class Ontology:
         """What comes with the package: vehicles and boats of a city."""
         return _default()
 
+    @_hushed()
     def refusal(self, concept: str) -> str | None:
         """Why nothing can be asked to be of this concept; None where it can."""
         try:
@@ -105,17 +127,20 @@ class Ontology:
         what = "unknown concept" if found is None else "not a concept of the ontology:"
         return f"{what} {concept!r}" + (f"; {hint}" if hint else "")
 
+    @_hushed()
     def is_a(self, subject: str, concept: str) -> bool:
         """Whether an individual is of a concept, or a concept a kind of it; else False."""
         found, wanted = self._closed.named(subject), self._closed.named(concept)
         return found is not None and wanted in self._concepts.get(found, ())
 
+    @_hushed()
     def concepts(self, subject: str) -> list[str]:
         """The names of all that an individual or a concept is; none where it is unknown."""
         found = self._closed.named(subject)
         names = [] if found is None else map(self._closed.name, self._concepts.get(found, ()))
         return sorted(name for name in names if name is not None)
 
+    @_hushed()
     def rows(
         self,
         subject: str | None,
@@ -139,7 +164,15 @@ class Ontology:
         for fact in facts:
             subject, property_ = (self._node(name) for name in (fact.subject, fact.property))
             with_facts.add((subject, property_, self._object(property_, fact.object)))
-        return _Closure(with_facts, self._said, "the event's facts")
+        try:
+            return _Closure(with_facts, self._said, "the event's facts")
+        except OntologyError:
+            raise
+        except _STUMBLES as error:
+            # The rules trust those who write restrictions and lists, and an event may try to.
+            raise OntologyError(
+                f"nothing can be concluded from the event's facts: {_short(error)}"
+            ) from error
 
     def _node(self, name: str) -> Node:
         known = self._closed.named(name)
@@ -237,9 +270,25 @@ def _fact(at: int, given: Any) -> Fact:
     for what, name in (("subject", subject), ("property", property_)):
         if not isinstance(name, str) or not name:
             raise OntologyError(f"the {what} of fact {at} is a name, got {_short(name)}")
+        _refuse_unfit(f"the {what} of fact {at}", name)
     if not isinstance(object_, str | int | float) or object_ == "":
         raise OntologyError(f"the object of fact {at} is a name or a value, got {_short(object_)}")
+    _refuse_unfit(f"the object of fact {at}", object_)
     return Fact(subject, property_, object_, type(object_).__name__)
+
+
+def _refuse_unfit(what: str, value: str | float) -> None:
+    """Values that no operator may give: they would come back as nonsense of ours."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise OntologyError(f"{what} has a lone surrogate") from None
+    elif isinstance(value, int):
+        if not -_INT64 <= value < _INT64:
+            raise OntologyError(f"{what} does not fit 64 bits")
+    elif not math.isfinite(value):
+        raise OntologyError(f"{what} is no finite number: {value}")
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -121,7 +121,7 @@ def _each(returned: Any, events: int, kinds: Sequence[str]) -> Answers | Fault:
     """
     try:
         if not isinstance(returned, list):
-            raise _UnfitError(f"{_shown(returned)} is no list, and a batch is answered with a list")
+            raise _UnfitError(f"{shown(returned)} is no list, and a batch is answered with a list")
         each = list(returned)
         if len(each) != events:
             raise _UnfitError(f"{len(each)} results for a batch of {events} events")
@@ -137,13 +137,13 @@ def _truth(returned: Any) -> Rows:
         return TRUE if _value(returned, "boolean") else FALSE
     except _UnfitError:
         raise _UnfitError(
-            f"{_shown(returned)} is neither True nor False, and it is not declared to give any"
+            f"{shown(returned)} is neither True nor False, and it is not declared to give any"
         ) from None
 
 
 def _row(row: Any, kinds: Sequence[str]) -> tuple[Any, ...]:
     if not isinstance(row, tuple) or len(row) != len(kinds):
-        raise _UnfitError(f"{_shown(row)} is no tuple of {len(kinds)} values")
+        raise _UnfitError(f"{shown(row)} is no tuple of {len(kinds)} values")
     return tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
@@ -181,7 +181,7 @@ def _value(value: Any, kind: str) -> Any:
                 raise _UnfitError("a text has a lone surrogate") from None
         return plain
     wanted = "number, text or boolean" if kind == "any" else kind
-    raise _UnfitError(f"{_shown(value)} is no {wanted}")
+    raise _UnfitError(f"{shown(value)} is no {wanted}")
 
 
 def _plain(value: Any) -> Any:
@@ -206,7 +206,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in a line; its text is somebody else's code, as with an exception."""
     try:
         return _cut(repr(value))
     except Exception:  # noqa: BLE001 - repr is somebody else's code too

@@ -2,37 +2,30 @@
 
 An operator is somebody else's code: it may raise, hang, return nonsense or take the process down.
 Whatever it does, the caller gets one answer for each event within the operator's timeout, and what
-went wrong is counted. The timeout is that of one event, or of one batch where the function takes
-batches: however often a batch is tried again in parts, its time is not begun anew.
+went wrong is counted. The timeout is that of one event, or of one call where the function takes
+batches: however often a call is tried again in parts, its time is not begun anew. A batch goes in
+as many calls as its events seem to need to be in time, and ends with the first that hangs.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault, Rows
-from tamis.operators.faults import (
-    Breaker,
-    Count,
-    LateError,
-    LostError,
-    NotStartedError,
-    Report,
-    StuckError,
-)
+from tamis.operators.faults import Breaker, Count, Report
+from tamis.operators.lanes import Events, Here, Lane, Place
 from tamis.operators.operator import Operator
-from tamis.operators.results import Answers, answers
+from tamis.operators.pace import Pace
+from tamis.operators.results import Answers
 from tamis.operators.threads import Threads
-
-Events = Sequence[tuple[Any, ...]]
 
 
 class Runner:
@@ -69,7 +62,7 @@ class Runner:
     def _begin(self) -> None:
         self._lock = Lock()
         # An operator that is defined anew under its old name starts with a clean slate.
-        self._lanes: weakref.WeakKeyDictionary[Operator, _Lane] = weakref.WeakKeyDictionary()
+        self._lanes: weakref.WeakKeyDictionary[Operator, Lane] = weakref.WeakKeyDictionary()
         _RUNNERS.add(self)
 
     def call(self, operator: Operator, reads: Events, arguments: Sequence[Any]) -> Answers:
@@ -84,7 +77,7 @@ class Runner:
         _check_reads(operator, reads)
         lane = self._lane(operator)
         if operator.batch:
-            return self._asked(lane, operator, reads, handed)
+            return self._batch(lane, operator, reads, handed)
         return [
             each
             for at in range(len(reads))
@@ -100,23 +93,55 @@ class Runner:
             (*event, *operator.handed(each).values())
             for event, each in zip(reads, arguments, strict=True)
         ]
-        return self._asked(self._lane(operator), operator, events, {})
+        return self._batch(self._lane(operator), operator, events, {})
+
+    def _batch(
+        self, lane: Lane, operator: Operator, events: Events, handed: dict[str, Any]
+    ) -> Answers:
+        """One answer for each event, from as many calls as are likely to be in time.
+
+        Once a call hangs the rest is not tried: a batch is delayed by one timeout, beside the time
+        that its answers took.
+        """
+        if operator.run == "here":  # where nothing is ever late
+            return self._asked(lane, operator, events, handed)
+        key = tuple(handed.values())  # pairs have no constants in common, and one pace
+        found: Answers = []
+        while len(found) < len(events):
+            part = events[len(found) : len(found) + lane.most(key)]
+            given = self._asked(lane, operator, part, handed, key)
+            found += given
+            if any(isinstance(each, Fault) and each.kind == "timeout" for each in given):
+                rest = len(events) - len(found)
+                self.skipped(operator, rest, _NOT_TRIED)
+                found += [_NOT_TRIED] * rest
+        return found
 
     def _asked(
-        self, lane: _Lane, operator: Operator, reads: Events, handed: dict[str, Any]
+        self,
+        lane: Lane,
+        operator: Operator,
+        reads: Events,
+        handed: dict[str, Any],
+        key: Hashable = None,
     ) -> Answers:
-        """One answer for each event, from one call or from calls for parts of a batch that raised.
+        """One answer for each event, from one call or from calls for parts of it, if it raised.
 
         The parts share one timeout. Events that it does not suffice for are faults: a timeout if a
-        part hung, and else what their batch raised.
+        part hung, and else what their part raised.
         """
-        found: Answers = []
+        if not reads:
+            return []
+        found: dict[int, Rows | Fault] = {}
         left = operator.timeout
-        begins = True
-        # With each part, the fault of its events if there is no time for a call of their own.
-        todo: list[tuple[Events, Fault | None]] = [(reads, None)] if reads else []
+        paced = operator.batch and operator.run != "here"
+        # Where each part begins and ends, with the fault of its events if there is no time for a
+        # call of their own. Large parts come first: most events are well, and are answered before
+        # the time is spent on finding the one that is not.
+        todo: deque[tuple[int, int, Fault | None]] = deque(((0, len(reads), None),))
         while todo:
-            events, otherwise = todo.pop()
+            start, end, otherwise = todo.popleft()
+            events = reads[start:end]
             if left <= 0 and otherwise is not None:
                 entered: int | Fault = otherwise
             else:
@@ -125,12 +150,11 @@ class Runner:
             if isinstance(entered, Fault):
                 given: Answers = [entered] * len(events)
                 self._count(operator, given)
-                found += given
+                found.update(enumerate(given, start))
                 continue
-            # A worker process that has to be started for a batch does so on time of its own; one
-            # that died of a part of the batch is replaced on the time of the batch.
-            failed = lane.start(operator) if begins and len(events) > 1 else None
-            begins = False
+            # The first worker process starts on time of its own; one that died of a part of the
+            # batch is replaced on the time of the batch.
+            failed = lane.start(operator) if paced and otherwise is None else None
             begun = time.perf_counter()
             came = failed or lane.call(operator, events, handed, left)
             seconds = time.perf_counter() - begun
@@ -140,21 +164,35 @@ class Runner:
             elif came.hung:
                 # What hangs may do so for any part of the batch: nobody waits twice.
                 left = 0.0
-                todo = [(part, came.fault) for part, _ in todo]
+                todo = deque((start, end, came.fault) for start, end, _ in todo)
                 given = [came.fault] * len(events)
             elif came.divisible and len(events) > 1 and left > 0:
                 # One bad event must not take the others of its batch along.
-                half = len(events) // 2
-                todo += [(events[half:], came.fault), (events[:half], came.fault)]
+                half = start + len(events) // 2
+                todo += [(start, half, came.fault), (half, end, came.fault)]
                 given = []
             else:
                 given = [came.fault] * len(events)
             self._count(operator, given, 1, seconds)
+            if paced:
+                with self._lock:
+                    lane.learn(key, len(events), came, seconds)
             if given:
                 stuck = not isinstance(came, list) and came.stuck
                 self._judge(lane, entered, given, at_once=stuck)
-                found += given
-        return found
+                if len(given) == len(reads):
+                    return given
+                found.update(enumerate(given, start))
+        return [found[at] for at in range(len(reads))]
+
+    def skipped(self, operator: Operator, events: int, fault: Fault) -> None:
+        """Count events that the caller did not ask about, since the operator would not answer.
+
+        The report is then of all events that wanted an answer. Nothing was tried, so it is nothing
+        that the operator could be set aside for.
+        """
+        if events:
+            self._count(operator, [fault] * events)
 
     def report(self) -> Report:
         """What the faults were, by operator."""
@@ -194,21 +232,22 @@ class Runner:
             lane.disown()
         self._begin()
 
-    def _lane(self, operator: Operator) -> _Lane:
+    def _lane(self, operator: Operator) -> Lane:
         with self._lock:
             lane = self._lanes.get(operator)
             if lane is None:
                 breaker = Breaker(self._faults, self._pause, self._longest)
-                lane = self._lanes[operator] = _Lane(breaker, self._place(operator.run))
+                pace = Pace(operator.cost / 1000, operator.timeout)
+                lane = self._lanes[operator] = Lane(breaker, self._place(operator.run), pace)
             return lane
 
-    def _place(self, run: str) -> _Place:
+    def _place(self, run: str) -> Place:
         if run == "here":
-            return _Here()
+            return Here()
         if run == "thread":
             return Threads(self._left)
         # Only those who use it import cloudpickle.
-        from tamis.operators.processes import Processes
+        from tamis.operators.workers import Processes
 
         return Processes()
 
@@ -223,7 +262,7 @@ class Runner:
             count.seconds += seconds
             count.enter(given)
 
-    def _judge(self, lane: _Lane, entered: int, given: Answers, *, at_once: bool) -> None:
+    def _judge(self, lane: Lane, entered: int, given: Answers, *, at_once: bool) -> None:
         """A call that gave any answer went well; a refusal of the event is one."""
         last = given[-1]
         with self._lock:
@@ -246,108 +285,9 @@ def _failed(answer: Rows | Fault) -> bool:
     return isinstance(answer, Fault) and answer.kind != "refused"
 
 
+_NOT_TRIED = Fault("timeout: not tried, it hung for others of the batch", "timeout")
 _HERE_ONLY = ("_lock", "_lanes")  # what neither a pickle nor a fork takes along
 _RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
-
-
-class _Failed(NamedTuple):
-    """A call without any answer."""
-
-    fault: Fault
-    divisible: bool = False  # fewer events may do better
-    hung: bool = False
-    stuck: bool = False  # already when it was started
-
-    @classmethod
-    def lost(cls, error: LostError) -> _Failed:
-        """No answer will come."""
-        stuck = isinstance(error, StuckError)
-        divisible = not isinstance(error, NotStartedError)
-        return cls(Fault(f"raised: {error}", "raised"), divisible, stuck, stuck)
-
-
-class _Place(Protocol):
-    """Where the calls of one operator go."""
-
-    @property
-    def blocked(self) -> str | None:
-        """Why no call can be made now."""
-
-    def start(self, operator: Operator) -> None:
-        """See to it that a call can begin at once; raises `NotStartedError`."""
-
-    def call(
-        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
-    ) -> Answers | Fault:
-        """The answers for the events, or a fault of the call; raises `LateError` or `LostError`."""
-
-    def close(self) -> None:
-        """End what waits."""
-
-    def disown(self) -> None:
-        """In a fork: leave alone what belongs to the parent."""
-
-
-class _Here:
-    """In the calling thread, for operators that are quick and trusted."""
-
-    blocked: str | None = None
-
-    def start(self, operator: Operator) -> None:
-        pass
-
-    def call(
-        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
-    ) -> Answers | Fault:
-        return answers(operator, events, handed)
-
-    def close(self) -> None:
-        pass
-
-    def disown(self) -> None:
-        pass
-
-
-class _Lane:
-    """What a runner keeps for one operator."""
-
-    def __init__(self, breaker: Breaker, place: _Place) -> None:
-        self.breaker, self._place = breaker, place
-        self.close, self.disown = place.close, place.disown
-
-    def enter(self, now: float) -> int | Fault:
-        """May the operator be asked now? If so, a number to tell the breaker how it ended under."""
-        blocked = self._place.blocked
-        if blocked is not None:
-            return Fault(f"set aside until a call comes back: {blocked}", "set aside")
-        return self.breaker.enter(now)
-
-    def left(self, now: float) -> float | None:
-        """For how many seconds it may not be asked; None where it may."""
-        return math.inf if self._place.blocked is not None else self.breaker.left(now)
-
-    def start(self, operator: Operator) -> _Failed | None:
-        """See to it that a call can begin at once; why not, if it cannot."""
-        try:
-            self._place.start(operator)
-        except NotStartedError as error:
-            return _Failed.lost(error)
-        return None
-
-    def call(
-        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
-    ) -> Answers | _Failed:
-        """One answer for each event, or why there is none, whatever happens."""
-        try:
-            given = self._place.call(operator, events, handed, timeout)
-        except LateError:
-            late = Fault(f"timeout: no answer within {operator.timeout:g} s", "timeout")
-            return _Failed(late, hung=True)
-        except LostError as error:
-            return _Failed.lost(error)
-        if isinstance(given, Fault):
-            return _Failed(given, divisible=given.kind in ("raised", "refused"))
-        return given
 
 
 def _forked() -> None:

@@ -1,7 +1,8 @@
 """The other side of a worker process: reads calls, answers them, and ends with its parent.
 
-Messages are pickles with their length in front. Standard output belongs to the function: what it
-prints goes to standard error, and what it reads from standard input is nothing.
+The function is read from a file, whole from the beginning, so that nobody has to feed a worker
+that starts. Messages are pickles with their length in front. Standard output belongs to the
+function: what it prints goes to standard error, and what it reads from standard input is nothing.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ READY = "ready"
 _GRACE = 5.0  # seconds after which a call that nobody stopped was forgotten by a dead parent
 
 
-def main() -> None:
-    """Serve until there is nobody to serve."""
+def main(function: int, starting: float) -> None:
+    """Serve until there is nobody to serve.
+
+    The operator is in the open file `function`; it may take `starting` seconds to load it.
+    """
     requests, replies = _own_pipes()
     status = 0
     try:
-        _serve(requests, replies)
+        _serve(function, starting, requests, replies)
     except (EOFError, BrokenPipeError):
         pass
     except Exception as error:  # noqa: BLE001 - a process that prints a trace helps nobody
@@ -56,14 +60,18 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
     return requests, replies
 
 
-def _serve(requests: BinaryIO, replies: BinaryIO) -> None:
+def _serve(function: int, starting: float, requests: BinaryIO, replies: BinaryIO) -> None:
+    with os.fdopen(function, "rb") as file:
+        body = file.read()
+    # The parent may not ask for a long time, or never again: nobody else ends what hangs here.
+    signal.setitimer(signal.ITIMER_REAL, starting + _GRACE)
     try:
-        operator = pickle.loads(_read(requests))
-    except EOFError:
-        raise
+        operator = pickle.loads(body)
     except BaseException as error:  # noqa: BLE001 - importing a module runs somebody's code
         _write(replies, said(error))
         return
+    del body
+    signal.setitimer(signal.ITIMER_REAL, 0)
     _write(replies, READY)
     while True:
         sent = _read(requests)

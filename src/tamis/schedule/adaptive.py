@@ -63,8 +63,8 @@ class Adaptive(Scheduler):
         if not same or news - self._spare_at > len(numbered.predicates):
             self._spare_of, self._spare_at = numbered, news
             if not same:
-                predicates = numbered.predicates if self.graph.shared else numbered.predicates[:0]
-                self._calls = self.graph.calls(predicates)
+                shared = self._together
+                self._calls = np.zeros(0, np.int32) if shared is None else shared.dense
             self._spares = pricing.unneeded(numbered.longs, numbered.ints, told.p, told.doubt)
         return self._spares
 
@@ -79,9 +79,9 @@ class PricedRun(Run):
             self._octets,
             self._ints,
             self._longs,
-            self._floats,
             places,
             outcomes,
+            (self._floats,),
         )
 
     def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
@@ -91,8 +91,8 @@ class PricedRun(Run):
             self._octets,
             self._ints,
             self._longs,
-            self._floats,
             outcomes,
             told,
             outcome,
+            self._floats,
         )

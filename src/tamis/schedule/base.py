@@ -26,12 +26,9 @@ from tamis.schedule.graph import (
 from tamis.schedule.numbering import Numbered, Scratch, measure, number
 from tamis.schedule.statistics import Statistics
 from tamis.schedule.steps import (
-    COMPLETED,
     EVALUATED,
     MATCHED,
     NOW,
-    OPEN,
-    UNKNOWN,
     Flat,
     begin,
     flat,
@@ -40,6 +37,8 @@ from tamis.schedule.steps import (
     step,
     tell,
 )
+from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN
+from tamis.schedule.together import Together
 
 __all__ = [
     "FALSE",
@@ -82,6 +81,7 @@ class Scheduler(ABC):
         none = np.zeros(0, np.int32)
         self._scratch = Scratch(none, none)
         self._last: Numbered | None = None  # of the last event, while clauses stay the same
+        self._together: Together | None = None  # who shares a call there, if anybody may
         self._spare: Flat | None = None  # room of the last simulation, for that numbering
 
     def __len__(self) -> int:
@@ -114,10 +114,38 @@ class Scheduler(ABC):
     def run(self, clauses: Int64s) -> Run:
         """One event, for which these clauses are undecided; each of them once."""
         numbered = self._number(clauses)
-        return self._run(numbered, self._room(numbered))
+        if self._together is not None:
+            self.statistics.follow(numbered.predicates, self._together.calls)
+        run = self._run(numbered, self._room(numbered))
+        run.answered_by(self._together)
+        return run
+
+    def learn(self, predicate: int, outcome: int, cost: float | None) -> None:
+        """What came of a call for a predicate, and what it cost; None: it was paid for before."""
+        self.statistics.learn(predicate, outcome, self._paid(predicate, cost))
+
+    def learn_all(self, predicates: Int64s, outcomes: Int8s, cost: float | None) -> None:
+        """The same of several predicates that one call answers."""
+        left = self._paid(int(predicates[0]), cost)
+        if cost is not None and left is None:
+            self.statistics.cost[predicates] = self.statistics.cost[predicates[0]]
+        self.statistics.learn_all(predicates, outcomes, left)
+
+    def _paid(self, predicate: int, cost: float | None) -> float | None:
+        """Learn the cost of the call that answers a predicate; the cost, where there is none."""
+        call = int(self.graph.call[predicate]) if predicate < len(self.graph.call) else -1
+        if cost is None or call < 0:
+            return cost
+        told = self.statistics
+        told.cost[predicate] = told.learn_call(call, cost, float(told.cost[predicate]))
+        return None
 
     def simulate(self, clauses: Int64s, outcome: Int8s) -> Simulated:
-        """One event whose outcomes are known, by predicate, in one go: the steps of a run."""
+        """One event whose outcomes are known, by predicate, in one go: the steps of a run.
+
+        Of a run in which each predicate is told by itself: what `share` said counts for the order,
+        but a call is not taken to tell of its other predicates.
+        """
         used = np.flatnonzero(self.graph.degree[len(outcome) :])
         if len(used):
             most = len(outcome) + int(used[-1]) + 1
@@ -168,7 +196,10 @@ class Scheduler(ABC):
             if self.graph.alone:
                 last = last[:0]
             self._last = Numbered(*number(*links, place, last, clauses, literals))
-            self._spare = None
+            self._spare = self._together = None
+            if self.graph.shared:
+                predicates = self._last.predicates
+                self._together = Together(predicates, self.graph.calls(predicates))
         return self._last
 
     @abstractmethod
@@ -207,6 +238,11 @@ class Run:
         self._complete: dict[int, int] = {}  # clauses that may be settled
         self._place: dict[int, int] | None = None  # predicates by number outside
         self._sorted: Int64s | None = None  # predicates, ascending by number outside
+        self._together: Together | None = None
+
+    def answered_by(self, calls: Together | None) -> None:
+        """Who shares a call; None where each predicate has its own."""
+        self._together = calls
 
     @property
     def undecided(self) -> int:
@@ -217,6 +253,13 @@ class Run:
     def predicates(self) -> Int64s:
         """All that the survivors have."""
         return self._predicates
+
+    def together(self, predicate: int) -> Int64s:
+        """The predicates of survivors that the same call answers, this one included."""
+        place = self._at(predicate)
+        if self._together is None or place < 0:
+            return np.array([predicate] if place >= 0 else [], np.int64)
+        return self._together.of(place)
 
     def next(self) -> int:
         """The predicate to evaluate now; -1 when every clause is decided."""
@@ -231,11 +274,9 @@ class Run:
         One that no survivor has is no news.
         """
         check_outcome(outcome)
-        t = self._asked
-        if t < 0 or self._predicates[t] != predicate:
-            t = self._find(predicate)
-            if t < 0:
-                return np.zeros(0, np.int64)
+        t = self._at(predicate)
+        if t < 0:
+            return np.zeros(0, np.int64)
         if self._octets[t] != UNKNOWN:
             raise SchedulerError(f"predicate {predicate} has been told of before")
         self._step(_NOTHING, t, outcome)
@@ -279,7 +320,9 @@ class Run:
         self._step(outcomes, -1, -1)
 
     def _tell(self, places: Int64s, outcomes: Int8s) -> Int32s:
-        return tell(self._known, self._who, self._octets, self._ints, self._longs, places, outcomes)
+        return tell(
+            self._known, self._who, self._octets, self._ints, self._longs, places, outcomes, ()
+        )
 
     def _needed(self, t: int) -> bool:
         return needed(self._known, self._who, self._octets, self._ints, self._longs, t)
@@ -298,8 +341,10 @@ class Run:
     def _settle(self, place: int) -> None:
         settle(self._known, self._who, self._octets, self._ints, self._longs, place)
 
-    def _find(self, predicate: int) -> int:
+    def _at(self, predicate: int) -> int:
         """The number within the event, or -1."""
+        if self._asked >= 0 and self._predicates[self._asked] == predicate:
+            return self._asked
         if self._place is None:
             outside = self._predicates.tolist()
             self._place = {number: t for t, number in enumerate(outside)}

@@ -59,7 +59,8 @@ class Graph:
         )
         self.degree = _empty()  # per predicate: clauses that have it
         self.call = _empty()  # per predicate: which call answers it; -1 one of its own
-        self.shared = False  # whether one call may answer several
+        self._in_use: dict[int, int] = {}  # per call: its predicates that some clause has
+        self._shared = 0  # calls that have several
         self._owner: dict[int, int] = {}  # of each clause
         self._groups: dict[int, list[int]] = {}  # owner: number, clauses
         self._free_groups: list[int] = []
@@ -83,6 +84,11 @@ class Graph:
         return len(self._groups) == len(self._owner)
 
     @property
+    def shared(self) -> bool:
+        """Whether one call answers several predicates that clauses have."""
+        return self._shared > 0
+
+    @property
     def predicates(self) -> int:
         """One more than the highest number of a predicate seen, at least."""
         return len(self.degree)
@@ -90,7 +96,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(part.nbytes for part in self.links) + self.degree.nbytes
+        return sum(part.nbytes for part in (*self.links, self.degree, self.call))
 
     def clauses(self) -> Int64s:
         """The numbers of all clauses, ascending."""
@@ -114,6 +120,8 @@ class Graph:
         for i, literal in enumerate(literals):
             pool[place + i] = literal
             self.degree[literal >> BITS] += 1
+            if self.degree[literal >> BITS] == 1:
+                self._count(literal >> BITS, 1)
         start[clause] = place
         size[clause] = len(literals)
         if owner not in self._groups:
@@ -131,17 +139,30 @@ class Graph:
             )
         if predicate >= len(self.call):
             self.call = longer(self.call, predicate + 1, -1)
+        used = predicate < len(self.degree) and self.degree[predicate] > 0
+        if used:
+            self._count(predicate, -1)
         self.call[predicate] = call
-        self.shared = True
+        if used:
+            self._count(predicate, 1)
 
-    def calls(self, predicates: Int64s) -> Int32s:
-        """For each of these predicates a number that only those of the same call have."""
+    def _count(self, predicate: int, by: int) -> None:
+        """A predicate has come into use, or has gone out of it."""
+        call = int(self.call[predicate]) if predicate < len(self.call) else -1
+        if call >= 0:
+            before = self._in_use.pop(call, 0)
+            if before + by:
+                self._in_use[call] = before + by
+            self._shared += (before + by > 1) - (before > 1)
+
+    def calls(self, predicates: Int64s) -> Int64s:
+        """The call of each of these predicates; of one that has its own, a number below 0."""
         if not len(self.call):
-            return np.arange(len(predicates), dtype=np.int32)
+            return -1 - predicates
         call = self.call.take(predicates, mode="clip").astype(np.int64)
         alone = (call < 0) | (predicates >= len(self.call))
         call[alone] = -1 - predicates[alone]
-        return np.unique(call, return_inverse=True)[1].astype(np.int32)
+        return call
 
     def remove(self, clause: int) -> None:
         """Take a clause out."""
@@ -151,8 +172,10 @@ class Graph:
         if not self._owner:
             self._reset()
             return
-        for literal in self.literals(clause):
-            self.degree[literal >> BITS] -= 1
+        for predicate in (self.literals(clause) >> BITS).tolist():
+            self.degree[predicate] -= 1
+            if not self.degree[predicate]:
+                self._count(predicate, -1)
         size = int(self.links.size[clause])
         self._free.setdefault(size, []).append(int(self.links.start[clause]))
         self.links.size[clause] = 0
@@ -181,6 +204,10 @@ class Graph:
         assert (taken == 1).all(), "each place is a clause's, or free"
         assert self._top <= len(pool)
         assert (degree == self.degree).all()
+        calls = self.calls(np.flatnonzero(degree))
+        called, counts = np.unique(calls[calls >= 0], return_counts=True)
+        assert dict(zip(called.tolist(), counts.tolist(), strict=True)) == self._in_use
+        assert self.shared == bool((counts > 1).any())
         members: dict[int, int] = {}
         for clause, owner in self._owner.items():
             assert group[clause] == self._groups[owner][0]

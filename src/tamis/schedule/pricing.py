@@ -15,18 +15,16 @@ from tamis.schedule.numbering import numbering
 from tamis.schedule.prices import BUCKETS, prices_in
 from tamis.schedule.steps import (
     COMPLETE,
-    COMPLETED,
     DEAD,
     EVALUATED,
     MATCHED,
     NOW,
-    OPEN,
     UNDECIDED,
-    UNKNOWN,
     Singles,
     settle,
     state,
 )
+from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN, telling
 
 Floats = NDArray[np.float64]
 
@@ -273,15 +271,15 @@ def step(
     octets: Int8s,
     ints: Int32s,
     longs: Int64s,
-    floats: Singles,
     outcomes: Int8s,
     told: int,
     outcome: int,
+    floats: Singles,
 ) -> int:
     """Tell that `told` has come out; or, if that is -1, choose: gives the predicate, or -1.
 
     With `outcomes`, by number outside, go on to the end; then all that completes has matched. The
-    first two arrays are those of `Numbered`, the next four those of `Flat`.
+    first two arrays are those of `Numbered`, the next three and the last those of `Flat`.
     """
     clause, start, literal, sibling, predicate, first, holder, _, _, _ = numbering(known, who)
     outcome_of, status, left, completed, trail, matched, now = state(known, octets, ints, longs)
@@ -389,26 +387,4 @@ def step(
         t = -1
 
 
-@kernel
-def tell(
-    known: Int64s,
-    who: Int32s,
-    octets: Int8s,
-    ints: Int32s,
-    longs: Int64s,
-    floats: Singles,
-    places: Int64s,
-    outcomes: Int8s,
-) -> Int32s:
-    """Tell of several predicates, by number within the event; the clauses that it completes."""
-    clauses = longs[OPEN]
-    completed = ints[known[0] : 2 * known[0]]
-    found = np.empty(clauses, np.int32)
-    count = 0
-    for i in range(len(places)):
-        if octets[places[i]] == UNKNOWN:
-            step(known, who, octets, ints, longs, floats, outcomes[:0], places[i], outcomes[i])
-            for j in range(longs[COMPLETED]):
-                found[count] = completed[j]
-                count += 1
-    return found[:count]
+tell = telling(step)

@@ -6,6 +6,10 @@ scheduler that always believed the mean would never look again at a predicate th
 luck. So schedulers are told the better end of the doubt: a predicate that was seen rarely is taken
 to kill more often than its mean says, is evaluated sooner for it, and is known better afterwards.
 
+What one call of an operator answers costs the same, whoever asks for it: costs of calls are learned
+by call. Those of its predicates follow when these are next looked at; so a predicate that is new,
+or that has not been needed for long, is not taken to cost what its call has turned out not to.
+
 Only evaluated predicates are seen, often after others came out right. Schedulers take predicates to
 be independent of each other anyway, and under that assumption this does no harm.
 """
@@ -53,6 +57,8 @@ class Statistics:
         self.cost = np.zeros(0)
         self._seen = np.zeros(0)  # results, the older ones faded
         self._timed = np.zeros(0)
+        self.call_cost = np.zeros(0)  # by call; NaN where nothing is known
+        self._call_timed = np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.p)
@@ -75,6 +81,25 @@ class Statistics:
         self.cost[predicate] = self._cost if cost is None else _cost(cost)
         self._seen[predicate] = self._timed[predicate] = 0.0
         self.doubt[predicate] = self._spread(float(self.p[predicate]), 0.0)
+
+    def expect_call(self, call: int, cost: float) -> None:
+        """A new call has this number: forget the old one, and expect that of it."""
+        self._fit_calls(call + 1)
+        self.call_cost[call] = _cost(cost)
+        self._call_timed[call] = 0.0
+
+    def follow(self, predicates: Int64s, calls: Int64s) -> None:
+        """Predicates come to cost what their calls do; a call below 0 is no call."""
+        if not len(self.call_cost):
+            return
+        cost = self.call_cost.take(calls, mode="clip")
+        known = (calls >= 0) & (calls < len(self.call_cost)) & ~np.isnan(cost)
+        self.cost[predicates[known]] = cost[known]
+
+    def _fit_calls(self, calls: int) -> None:
+        if calls > len(self.call_cost):
+            self.call_cost = longer(self.call_cost, calls, np.nan)
+            self._call_timed = longer(self._call_timed, calls)
 
     def set(self, predicates: object, p: object | None = None, cost: object | None = None) -> None:
         """Say what is so, of one predicate or an array of them. Learning goes on from there."""
@@ -115,8 +140,20 @@ class Statistics:
             self.cost[predicate] += (_cost(cost) - self.cost[predicate]) / (timed + 2)
             self._timed[predicate] = timed + 1
 
+    def learn_call(self, call: int, cost: float, expected: float) -> float:
+        """What a call cost; its mean. Unless something was expected of it, that is `expected`."""
+        self._fit_calls(call + 1)
+        timed = min(float(self._call_timed[call]), self._memory - 1)
+        known = float(self.call_cost[call])
+        if math.isnan(known):
+            known = expected
+        known += (_cost(cost) - known) / (timed + 2)
+        self.call_cost[call] = known
+        self._call_timed[call] = timed + 1
+        return known
+
     def learn_all(self, predicates: Int64s, outcomes: Int8s, cost: float | None = None) -> None:
-        """The same of several different predicates, which one call answered for this cost."""
+        """The same as `learn` of several different predicates, each of which cost so much."""
         if len(predicates) <= _FEW:
             for predicate, outcome in zip(predicates.tolist(), outcomes.tolist(), strict=True):
                 self.learn(predicate, outcome, cost)
@@ -140,6 +177,8 @@ class Statistics:
         assert ((self.p >= 0) & (self.p <= 1)).all()
         assert ((self.cost >= 0) & np.isfinite(self.cost)).all()
         assert ((self.doubt >= 0) & (self.doubt <= self._optimism)).all()
+        known = self.call_cost[~np.isnan(self.call_cost)]
+        assert ((known >= 0) & np.isfinite(known)).all()
         assert ((self._seen >= 0) & (self._seen <= self._memory)).all()
 
     def _spread(self, p: float, seen: float) -> float:

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from tamis.schedule.graph import BITS, Int8s, Int32s, Int64s
 from tamis.schedule.kernel import kernel
 from tamis.schedule.numbering import SIZES, Numbered, numbering
+from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN, telling
 
 Singles = NDArray[np.float32]
 
 IN_ORDER, LINKED, SEQUENTIAL = range(3)  # how to choose
-UNKNOWN = -1  # outcome
 UNDECIDED, DEAD, COMPLETE, SETTLED = range(4)  # a clause; settled: an alternative has matched
-OPEN, COMPLETED, EVALUATED, MATCHED, WAY, CLAUSE, LITERAL = range(7)  # in `now`
+EVALUATED, MATCHED, WAY, CLAUSE, LITERAL = range(2, 7)  # in `now`, behind those of `telling`
 NOW = 16  # items of it
 
 
@@ -169,28 +169,7 @@ def step(
         t = -1
 
 
-@kernel
-def tell(
-    known: Int64s,
-    who: Int32s,
-    octets: Int8s,
-    ints: Int32s,
-    longs: Int64s,
-    places: Int64s,
-    outcomes: Int8s,
-) -> Int32s:
-    """Tell of several predicates, by number within the event; the clauses that it completes."""
-    clauses = longs[OPEN]
-    completed = ints[known[0] : 2 * known[0]]
-    found = np.empty(clauses, np.int32)
-    count = 0
-    for i in range(len(places)):
-        if octets[places[i]] == UNKNOWN:
-            step(known, who, octets, ints, longs, outcomes[:0], places[i], outcomes[i])
-            for j in range(longs[COMPLETED]):
-                found[count] = completed[j]
-                count += 1
-    return found[:count]
+tell = telling(step)
 
 
 @kernel

@@ -131,6 +131,7 @@ class SubOrder(ClauseByClause):
             self._new.clear()
 
     def _reorder(self) -> None:
+        self._follow_calls()
         clauses = self.graph.clauses()
         self._popular = self.graph.degree.copy()
         start, size, _, pool = self.graph.links
@@ -169,6 +170,12 @@ class SubOrder(ClauseByClause):
         sort_chains(start, size, pool, self._popular, clauses, p, doubt, to_sort_by)
         return scores(start, size, pool, self.graph.degree, clauses, *told)
 
+    def _follow_calls(self) -> None:
+        """All predicates cost what their calls do, also those that no event has needed lately."""
+        if self.graph.shared:
+            every = np.arange(self.graph.predicates)
+            self.statistics.follow(every, self.graph.calls(every))
+
     def _news(self) -> tuple[int, int]:
         return self.statistics.learned, self.statistics.settings
 
@@ -179,6 +186,7 @@ class SubOrder(ClauseByClause):
         if settings == self._known[1] and learned - self._known[0] < len(self.graph):
             return False
         self._known = learned, settings
+        self._follow_calls()
         start, size, _, pool = self.graph.links
         told = (self.statistics.p, self.statistics.doubt, self.statistics.cost)
         known = np.flatnonzero(self._listed)

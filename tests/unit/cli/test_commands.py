@@ -148,9 +148,11 @@ def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
     [
         ("frobnicate",),
         ("check",),
-        ("demo", "--events", "none"),
+        ("demo", "--rate", "none"),
         ("demo", "--subscriptions", "0"),
-        ("demo", "--matcher", "scam"),
+        ("tour", "--events", "none"),
+        ("tour", "--subscriptions", "0"),
+        ("tour", "--matcher", "scam"),
         ("bench", "--matcher", "scam"),
         ("bench", "nothing"),
         ("bench", "--out", "/proc/nowhere"),
@@ -168,44 +170,6 @@ def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
 )
 def test_wrong_calls_are_refused(arguments: tuple[str, ...], capsys: Capture) -> None:
     refused(capsys, *arguments)
-
-
-@pytest.mark.parametrize("matcher", ["scan", "naive", "fair-predicate"])
-def test_demo_runs_to_its_end(matcher: str, capsys: Capture) -> None:
-    size = ("--subscriptions", "800", "--events", "900", "--seconds", "1000")
-    assert run("demo", *size, "--matcher", matcher) == 0
-    out = capsys.readouterr().out
-    assert "\x1b" not in out, "plain where there is no terminal"
-    for part in (
-        "you subscribe",
-        "you unsubscribe",
-        "Why it matches",
-        "Why another does not",
-        "events a second",
-    ):
-        assert part in out
-
-
-def test_demo_is_the_same_for_the_same_seed(capsys: Capture) -> None:
-    def lots() -> list[str]:
-        size = ("--subscriptions", "300", "--events", "100", "--seconds", "1000", "--seed", "5")
-        assert run("demo", *size) == 0
-        return [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-
-    assert lots() == lots()
-
-
-def test_demo_stops_with_a_summary(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    from tamis.cli import demo
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo, "_change", interrupt)
-    assert run("demo", "--subscriptions", "300", "--events", "200") == 0
-    out = capsys.readouterr().out
-    assert "stopped" in out
-    assert "events a second" in out
 
 
 def test_interrupting_a_command_is_clean(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,10 +88,9 @@ def alike(draw: st.DrawFn) -> CallPredicate:
     return asked.calls[0].predicate
 
 
-def _answer(of: Sharing, rows: Any) -> dict[int, bool]:
-    numbers, nonempty = of.answer(rows)
-    assert len(numbers) == len(nonempty) == len(of)
-    return dict(zip(numbers.tolist(), nonempty.tolist(), strict=True))
+def _answer(of: Sharing, rows: Any, numbers: list[int]) -> dict[int, bool]:
+    holding = of.answer(rows, np.array(numbers, np.int64))
+    return dict(zip(numbers, holding.tolist(), strict=True))
 
 
 @pytest.fixture(scope="module", params=[0, 3, 100])
@@ -121,9 +121,13 @@ def test_all_at_once_is_one_by_one_while_they_come_and_go(
             del live[number]
         rows = data.draw(ROWS)
         assert set(shared.numbers) == set(live)
-        assert _answer(shared, rows) == {
-            number: bool(predicate.bindings(SIGNATURE, rows)) for number, predicate in live.items()
-        }
+        some = data.draw(st.lists(st.sampled_from(sorted(live)), unique=True)) if live else []
+        for numbers in (list(live), some):
+            assert _answer(shared, rows, numbers) == {
+                number: bool(live[number].bindings(SIGNATURE, rows)) for number in numbers
+            }
+        for predicate in live.values():
+            assert predicate.holds(SIGNATURE, rows) == bool(predicate.bindings(SIGNATURE, rows))
 
 
 def _predicate(text: str) -> CallPredicate:
@@ -140,13 +144,13 @@ def _shared(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[Sharing,
     for number, text in enumerate(texts):
         shared.add(number, _predicate(text))
     alone: list[int] = []
-    real = CallPredicate.bindings
+    real = CallPredicate.holds
 
     def counted(self: CallPredicate, *given: Any) -> Any:
         alone.append(1)
         return real(self, *given)
 
-    monkeypatch.setattr(CallPredicate, "bindings", counted)
+    monkeypatch.setattr(CallPredicate, "holds", counted)
     return shared, alone
 
 
@@ -169,7 +173,7 @@ def test_a_thousand_that_differ_in_a_constant_are_not_asked_one_by_one(
     form: str, holding: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, alone = _shared([form.replace("{}", str(at)) for at in range(1000)], monkeypatch)
-    _, nonempty = shared.answer(((3, "x"), (70, "x")))
+    nonempty = shared.answer(((3, "x"), (70, "x")), np.arange(1000))
     assert nonempty.sum() == holding
     assert not alone
 
@@ -177,6 +181,45 @@ def test_a_thousand_that_differ_in_a_constant_are_not_asked_one_by_one(
 def test_where_doubles_cannot_tell_each_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"seen(here, ?n, ?m) and ?n > {LARGE + at}" for at in range(-20, 20)]
     shared, alone = _shared(texts, monkeypatch)
-    _, nonempty = shared.answer(((LARGE + 1, 0),))
+    nonempty = shared.answer(((LARGE + 1, 0),), np.arange(40))
     assert nonempty.tolist() == [at < 1 for at in range(-20, 20)]
     assert alone
+
+
+def test_of_what_doubles_cannot_tell_only_what_was_asked_for_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [f"seen(here, ?n, ?m) and ?n > {LARGE + at}" for at in range(-20, 20)]
+    shared, alone = _shared(texts, monkeypatch)
+    numbers = np.arange(2, 40, 2)
+    nonempty = shared.answer(((LARGE + 1, 0),), numbers)
+    assert nonempty.tolist() == [at - 20 < 1 for at in numbers.tolist()]
+    assert len(alone) == len(numbers)
+
+
+def test_of_very_many_a_few_are_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, alone = _shared(
+        [f"seen(here, ?n, ?m) and ?n > {at}" for at in range(5000)], monkeypatch
+    )
+    assert shared.answer(((7, "x"),), np.arange(30)).sum() == 7
+    assert len(alone) == 30, "5,000 comparisons at once would take longer"
+    assert shared._groups is None
+
+
+def test_room_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 1000
+    shared, _ = _shared([f"seen(here, ?n, ?m) and ?n > {at}" for at in range(count)], monkeypatch)
+    every = np.arange(count)
+    shared.answer(((7, "x"),), every)
+    assert shared._groups is not None
+    ((group,),) = (by_key.values() for by_key in shared._groups._by_shape.values())
+    assert len(group._number) >= count
+    for number in range(count - 20):
+        shared.remove(number)
+    assert len(group._number) <= 80
+    assert shared.answer(((990, "x"),), every[-20:]).tolist() == [
+        at < 990 for at in range(980, 1000)
+    ]
+    for number in range(count - 20, count - 1):
+        shared.remove(number)
+    assert len(group._number) == sharing._ROOM

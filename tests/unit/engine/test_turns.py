@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
+from types import FrameType
 from typing import Any
 
 import pytest
 
+import tamis.engine.engine
+import tamis.engine.turns
 from tamis import Engine, Operator, Schema
 from tamis.model.operator import Parameter, Signature
 
@@ -97,3 +102,55 @@ def test_another_thread_waits_until_the_match_is_done() -> None:
     other.join(30)
     assert subscribed.is_set()
     assert sorted(engine.match({"price": 1})) == ["a", "c", "d"]
+
+
+_FILES = {module.__file__ for module in (tamis.engine.engine, tamis.engine.turns, contextlib)}
+
+
+def _interrupted(doing: Callable[[], Any], after: int) -> bool:
+    """Do something, with a Ctrl-C at one of the points where Python looks for it; whether it came.
+
+    That is where a function of Python begins, and where one that is compiled has come back.
+    """
+    seen = 0
+
+    def at(frame: FrameType, event: str, given: Any) -> None:
+        nonlocal seen
+        if event in ("call", "c_return") and frame.f_code.co_filename in _FILES:
+            seen += 1
+            if seen == after:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(at)
+    try:
+        doing()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(before)
+    return False
+
+
+@pytest.mark.parametrize(
+    "doing",
+    [
+        lambda engine: engine.match({"price": 1}),
+        lambda engine: engine.match_bitmap([{"price": 1}]),
+        lambda engine: engine.explain("a", {"price": 1}),
+        lambda engine: engine.subscribe("price < 3"),
+    ],
+)
+def test_an_interrupt_at_any_point_leaves_the_engine_free(doing: Callable[[Engine], Any]) -> None:
+    engine = _engine(lambda price: [1])
+    answers: list[list[Any]] = []
+    after = 1
+    while _interrupted(lambda: doing(engine), after):
+        other = Thread(target=lambda: answers.append(engine.match({"price": 4})), daemon=True)
+        other.start()
+        other.join(30)
+        assert len(answers) == after, "somebody who is gone has the turn"
+        assert sorted(answers[-1]) == ["a", "b", "c"]
+        after += 1
+    assert after > 5

@@ -76,7 +76,8 @@ def test_a_rate_is_lowest_where_time_is_longest() -> None:
     assert figure.parameters == {"size": 1}
 
 
-@pytest.mark.parametrize("name", foundation.MEASUREMENTS)
+# That on Spark is measured in tests/integration/spark, where there is a session.
+@pytest.mark.parametrize("name", [name for name in foundation.MEASUREMENTS if name != "spark"])
 def test_measurements_give_as_many_results_as_they_say(name: str) -> None:
     setting = Setting(matchers=("scan",)).quick()
     measurement = foundation.MEASUREMENTS[name]
@@ -99,7 +100,7 @@ def test_contests_cover_all_matchers() -> None:
 def test_measurements_are_chosen_by_name() -> None:
     assert [each.name for each in foundation.chosen(["match", "parse"])] == ["parse", "match"]
     usual = {each.name for each in foundation.chosen([])}
-    named = {"scale", "churn", "schedule", "operators"}
+    named = {"scale", "churn", "schedule", "operators", "spark"}
     assert foundation.MEASUREMENTS.keys() - usual == named, "only where asked for"
     assert [each.name for each in foundation.chosen(["churn"])] == ["churn"]
     with pytest.raises(TamisError, match="did you mean 'parse'"):

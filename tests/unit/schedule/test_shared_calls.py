@@ -91,6 +91,83 @@ def test_who_shares() -> None:
         graph.share(-1, 0)
 
 
+def test_nobody_shares_a_call_unless_two_predicates_in_use_have_it() -> None:
+    graph = create("naive").graph
+    graph.share(0, 5)
+    graph.share(1, 6)
+    graph.share(2, 6)
+    for clause, predicates in enumerate(([0, 3], [1], [0, 1])):
+        graph.add(clause, predicates, [ON_FALSE] * len(predicates), clause)
+        graph.check()
+        assert not graph.shared, "2 is in no clause"
+    graph.add(3, [2], [ON_FALSE], 3)
+    graph.check()
+    assert graph.shared
+    graph.share(2, 5)
+    assert graph.shared
+    graph.share(2, 7)
+    assert not graph.shared
+    graph.share(2, 6)
+    graph.check()
+    graph.remove(1)
+    assert graph.shared, "clause 2 has 1 as well"
+    graph.remove(2)
+    assert not graph.shared
+    graph.check()
+    graph.call[2] = 5
+    with pytest.raises(AssertionError):
+        graph.check()
+
+
+def test_what_is_known_of_calls_is_counted() -> None:
+    scheduler = create("naive")
+    before = scheduler.nbytes
+    scheduler.share(1000, 3)
+    assert scheduler.nbytes >= before + 4000
+
+
+@each
+def test_predicates_that_share_a_call_cost_what_it_costs(name: str) -> None:
+    scheduler = create(name)
+    statistics = scheduler.statistics
+    for predicate in range(4):
+        scheduler.share(predicate, predicate // 2)
+        scheduler.add(predicate, [predicate], [ON_FALSE], predicate)
+    statistics.expect_call(0, 8.0)
+    run = scheduler.run(np.array([0, 1, 2]))
+    assert statistics.cost.tolist()[:4] == [8.0, 8.0, 1.0, 1.0], "of the other nothing is known"
+    assert run.together(1).tolist() == [0, 1]
+    assert run.together(2).tolist() == [2], "3 is no survivor"
+    assert run.together(3).tolist() == []
+    scheduler.learn(0, TRUE, 4.0)
+    assert statistics.call_cost[0] == statistics.cost[0] == 6.0
+    assert statistics.cost[1] == 8.0
+    scheduler.learn_all(np.array([2]), np.array([TRUE], np.int8), 3.0)
+    assert statistics.cost[2] == 2.0
+    scheduler.learn(1, FALSE, None)
+    scheduler.run(np.array([1, 3]))
+    assert statistics.cost.tolist()[:4] == [6.0, 6.0, 2.0, 2.0]
+    scheduler.learn_all(np.array([2, 3]), np.array([TRUE, FAULT], np.int8), 5.0)
+    assert statistics.cost.tolist()[2:4] == [3.0, 3.0]
+    statistics.expect_call(0, 9.0)
+    assert statistics.call_cost[0] == 9.0
+    scheduler.check()
+
+
+@each
+def test_who_shares_a_call_with_whom_does_not_change_under_way(name: str) -> None:
+    scheduler = create(name)
+    for predicate in range(4):
+        scheduler.share(predicate, predicate // 2)
+        scheduler.add(predicate, [predicate], [ON_FALSE], predicate)
+    every = np.arange(4)
+    run = scheduler.run(every)
+    scheduler.share(1, 1)
+    assert run.together(0).tolist() == [0, 1]
+    assert scheduler.run(every).together(0).tolist() == [0]
+    assert sorted(scheduler.run(every).together(3).tolist()) == [1, 2, 3]
+
+
 def test_a_predicate_that_nobody_has_is_no_news() -> None:
     scheduler = create("naive")
     scheduler.add(0, [3, 5], [ON_FALSE, ON_FALSE], 0)

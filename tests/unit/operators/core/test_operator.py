@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -270,3 +270,51 @@ def test_what_cannot_be_imported_is_pickled_by_value() -> None:
     assert again.signature == above.signature
     assert (again(4), again(2)) == (True, False)
     assert again.kinds == ("number",)
+
+
+class Checked(Operator):
+    """Checks constants as it was told to."""
+
+    answer: Any = None
+
+    def check(self, arguments: Sequence[Any]) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def _checked(answer: Any) -> Checked:
+    made = Checked(lambda place: True, Signature("near", (Parameter("place", "text", False),), ()))
+    made.answer = answer
+    return made
+
+
+@pytest.mark.parametrize("answer", [None, "no such place"])
+def test_a_check_says_what_is_wrong_or_nothing(answer: Any) -> None:
+    assert _checked(answer).refusal(("Bronx",)) == answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (KeyError("Bronx"), "raised KeyError: 'Bronx'"),
+        (RecursionError(), "raised RecursionError"),
+        (False, "a text that says what is wrong, or None, not False"),
+        (["no"], "a text that says what is wrong, or None, not ['no']"),
+        ("", "a text that says what is wrong, or None, not ''"),
+    ],
+)
+def test_a_check_that_fails_is_the_operators_fault(answer: Any, says: str) -> None:
+    with pytest.raises(OperatorError, match=r"^operator 'near': its check of ") as caught:
+        _checked(answer).refusal(("Bronx",))
+    assert says in str(caught.value)
+
+
+def test_a_check_that_refuses_by_raising_is_heard() -> None:
+    """Whoever raises one of our own errors has said what is wrong."""
+    assert _checked(OperatorError("no such place")).refusal(("Bronx",)) == "no such place"
+
+
+def test_the_keyboard_passes_through_a_check() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _checked(KeyboardInterrupt()).refusal(("Bronx",))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.faults import LateError
 
 
 class Clock:
@@ -155,82 +154,19 @@ def test_a_batch_that_raises_for_long_is_given_up(monkeypatch: pytest.MonkeyPatc
     assert runner.report()["slow"].calls <= 10
 
 
-class Staged:
-    """A place where a call takes as long as the test says, and not a moment of real time.
-
-    `plan` says of how many events a call is, by which it hangs or takes so many seconds to raise.
-    """
-
-    blocked: str | None = None
-
-    def __init__(self, plan: dict[int, float]) -> None:
-        self.plan, self.now = plan, 0.0
-        self.calls: list[tuple[int, float]] = []  # how many events, and how much time they had
-
-    def start(self, operator: Operator) -> None:
-        self.now += 100.0  # on time of its own
-
-    def call(self, operator: Operator, events: Any, handed: Any, timeout: float) -> Any:
-        self.calls.append((len(events), timeout))
-        seconds = self.plan[len(events)]
-        self.now += min(seconds, timeout)
-        if seconds > timeout:
-            raise LateError
-        return Fault("raised: no", "raised")
-
-    def close(self) -> None:
-        pass
-
-    def disown(self) -> None:
-        pass
-
-
-HANGS = float("inf")
-
-
-@pytest.mark.parametrize(
-    ("plan", "calls", "kinds"),
-    [
-        # It hangs for every part: one timeout for all of them.
-        (
-            {16: 0.0, 8: 0.0, 4: 0.0, 2: HANGS},
-            [(16, 4.0), (8, 4.0), (4, 4.0), (2, 4.0)],
-            ["timeout"] * 16,
-        ),
-        # The parts have what the whole has left.
-        ({16: 3.0, 8: HANGS}, [(16, 4.0), (8, 1.0)], ["timeout"] * 16),
-        # Nothing hung: the events without a call of their own failed with the others.
-        ({16: 1.0, 8: 2.0, 4: 1.0}, [(16, 4.0), (8, 3.0), (4, 1.0)], ["raised"] * 16),
-        ({16: HANGS}, [(16, 4.0)], ["timeout"] * 16),
-    ],
-)
-def test_a_batch_takes_one_timeout_whatever_it_does(
-    plan: dict[int, float],
-    calls: list[tuple[int, float]],
-    kinds: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    place = Staged(plan)
-    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
-    monkeypatch.setattr("time.perf_counter", lambda: place.now)
-    runner = Runner()
-    found = runner.call(_bad(batch=True, timeout=4.0), [(0,)] * 16, (None,))
-    assert _kinds(found) == kinds
-    assert place.calls == calls
-    assert place.now <= 104.0
+def test_calls_that_were_not_tried_are_counted(runner: Runner) -> None:
+    bad = _bad()
+    late = Fault("timeout: it hung for this event before", "timeout")
+    runner.skipped(bad, 0, late)
+    assert len(runner.report()) == 0  # nobody asked
+    runner.call(bad, [(0,)], (None,))
+    runner.skipped(bad, 3, late)
     count = runner.report()["bad"]
-    assert (count.events, count.calls) == (16, len(calls))
-    assert count.seconds <= 4.0
-
-
-def test_each_event_has_its_timeout_where_there_are_no_batches(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    place = Staged({1: HANGS})
-    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
-    found = Runner().call(_bad(timeout=4.0), [(0,)] * 6, (None,))
-    assert _kinds(found) == ["timeout"] * 5 + ["set aside"]
-    assert place.calls == [(1, 4.0)] * 5
+    assert (count.events, count.calls, count.answered, count.timeouts) == (4, 1, 1, 3)
+    assert count.last == late.reason
+    # Nothing was tried, so nothing failed: it is not set aside for it.
+    runner.skipped(bad, 100, late)
+    assert _kinds(runner.call(bad, [(0,)], (None,))) == ["answered"]
 
 
 def test_every_second_call_fails(runner: Runner) -> None:

@@ -18,8 +18,9 @@ import pytest
 
 from tamis.model.operator import Fault, Signature
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.processes import Processes, Worker
+from tamis.operators.processes import Worker
 from tamis.operators.worker import _GRACE
+from tamis.operators.workers import Processes
 from tests.unit.operators.core import declared
 from tests.unit.operators.core.workers import exists, gone, kinds, pid_of, reason_of
 

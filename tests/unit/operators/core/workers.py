@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.model.operator import Fault
-from tamis.operators import Runner
+from tamis.operators import Operator, Runner
 from tests.unit.operators.core import declared
 
 
@@ -52,3 +52,12 @@ def pid_of(runner: Runner) -> int:
     ((pid,),) = found
     assert isinstance(pid, int)
     return pid
+
+
+def at_last(runner: Runner, asked: Operator, arguments: tuple[Any, ...] = (None,)) -> Any:
+    """The first answer, however many calls it takes until a worker is there."""
+    for _ in range(1000):
+        (found,) = runner.call(asked, [(0,)], arguments)
+        if isinstance(found, tuple):
+            return found
+    raise AssertionError(found)

@@ -230,6 +230,16 @@ def test_a_huge_jpeg_is_refused_too() -> None:
         decoded(b"\xff\xd8" + comment + frame + bytes(20))
 
 
+def test_opencv_says_nothing_about_a_picture_that_is_cut(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Why it was refused is in the report; a line for each event on standard error helps nobody."""
+    whole = encoded(plain(7))
+    with pytest.raises(PictureError):
+        decoded(whole[: len(whole) - 14])
+    assert "WARN" not in capfd.readouterr().err
+
+
 def test_motion_between_sizes_is_refused() -> None:
     with pytest.raises(PictureError, match="one size, not 32 × 48 with 64 × 48"):
         motion(encoded(plain(1, 64)), encoded(plain(1, 32)))

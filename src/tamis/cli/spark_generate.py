@@ -1,0 +1,145 @@
+"""`tamis spark generate`: a workload of any size as parquet."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache, partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from tamis import workload
+from tamis.cli.counts import Count
+from tamis.cli.screen import screen
+from tamis.cli.spark_jobs import bar, master_option, rate, size, started
+from tamis.errors import TamisError, nearest
+from tamis.workload.tables import conditions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.spark.generating import Piece
+    from tamis.workload import Workload
+
+EVENTS, SUBSCRIPTIONS = "events", "subscriptions"
+EVENT_ID = "event_id"
+_IN_A_FILE = {EVENTS: 1_000_000, SUBSCRIPTIONS: 250_000}  # rows, where --files does not say
+_WHOLE = 2_000_000  # subscriptions of a workload that cannot be drawn in pieces
+_NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
+
+
+@click.command()
+@click.argument("name", metavar="WORKLOAD")
+@click.option("--events", required=True, type=Count(0), help="How many; 1e8 is fine.")
+@click.option("--subscriptions", required=True, type=Count(0), help="How many.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that gets events, subscriptions and schema.yaml; it may not hold any yet.",
+)
+@click.option(
+    "--files",
+    type=click.IntRange(1),
+    help="Files of each of the two.  [default: one for each million events, 250,000 subscriptions]",
+)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
+@master_option
+def generate(
+    name: str,
+    events: int,
+    subscriptions: int,
+    out: Path,
+    files: int | None,
+    seed: int,
+    master: str | None,
+) -> None:
+    """Write a workload as parquet: events, subscriptions as conditions in text, and the schema.
+
+    Each file is drawn in a task and with a seed of its own: the same command writes the same files
+    again, and another number of files gives other rows.
+    """
+    from tamis.model.document import to_yaml
+    from tamis.model.schema import Schema
+    from tamis.spark.generating import generate as generated
+    from tamis.spark.generating import pieces
+
+    schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
+    for each in (EVENTS, SUBSCRIPTIONS, "schema.yaml"):
+        if (out / each).exists():
+            raise TamisError(f"{out}: holds {each} already; name another folder")
+    wanted: list[Piece] = []
+    for table, rows in ((EVENTS, events), (SUBSCRIPTIONS, subscriptions)):
+        wanted += pieces(table, rows, files or max(1, -(-rows // _IN_A_FILE[table])))
+    console = screen()
+    with started(console, master) as spark, bar(console, "Drawing, by files") as progress:
+        begun = perf_counter()
+        task = partial(draw, name, seed, _tied(name, subscriptions))
+        made = generated(spark, wanted, task, out, progress)
+        seconds = perf_counter() - begun
+    (out / "schema.yaml").write_text(to_yaml(schema), encoding="utf-8")
+    facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}
+    (out / "workload.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    for table, rows in made.rows.items():
+        console.print(f"{rows:,} {table}, {size(made.bytes[table])}")
+    total = sum(made.rows.values())
+    console.print(f"{made.files:,} files in {seconds:.1f} s, {rate(total, seconds)}")
+    console.print(f"They are in {out}, with schema.yaml.", soft_wrap=True)
+
+
+def draw(name: str, seed: int, whole: int | None, piece: Piece) -> pa.Table:
+    """The rows of a piece, in a worker: `whole` is the size of a workload that is drawn at once."""
+    import pyarrow as pa
+
+    numbers = pa.array(np.arange(piece.first, piece.first + piece.rows, dtype=np.int64))
+    if piece.table == EVENTS:
+        drawn = _base(name, seed, whole).events(piece.rows, seed=piece.number)
+        return drawn.add_column(0, EVENT_ID, numbers)
+    if whole is not None:
+        rows = _base(name, seed, whole).subscriptions.slice(piece.first, piece.rows)
+    else:
+        rows = _made(name, piece.rows, _child(seed, piece.number)).subscriptions
+    texts = rows["condition"] if "condition" in rows.column_names else conditions(rows)
+    return pa.table({"id": numbers, "condition": texts})
+
+
+def _child(seed: int, number: int) -> int:
+    """A seed for one piece, which no other piece of this or another seed is likely to have."""
+    state = np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)
+    return int(state[0]) >> 1  # a whole number from 0 up that fits where signed ones do
+
+
+def _tied(name: str, subscriptions: int) -> int | None:
+    """The size of a workload whose events are drawn around its subscriptions; None of others."""
+    _known(name)
+    given = workload.VARIANTS[name].parameters if name in workload.VARIANTS else {}
+    if given.get("matching") is None:
+        return None
+    if subscriptions > _WHOLE:
+        raise TamisError(
+            f"{name}: its events are drawn around its subscriptions, and so all at once: at most "
+            f"{_WHOLE:,} of these, got {subscriptions:,}"
+        )
+    return subscriptions
+
+
+def _known(name: str) -> None:
+    if name not in _NAMES:
+        hint = nearest(name, _NAMES) or f"known are {', '.join(_NAMES)}"
+        raise TamisError(f"there is no workload {name!r}; {hint}")
+
+
+@lru_cache(maxsize=1)
+def _base(name: str, seed: int, whole: int | None) -> Workload:
+    """The workload that events are drawn from; of most, subscriptions have no part in that."""
+    return _made(name, whole or 0, seed)
+
+
+def _made(name: str, rows: int, seed: int) -> Workload:
+    _known(name)
+    if name in workload.VARIANTS:
+        return workload.make_variant(name, rows, seed=seed)
+    return workload.make(name, rows, seed=seed)

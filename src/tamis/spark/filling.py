@@ -1,0 +1,41 @@
+"""Filling an engine from a table in which some conditions may be wrong."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from tamis.engine import Engine
+from tamis.errors import TamisError
+
+_AT_ONCE = 10_000  # rows: one that is wrong costs the others of its batch a second try
+
+
+class Refused(NamedTuple):
+    """A row whose condition was not taken in."""
+
+    row: int
+    reason: str
+
+
+def fill(engine: Engine, table: pa.Table) -> list[Refused]:
+    """Subscribe all rows of a table of `id` and `condition`, less those that are wrong.
+
+    A batch is taken whole or not at all, so one with a mistake is halved until that is alone: the
+    rest of it costs a few tries, not one for each row.
+    """
+    refused: list[Refused] = []
+    todo = [(at, min(_AT_ONCE, table.num_rows - at)) for at in range(0, table.num_rows, _AT_ONCE)]
+    todo.reverse()
+    while todo:
+        at, rows = todo.pop()
+        try:
+            engine.subscribe_table(table.slice(at, rows))
+        except TamisError as why:
+            if rows == 1:
+                refused.append(Refused(at, str(why)))
+            else:
+                half = rows // 2
+                todo += [(at + half, rows - half), (at, half)]
+    return refused

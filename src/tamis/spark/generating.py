@@ -1,0 +1,128 @@
+"""Tables of any size as parquet, drawn in tasks: each piece has a seed of its own.
+
+No process ever holds more than a piece, the driver none at all. A piece has the same name and the
+same rows however often it is drawn, so a task that is tried again does no harm.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tamis.errors import SparkError
+from tamis.index.placing import sync
+from tamis.spark.watching import Progress, watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROW_GROUP = 1 << 17  # rows: a task's least share of a file
+_DONE = "piece int, rows long, bytes long"
+
+
+class Piece(NamedTuple):
+    """One file of a table."""
+
+    table: str  # and the folder that it is in
+    number: int
+    first: int  # row of the table that it begins with
+    rows: int
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+        return f"part-{self.number:05d}.parquet"
+
+
+class Generated(NamedTuple):
+    """What was written."""
+
+    rows: dict[str, int]  # by table
+    bytes: dict[str, int]
+    files: int
+
+
+Draw = Callable[[Piece], pa.Table]
+"""Draws the rows of a piece. It is sent to workers, who have to be able to import it."""
+
+
+def pieces(table: str, rows: int, files: int) -> list[Piece]:
+    """A table in files of about one size; at least one, so that its columns are known."""
+    if rows < 0 or files < 1:
+        raise SparkError(f"{table}: rows are 0 or more and files 1 or more, got {rows}, {files}")
+    files = max(1, min(files, rows))
+    cuts = [rows * at // files for at in range(files + 1)]
+    return [Piece(table, at, cuts[at], cuts[at + 1] - cuts[at]) for at in range(files)]
+
+
+def generate(
+    spark: SparkSession,
+    wanted: Sequence[Piece],
+    draw: Draw,
+    out: str | os.PathLike[str],
+    progress: Progress | None = None,
+) -> Generated:
+    """Draw all pieces, and write each to its file below `out`; what is there is replaced."""
+    folder = Path(out).absolute()
+    tables = list(dict.fromkeys(piece.table for piece in wanted))
+    for table in tables:
+        (folder / table).mkdir(parents=True, exist_ok=True)
+    task = _Task(tuple(wanted), draw, str(folder))
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return task.run(batches)
+
+    numbers = spark.range(len(wanted), numPartitions=len(wanted))
+    made = watched(spark, lambda: numbers.mapInArrow(run, _DONE).collect(), len(wanted), progress)
+    rows, sizes = dict.fromkeys(tables, 0), dict.fromkeys(tables, 0)
+    for row in made:
+        table = wanted[row["piece"]].table
+        rows[table] += row["rows"]
+        sizes[table] += row["bytes"]
+    for table in tables:
+        sync(folder / table)
+    return Generated(rows, sizes, len(made))
+
+
+class _Task(NamedTuple):
+    """What workers are told."""
+
+    pieces: tuple[Piece, ...]
+    draw: Draw
+    out: str
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Takes numbers of pieces, gives what became of them."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                piece = self.pieces[number]
+                table = self.draw(piece)
+                path = Path(self.out) / piece.table / piece.name
+                _write(table, path)
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "piece": pa.array([number], pa.int32()),
+                        "rows": pa.array([table.num_rows], pa.int64()),
+                        "bytes": pa.array([path.stat().st_size], pa.int64()),
+                    }
+                )
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """Whole or not at all: two tasks may draw the same piece at the same time."""
+    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with fresh.open("xb") as file:
+            parquet.write_table(table, file, row_group_size=ROW_GROUP)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

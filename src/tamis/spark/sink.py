@@ -1,0 +1,319 @@
+"""`format("tamis_notifications")`: notifications as files, each batch once, whatever is killed.
+
+    OUT/notifications/part-….parquet    rows (sequence, subscription, …)
+    OUT/dead/part-….parquet             events that could not be matched, each with the reason
+    OUT/manifests/….json                what counts: the parts of one batch
+
+A task writes parts under names that nobody else has; the driver then names them in a manifest. The
+manifest is what commits: it is written under another name, synced, and put in place by one rename.
+If Spark is killed between that and its own commit it runs the batch again, finds the manifest, and
+leaves it as it is. Parts that no manifest names are leftovers of tasks and batches that were run
+again; `sweep` removes them.
+
+A manifest is known by the query and the offset that its batch ends at, not by the number of the
+batch alone: with a new checkpoint numbers begin at 0 again, and what comes then is other data.
+Read it with `spark.read.format("tamis_notifications")`, or the parts that manifests name by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from tamis.errors import SparkError
+
+NOTIFICATIONS, DEAD, MANIFESTS = "notifications", "dead", "manifests"
+REASON, RAW = "reason", "raw"  # of an event that could not be matched
+_FORMAT = 1
+
+
+@dataclass
+class Part(WriterCommitMessage):
+    """A file that a task wrote."""
+
+    folder: str  # notifications or dead
+    name: str
+    rows: int
+
+
+@dataclass
+class Parts(WriterCommitMessage):
+    """All that a task wrote."""
+
+    parts: list[Part]
+
+
+class NotificationsDataSource(DataSource):
+    """Options: `path`; for a stream its `checkpointLocation`, by which a batch is known."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As in `format(…)`."""
+        return "tamis_notifications"
+
+    def schema(self) -> StructType:
+        """That of the parts, of which there has to be one."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        folder = self.options.get("kind", NOTIFICATIONS)
+        for manifest in manifests(self._path()):
+            for part in manifest["parts"]:
+                if part["folder"] == folder:
+                    return from_arrow_schema(pq.read_schema(self._path() / folder / part["name"]))
+        raise SparkError(f"{self._path()}: there is no part of {folder} yet, and so no schema")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """All parts that manifests name."""
+        return _PartsReader(self._path(), self.options.get("kind", NOTIFICATIONS))
+
+    def writer(self, schema: StructType, overwrite: bool) -> _BatchWriter:
+        """Of a batch job."""
+        if overwrite:
+            raise SparkError('notifications are only ever added: use mode("append")')
+        return _BatchWriter(self._path())
+
+    def streamWriter(  # noqa: N802 - as Spark calls it
+        self, schema: StructType, overwrite: bool
+    ) -> _StreamWriter:
+        """Of a stream."""
+        checkpoint = self.options.get("checkpointlocation")
+        if not checkpoint:
+            raise SparkError(
+                "tamis_notifications has to know the checkpoint, by which it knows what it has "
+                'written: .option("checkpointLocation", …) on this stream'
+            )
+        return _StreamWriter(self._path(), local(checkpoint))
+
+    def _path(self) -> Path:
+        path = self.options.get("path")
+        if not path:
+            raise SparkError("tamis_notifications is written to a folder: .start(path)")
+        return local(path)
+
+
+def local(path: str) -> Path:
+    """A path as this machine has it; with `file:` before it or without."""
+    scheme, colon, rest = path.partition(":")
+    if colon and scheme == "file":
+        return Path("/" + rest.lstrip("/"))
+    if colon and "/" in rest[:1]:
+        raise SparkError(f"{path}: only files that all workers see under one path, got {scheme}:")
+    return Path(path)
+
+
+class _Writer:
+    """What tasks do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, iterator: Iterator[Any]) -> Parts:
+        """The rows of one task: those with a reason are dead letters, all others notifications."""
+        written = {NOTIFICATIONS: _File(self._path / NOTIFICATIONS), DEAD: _File(self._path / DEAD)}
+        try:
+            for batch in iterator:
+                table = pa.Table.from_batches([batch])
+                if REASON in table.column_names:
+                    died = pc.is_valid(table[REASON])
+                    dead = table.filter(died)
+                    written[DEAD].write(_without(dead, "subscription"))
+                    table = _without(table.filter(pc.invert(died)), REASON, RAW)
+                written[NOTIFICATIONS].write(table)
+            return Parts([file.close() for file in written.values() if file.rows])
+        except BaseException:
+            for file in written.values():
+                file.discard()
+            raise
+
+
+def _without(table: pa.Table, *names: str) -> pa.Table:
+    return table.drop_columns([name for name in names if name in table.column_names])
+
+
+class _File:
+    """A part, made with its first row."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.rows = folder, 0
+        self._name = f"part-{uuid.uuid4().hex}.parquet"
+        self._file: Any = None
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        if self._writer is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = (self._folder / self._name).open("xb")
+            self._writer = pq.ParquetWriter(self._file, table.schema)
+        self._writer.write_table(table)
+        self.rows += table.num_rows
+
+    def close(self) -> Part:
+        assert self._writer is not None
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        _sync(self._folder)
+        return Part(self._folder.name, self._name, self.rows)
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            (self._folder / self._name).unlink(missing_ok=True)
+
+
+class _BatchWriter(_Writer, DataSourceArrowWriter):
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """One manifest for the whole job, which nobody will run again."""
+        commit(self._path, uuid.uuid4().hex, {"query": None, "batch": None}, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Take back what there is."""
+        _discard(self._path, messages)
+
+
+class _StreamWriter(_Writer, DataSourceStreamArrowWriter):
+    def __init__(self, path: Path, checkpoint: Path) -> None:
+        super().__init__(path)
+        self._checkpoint = checkpoint
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """The manifest of a batch, unless there is one."""
+        query, offset = _journaled(self._checkpoint, batch)
+        key = hashlib.sha256("\n".join(offset).encode()).hexdigest()[:16]
+        facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offset]}
+        commit(self._path, f"{query}-{batch:010d}-{key}", facts, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """Take back what there is; the batch will be run again."""
+        _discard(self._path, messages)
+
+
+def _journaled(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
+    """The query's id and the offsets at which a batch ends, as Spark wrote them before it."""
+    try:
+        query = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
+        lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError, KeyError) as error:
+        raise SparkError(f"{checkpoint}: not the checkpoint of this stream: {error}") from error
+    return str(query), lines[2:]  # a version, facts of the batch, then one line a source
+
+
+def commit(
+    path: Path,
+    name: str,
+    facts: Mapping[str, Any],
+    messages: Sequence[WriterCommitMessage | None],
+) -> None:
+    folder = path / MANIFESTS
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = folder / f"{name}.json"
+    if manifest.exists():
+        _discard(path, messages)
+        return
+    parts = _parts(messages)
+    counts = {
+        kind: sum(part.rows for part in parts if part.folder == kind)
+        for kind in (NOTIFICATIONS, DEAD)
+    }
+    written = {
+        "format": _FORMAT,
+        **facts,
+        **counts,
+        "written": time.time(),
+        "parts": [vars(part) for part in parts],
+    }
+    unfinished = folder / f".{name}.{uuid.uuid4().hex}"
+    with unfinished.open("x", encoding="utf-8") as file:
+        json.dump(written, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(manifest)
+    for each in (folder, path):
+        _sync(each)
+
+
+def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
+    return [part for each in messages if isinstance(each, Parts) for part in each.parts]
+
+
+def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None:
+    for part in _parts(messages):
+        (path / part.folder / part.name).unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _PartsReader(DataSourceReader):
+    def __init__(self, path: Path, folder: str) -> None:
+        self._path, self._folder = path, folder
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """A part each."""
+        return [
+            InputPartition(str(self._path / self._folder / part["name"]))
+            for manifest in manifests(self._path)
+            for part in manifest["parts"]
+            if part["folder"] == self._folder
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Its rows."""
+        if partition is not None and partition.value:
+            yield from pq.ParquetFile(partition.value).iter_batches()
+
+
+def manifests(path: Path) -> list[dict[str, Any]]:
+    """All manifests of a folder, in the order in which they were written."""
+    found = [
+        json.loads(each.read_text(encoding="utf-8"))
+        for each in (path / MANIFESTS).glob("*.json")
+        if not each.name.startswith(".")
+    ]
+    return sorted(found, key=lambda manifest: float(manifest["written"]))
+
+
+def sweep(path: Path, older: float = 3600.0) -> list[Path]:
+    """Remove parts that no manifest names and that are older than so many seconds; those removed.
+
+    Younger ones may belong to a batch that is under way.
+    """
+    named = {
+        (part["folder"], part["name"]) for manifest in manifests(path) for part in manifest["parts"]
+    }
+    removed = []
+    for folder in (NOTIFICATIONS, DEAD):
+        for each in (path / folder).glob("part-*.parquet"):
+            if (folder, each.name) in named or time.time() - each.stat().st_mtime < older:
+                continue
+            each.unlink(missing_ok=True)
+            removed.append(each)
+    return removed

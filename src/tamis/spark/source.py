@@ -1,0 +1,285 @@
+"""`format("tamis")`: the events of a log with the subscriptions that each of them satisfies.
+
+Events are matched where they are read, in the worker that maps the log into memory, so that only
+answers pass through the JVM. Rows are pairs:
+
+    sequence      of the event in the log
+    subscription  its id
+    …             attributes of the event, those asked for by the option `columns`
+    reason, raw   null; of an event that could not be matched, why, and the event as it came
+
+An offset is a sequence number, and the version of the index that the batch is matched with. As the
+log has events and changes of subscriptions in one sequence, the number says who is live at each
+event; so a batch that is run again gives what it gave before, whatever has changed since.
+
+Options: `path` of the log; `index`, a folder of versions (without one, all subscriptions come from
+the log); `columns`, names with commas; `maxEventsPerTrigger`; `partitions`, how many tasks at most;
+`startingSequence`, a number or "latest", for a stream that begins; `endingSequence`, for a batch;
+`name`, under which the folder of versions keeps what this reader still needs; `operators`, names
+of modules that workers import, because conditions call operators that they declare.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from tamis.errors import SparkError, nearest
+from tamis.model.schema import Schema
+from tamis.spark.columns import column_types
+from tamis.spark.sink import RAW, REASON, local
+from tamis.spark.tasks import Range, answered
+from tamis.store.log import Log
+from tamis.store.segments import EVENTS
+from tamis.store.versions import Versions
+
+SEQUENCE, SUBSCRIPTION = "sequence", "subscription"
+NO_VERSION = -1
+_FEW = 512  # events: a task of its own is worth it from here on
+
+
+@dataclass
+class Options:
+    """What a user said, checked."""
+
+    log: Log
+    versions: Versions | None
+    columns: tuple[str, ...]
+    most: int | None  # events of a batch
+    tasks: int
+    start: int
+    end: int | None
+    name: str  # empty: nobody has to be told what it needs
+    modules: tuple[str, ...]
+
+    @classmethod
+    def read(cls, given: Any) -> Options:
+        """From the options of a `DataSource`, whose names are in lower case."""
+        path = given.get("path")
+        if not path:
+            raise SparkError('format("tamis") reads a log: .load(path), or .option("path", …)')
+        log = Log.open(local(path))
+        index = given.get("index")
+        columns = _names(given.get("columns"))
+        known = Schema.from_dict(log.schema).attributes
+        for name in columns:
+            if name not in known:
+                hint = nearest(name, known)
+                raise SparkError(
+                    f"columns: the events have no attribute {name!r}"
+                    + (f"; {hint}" if hint else "")
+                )
+        start = given.get("startingsequence", "0")
+        return cls(
+            log,
+            Versions(local(index)) if index else None,
+            columns,
+            _whole(given, "maxEventsPerTrigger"),
+            _whole(given, "partitions") or os.cpu_count() or 1,
+            log.end if start == "latest" else _whole(given, "startingSequence", 0) or 0,
+            _whole(given, "endingSequence", 0),
+            given.get("name", ""),
+            _names(given.get("operators")),
+        )
+
+    def version(self, sequence: int) -> int:
+        """The version to match events from this number on with."""
+        found = self.versions.at(sequence) if self.versions is not None else None
+        return NO_VERSION if found is None else found.sequence
+
+    def ranges(self, start: int, end: int, version: int) -> list[Range]:
+        """Tasks for the events of a range: parts of it, for each shard of the subscriptions."""
+        folders: list[str] = []
+        if version != NO_VERSION and self.versions is not None:
+            found = self.versions.at(version)
+            if found is None:
+                raise SparkError(
+                    f"{self.versions.folder}: no version serves sequence number {version} any more"
+                )
+            folders, version = [str(each) for each in found.shard_folders], found.sequence
+        shards: list[tuple[int, str | None]] = [*enumerate(folders)] or [(0, None)]
+        return [
+            Range(
+                str(self.log.folder),
+                low,
+                high,
+                folder,
+                max(version, 0),
+                shard,
+                len(shards),
+                self.columns,
+                self.modules,
+            )
+            for low, high in _parts(self.log, start, end, self.tasks)
+            for shard, folder in shards
+        ]
+
+
+class TamisDataSource(DataSource):
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As in `format(…)`."""
+        return "tamis"
+
+    def schema(self) -> StructType:
+        """Sequence, subscription, the columns asked for, and what is wrong with a dead event."""
+        options = Options.read(self.options)
+        types = column_types(Schema.from_dict(options.log.schema))
+        text = options.log.ids == "text"
+        return StructType(
+            [
+                StructField(SEQUENCE, LongType()),
+                StructField(SUBSCRIPTION, StringType() if text else LongType()),
+                *(StructField(name, types[name]) for name in options.columns),
+                StructField(REASON, StringType()),
+                StructField(RAW, StringType()),
+            ]
+        )
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Of a batch job."""
+        return _Reader(Options.read(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """Of a stream."""
+        return _StreamReader(Options.read(self.options))
+
+
+class _Part(InputPartition):
+    """A range, as Spark hands it on."""
+
+    def __init__(self, part: Range) -> None:
+        super().__init__(None)
+        self.part = part
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """From the first event to the last, or as the options say."""
+        given = self._options
+        end = given.log.end if given.end is None else min(given.end, given.log.end)
+        start = min(given.start, end)
+        return [_Part(each) for each in given.ranges(start, end, given.version(start))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The pairs of a range."""
+        return _read(partition)
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._last: int | None = None  # beyond which nothing is read
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's
+        """Where a new stream begins."""
+        return {"sequence": self._options.start, "version": NO_VERSION}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """As the option says."""
+        most = self._options.most
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """What comes from now on is for the next time."""
+        self._last = self._options.log.end
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """As far as events reach, or the limit; changes without an event make no batch."""
+        log, begin = self._options.log, start["sequence"]
+        end = log.end if self._last is None else max(begin, self._last)
+        if begin > end:
+            raise SparkError(
+                f"{log.folder}: ends at {end}, but the checkpoint has read up to {begin}: this is "
+                "another log, or one that was made anew"
+            )
+        if isinstance(limit, ReadMaxRows):
+            end = _after(log, begin, end, limit.max_rows)
+        if not log.counts(begin, end)[0]:
+            return start
+        return {"sequence": end, "version": self._options.version(begin)}
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+        """How far the log reaches: what is between is the backlog."""
+        return {"sequence": self._options.log.end, "version": NO_VERSION}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """With the version that was journaled with the batch."""
+        found = self._options.ranges(start["sequence"], end["sequence"], end["version"])
+        return [_Part(each) for each in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The pairs of a range."""
+        return _read(partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Versions before this are not needed for a replay any more."""
+        if self._options.versions is not None and self._options.name:
+            self._options.versions.needed(self._options.name, end["sequence"])
+
+
+def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    if isinstance(partition, _Part):  # Spark asks for one partition even where there is none
+        yield from answered(partition.part)
+
+
+def _parts(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:
+    """The range in parts with about as many events each."""
+    events = log.counts(start, end)[0]
+    parts = max(1, min(most, -(-events // _FEW)))
+    if not events:
+        return []
+    cuts = [_after(log, start, end, events * part // parts) for part in range(1, parts)]
+    return [(low, high) for low, high in pairwise([start, *cuts, end]) if low < high]
+
+
+def _after(log: Log, start: int, end: int, events: int) -> int:
+    """The number after so many events from `start` on, at most `end`; after one at least."""
+    left = max(1, events)
+    for segment in log.boundaries(start, end):
+        if segment.kind == EVENTS:
+            first = max(start, segment.first)
+            if segment.end - first >= left:
+                return min(end, first + left)
+            left -= segment.end - first
+    return end
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (given or "").split(",") if name.strip())
+
+
+def _whole(given: Any, option: str, least: int = 1) -> int | None:
+    text = given.get(option.lower())
+    if text is None:
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise SparkError(f"{option} is a whole number, {least} or more; got {text!r}")
+    return number

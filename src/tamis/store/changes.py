@@ -1,0 +1,179 @@
+"""Changes of subscriptions as tables: subscribe, renew, cancel, expire.
+
+| column | type | |
+| --- | --- | --- |
+| kind | string | one of the four |
+| id | string or int64 | as the log says |
+| condition | string | of a subscribe; else null |
+| until | timestamp, UTC | when the lease of a subscribe or renew runs out; null: it has no lease |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from tamis.errors import StoreError, nearest
+from tamis.model.domain import TEXT_LIMIT
+
+SUBSCRIBE, RENEW, CANCEL, EXPIRE = "subscribe", "renew", "cancel", "expire"
+KINDS = (SUBSCRIBE, RENEW, CANCEL, EXPIRE)
+COLUMNS = ("kind", "id", "condition", "until")
+ID_TYPES = {"text": pa.string(), "int64": pa.int64()}
+UNTIL = pa.timestamp("us", "UTC")
+Until = datetime | Sequence[datetime | None] | pa.Array | pa.ChunkedArray | None
+"""One moment for all, one for each, or None for no lease."""
+
+
+def change_schema(ids: str) -> pa.Schema:
+    """The columns of changes in a log with ids of a kind ("text" or "int64").
+
+    >>> change_schema("text").names
+    ['kind', 'id', 'condition', 'until']
+    """
+    kinds = (pa.string(), ID_TYPES[ids], pa.string(), UNTIL)
+    return pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+
+
+def subscribe(ids: Iterable[Any], conditions: Iterable[str], until: Until = None) -> pa.Table:
+    """Changes that add subscriptions, or replace live ones with the same id.
+
+    >>> subscribe(["ann"], ["price < 5"]).to_pylist()
+    [{'kind': 'subscribe', 'id': 'ann', 'condition': 'price < 5', 'until': None}]
+    """
+    return changes_table(SUBSCRIBE, ids, conditions, until)
+
+
+def renew(ids: Iterable[Any], until: Until) -> pa.Table:
+    """Changes that give live subscriptions a lease up to another moment; None: for ever."""
+    return changes_table(RENEW, ids, None, until)
+
+
+def cancel(ids: Iterable[Any]) -> pa.Table:
+    """Changes that end subscriptions because somebody asked for it."""
+    return changes_table(CANCEL, ids)
+
+
+def expire(ids: Iterable[Any]) -> pa.Table:
+    """Changes that end subscriptions whose lease has run out (see `Log.expire`)."""
+    return changes_table(EXPIRE, ids)
+
+
+def changes_table(
+    kind: str | Iterable[str],
+    ids: Iterable[Any],
+    conditions: Iterable[str | None] | None = None,
+    until: Until = None,
+) -> pa.Table:
+    """Changes of one kind, or of one kind each. Ids are all text or all 64-bit integers."""
+    id = _column(ids, None)
+    if types.is_null(id.type):
+        id = id.cast(pa.string())
+    count = len(id)
+    kinds = pa.repeat(kind, count) if isinstance(kind, str) else _column(kind, pa.string())
+    condition = pa.nulls(count, pa.string()) if conditions is None else _column(conditions, None)
+    if until is None or isinstance(until, datetime):
+        until = pa.repeat(pa.scalar(until, UNTIL), count)
+    columns = (kinds, id, condition, _column(until, None))
+    if any(len(column) != count for column in columns):
+        lengths = ", ".join(
+            f"{len(each)} × {name}" for each, name in zip(columns, COLUMNS, strict=True)
+        )
+        raise StoreError(f"changes need as many of each column: {lengths}")
+    return checked(pa.table(list(columns), names=list(COLUMNS)))
+
+
+def checked(given: Any, ids: str | None = None) -> pa.Table:
+    """Changes with all columns in order and of the right types; a `StoreError` names a bad row.
+
+    `ids` is what the log's ids are; without it, text and integers are both right.
+    """
+    try:
+        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
+        table.validate(full=True)  # for example bytes that are no UTF-8
+    except (TypeError, ValueError, pa.ArrowException) as why:
+        raise StoreError(f"expected an Arrow table of changes: {why}") from None
+    for name in table.column_names:
+        if name not in COLUMNS:
+            hint = nearest(name, COLUMNS)
+            raise StoreError(f"changes have no column {name!r}" + (f"; {hint}" if hint else ""))
+        if table.column_names.count(name) > 1:
+            raise StoreError(f"the changes have two columns named {name!r}")
+    for name in ("kind", "id"):
+        if name not in table.column_names:
+            raise StoreError(f"the changes lack the column {name!r}; a change has a kind and an id")
+    if ids is None:
+        ids = "int64" if types.is_integer(table.schema.field("id").type) else "text"
+    wanted = change_schema(ids)
+    table = pa.table([_cast(table, field, ids) for field in wanted], schema=wanted)
+    _check_rows(table)
+    return table
+
+
+def _column(given: Any, kind: pa.DataType | None) -> pa.Array | pa.ChunkedArray:
+    if isinstance(given, (pa.Array, pa.ChunkedArray)):
+        return given
+    try:
+        return pa.array(given if isinstance(given, (list, np.ndarray)) else list(given), kind)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as why:
+        raise StoreError(f"these are no values for a column of changes: {why}") from None
+
+
+def _cast(table: pa.Table, field: pa.Field, ids: str) -> pa.Array | pa.ChunkedArray:
+    if field.name not in table.column_names:
+        return pa.nulls(table.num_rows, field.type)
+    column = table.column(field.name)
+    kind = column.type.value_type if isinstance(column.type, pa.DictionaryType) else column.type
+    if field.name == "until":
+        fits = types.is_timestamp(kind)
+    elif field.name == "id" and ids == "int64":
+        fits = types.is_integer(kind)
+    else:
+        fits = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    if not (fits or types.is_null(kind) or not table.num_rows):
+        log = f", since the log's ids are {ids}" if field.name == "id" else ""
+        raise StoreError(f"the column {field.name!r} is {kind}, expected {field.type}{log}")
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as why:
+        raise StoreError(f"the column {field.name!r} does not fit {field.type}: {why}") from None
+
+
+def _check_rows(table: pa.Table) -> None:
+    kind, id, condition, until = table.columns
+    known = pc.is_in(kind, value_set=pa.array(KINDS))
+    for row in _first(pc.invert(known)):
+        written = kind[row].as_py()
+        raise StoreError(f"change {row}: the kind is {written!r}; it is one of {', '.join(KINDS)}")
+    for row in _first(pc.is_null(id)):
+        raise StoreError(f"change {row}: the id is null")
+    if types.is_string(id.type):
+        size = pc.binary_length(id)
+        for row in _first(pc.equal(size, 0)):
+            raise StoreError(f"change {row}: the id is an empty text")
+        for row in _first(pc.greater(size, TEXT_LIMIT)):
+            raise StoreError(f"change {row}: the id is longer than {TEXT_LIMIT} bytes")
+    adds = pc.equal(kind, SUBSCRIBE)
+    for row in _first(pc.and_(adds, pc.is_null(condition))):
+        raise StoreError(f"change {row}: the subscribe of {id[row].as_py()!r} has no condition")
+    for row in _first(pc.and_not(pc.is_valid(condition), adds)):
+        raise StoreError(
+            f"change {row}: a {kind[row].as_py()} has a condition; only a subscribe has one"
+        )
+    leases = pc.or_(adds, pc.equal(kind, RENEW))
+    for row in _first(pc.and_not(pc.is_valid(until), leases)):
+        raise StoreError(
+            f"change {row}: a {kind[row].as_py()} has a lease; only a subscribe and a renew have"
+        )
+
+
+def _first(wrong: Any) -> list[int]:
+    """The first row for which something holds, if there is one."""
+    at = pc.index(wrong, pa.scalar(True)).as_py()
+    return [] if at < 0 else [at]

@@ -1,0 +1,126 @@
+"""Small files merged into larger ones, under the eyes of readers.
+
+Neighbours become one table where they can, and a pack where they are of different kinds or columns.
+The merged file is put in place first; from then on the small ones are ignored, and they are removed
+after it. A listing that was overtaken by this has a hole and is taken again: the last file is never
+touched, so a hole is always before a file and shows.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.index.placing import sync
+from tamis.store import packs, segments
+from tamis.store.durable import written
+from tamis.store.segments import PACKED, Listing, Segment
+
+_BYTES = 64 << 20  # of one merged file: all of it is in memory while it is written
+_MERGING = ".merge-"  # beginning of the names of files that are being written
+
+
+def merge(folder: Path, listing: Listing, before: int, rows: int) -> int:
+    """Merge what ends at or before a sequence number; gives how many files there are less.
+
+    Nobody else may merge meanwhile.
+    """
+    for left in folder.glob(f"{_MERGING}*"):
+        left.unlink(missing_ok=True)
+    freed = _remove(folder, listing.covered())  # somebody died between the merge and the removal
+    for files in _runs(folder, listing.files[:-1], before, rows):
+        parts = listing.within(files[0].first, files[-1].end)
+        _put(folder, list(_joined(folder, parts)))
+        freed += _remove(folder, [file.name for file in files]) - 1
+    return freed
+
+
+class _Run(NamedTuple):
+    """Neighbouring files."""
+
+    files: list[Segment]
+    rows: int
+    bytes: int
+
+    def joins(self, other: _Run, rows: int) -> bool:
+        """Whether it is worth while to be merged with the next run.
+
+        One that is much larger waits until there is more beside it: a row is written again only
+        when its file grows by half, however often a log is compacted.
+        """
+        return (
+            self.rows <= 2 * other.rows
+            and self.rows + other.rows <= rows
+            and self.bytes + other.bytes <= _BYTES
+        )
+
+    def joined(self, other: _Run) -> _Run:
+        """Both as one."""
+        self.files.extend(other.files)
+        return _Run(self.files, self.rows + other.rows, self.bytes + other.bytes)
+
+
+def _runs(folder: Path, files: list[Segment], before: int, rows: int) -> list[list[Segment]]:
+    runs: list[_Run] = []
+    for file in files:
+        if file.end > before:
+            break
+        run = _Run([file], file.rows, (folder / file.name).stat().st_size)
+        while runs and runs[-1].joins(run, rows):
+            run = runs.pop().joined(run)
+        runs.append(run)
+    return [run.files for run in runs if len(run.files) > 1]
+
+
+_Part = tuple[Segment, pa.Table, datetime]
+"""A segment, its rows, and when the last of them was appended."""
+
+
+def _joined(folder: Path, parts: Iterator[Segment]) -> Iterator[_Part]:
+    """The segments of a run, neighbours of the same kind and columns as one."""
+    read = [(part, segments.read(folder, part)) for part in parts]
+    for (kind, _), group in groupby(read, _form):
+        several = list(group)
+        first, end = several[0][0].first, several[-1][0].end
+        table = pa.concat_tables([table for _, table in several])
+        yield Segment(first, end - first, kind), table, segments.appended(several[-1][1])
+
+
+def _form(part: tuple[Segment, pa.Table]) -> tuple[str, list[Any]]:
+    """What two segments must have in common to become one."""
+    segment, table = part
+    return segment.kind, [(field.name, field.type, field.nullable) for field in table.schema]
+
+
+def _put(folder: Path, parts: list[_Part]) -> None:
+    """Put one file in place that has it all, and sync it before the small ones go."""
+    (merged, *_), *others = parts
+    if others:
+        last = others[-1][0]
+        merged = Segment(merged.first, last.end - merged.first, PACKED)
+    temporary = folder / f"{_MERGING}{secrets.token_hex(8)}"
+    with written(temporary) as file:
+        if others:
+            packs.write(file, parts)
+        else:
+            segments.write(file, *parts[0][1:])
+    try:
+        temporary.rename(folder / merged.name)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync(folder)
+
+
+def _remove(folder: Path, names: list[str]) -> int:
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    return len(names)

@@ -1,0 +1,342 @@
+"""One folder, one sequence: the log of events and of changes of subscriptions.
+
+    LOG/tamis-log.json      format, schema, kind of ids
+    LOG/segments/           Arrow IPC files, named by first sequence number, count and kind
+    LOG/lock                held by whoever appends
+    LOG/compacting          held by whoever merges segments
+
+A segment is written under a name that no reader looks at, synced, and renamed: it is in the log
+whole or not at all. Whoever appends sweeps what the dead left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import StoreError
+from tamis.index.placing import sync
+from tamis.model.schema import Schema
+from tamis.store import changes, segments
+from tamis.store.compaction import merge
+from tamis.store.durable import (
+    check_format,
+    locked,
+    names_in,
+    read_json,
+    refusing,
+    write_json,
+    written,
+)
+from tamis.store.lives import Lives
+from tamis.store.packs import unpack
+from tamis.store.segments import CHANGES, EVENTS, HoleError, Listing, Segment
+
+FORMAT = 1
+DOCUMENT, SEGMENTS, LOCK, COMPACTING = "tamis-log.json", "segments", "lock", "compacting"
+_APPENDING = ".append-"  # beginning of the names of files that are being written
+# Some file systems keep a folder's time in steps of up to 10 ms: one that changed just now may
+# change again without showing it.
+_SETTLED = 50_000_000  # nanoseconds
+_ATTEMPTS = 20
+_EMPTY = Listing()
+
+
+class Log:
+    """Events and changes in the order of their sequence numbers, on disk.
+
+    Several processes may append, and any number may read meanwhile. A log can be pickled: what
+    travels is its folder.
+
+    >>> import tempfile; place = tempfile.TemporaryDirectory()
+    >>> log = Log.create(place.name, {"attributes": {"price": "decimal"},
+    ...                               "event_types": {"offer": {"price": "mandatory"}}})
+    >>> log.change(changes.subscribe(["ann"], ["price < 5"]))
+    range(0, 1)
+    >>> log.publish(pa.table({"price": [4.0, 6.0]}))
+    range(1, 3)
+    >>> log.counts(0, log.end)
+    (2, 1)
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+        self.folder = Path(folder).absolute()
+        self.schema: dict[str, Any] = document["schema"]
+        self.ids: str = document["ids"]
+        self._segments = self.folder / SEGMENTS
+        self._seen = _Seen(_EMPTY, None)
+        self._packs: dict[str, list[Segment]] = {}  # what is in each, since they never change
+        self._tail: tuple[bytes, int] | None = None  # what this object appended last, and the end
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        schema: Mapping[str, Any] | Schema,
+        ids: str = "text",
+    ) -> Log:
+        """A new, empty log. `schema` is a schema or its document; `ids` are "text" or "int64"."""
+        if ids not in changes.ID_TYPES:
+            raise StoreError(f"the ids of a log are 'text' or 'int64', not {ids!r}")
+        known = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
+        place = Path(folder).absolute()
+        with refusing(f"{place}: no log can be made here"):
+            (place / SEGMENTS).mkdir(parents=True, exist_ok=True)
+            with locked(place / LOCK):
+                if (place / DOCUMENT).exists():
+                    raise StoreError(f"{place}: there is a log already; open it with Log.open")
+                if any((place / SEGMENTS).iterdir()):
+                    raise StoreError(
+                        f"{place}: has segments but no {DOCUMENT}; choose another folder, or put "
+                        "the file back"
+                    )
+                document = {"format": FORMAT, "schema": known.to_dict(), "ids": ids}
+                write_json(place / DOCUMENT, document)
+            sync(place.parent)
+        return cls(place, document)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Log:
+        """The log in a folder; a `StoreError` says what is there instead."""
+        path = Path(folder).absolute() / DOCUMENT
+        document = read_json(path, "log")
+        check_format(path, document, FORMAT, "log")
+        if not isinstance(document.get("schema"), dict) or document.get("ids") not in (
+            *changes.ID_TYPES,
+        ):
+            raise StoreError(f"{path}: is damaged, it lacks 'schema' or 'ids'")
+        if not (path.parent / SEGMENTS).is_dir():
+            raise StoreError(f"{path.parent}: is damaged, the folder {SEGMENTS!r} is missing")
+        return cls(folder, document)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Log.open, (self.folder,))
+
+    def __repr__(self) -> str:
+        return f"Log({str(self.folder)!r})"
+
+    # -- appending -------------------------------------------------------------------------------
+
+    def publish(self, events: Any) -> range:
+        """Append events; their sequence numbers. They are on disk when this returns.
+
+        A table with a column for each attribute, or with one column `json` of texts, of which any
+        may be rubbish: whoever reads the log makes dead letters of those.
+        """
+        try:
+            table = events if isinstance(events, pa.Table) else pa.table(events)
+        except (TypeError, ValueError, pa.ArrowException) as why:
+            raise StoreError(f"expected an Arrow table of events: {why}") from None
+        if not table.num_columns:
+            raise StoreError("the events have no columns; expected one for each attribute")
+        for name in table.column_names:
+            if table.column_names.count(name) > 1:
+                raise StoreError(f"the events have two columns named {name!r}")
+        return self._append(EVENTS, table)
+
+    def change(self, table: Any) -> range:
+        """Append changes of subscriptions; their sequence numbers. On disk when this returns.
+
+        The functions `subscribe`, `renew`, `cancel` and `expire` make such tables.
+        """
+        return self._append(CHANGES, changes.checked(table, self.ids))
+
+    def expire(self, lives: Lives, now: datetime) -> range:
+        """Append an expire for every lease that has run out.
+
+        `lives` is brought up to date first, under the lock: no renewal that was acknowledged can
+        be overtaken by an expiry that was decided without it.
+        """
+        with refusing(f"{self.folder}: cannot be appended to"), locked(self.folder / LOCK) as lock:
+            end = self._locked_end(lock)
+            lives.fold(self.changes(lives.sequence, end), end)
+            rows = changes.checked(changes.expire(lives.due(now)), self.ids)
+            return self._append_locked(lock, CHANGES, rows)
+
+    def _append(self, kind: str, table: pa.Table) -> range:
+        with refusing(f"{self.folder}: cannot be appended to"), locked(self.folder / LOCK) as lock:
+            return self._append_locked(lock, kind, table)
+
+    def _append_locked(self, lock: int, kind: str, table: pa.Table) -> range:
+        segment = Segment(self._locked_end(lock), table.num_rows, kind)
+        if not segment.rows:
+            return range(segment.first, segment.first)
+        # First of all: should this process die half way, whoever comes next must look again.
+        self._tail, token = None, secrets.token_bytes(8)
+        os.pwrite(lock, token, 0)
+        temporary = self._segments / f"{_APPENDING}{token.hex()}"
+        with written(temporary) as file:
+            segments.write(file, table)
+        try:
+            temporary.rename(self._segments / segment.name)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        # If this fails the rows stay: somebody may have read them under their numbers already.
+        undone = f"{self.folder}: appended {segment.name}, but a power cut may undo it"
+        with refusing(undone, unchanged=False):
+            sync(self._segments)
+        self._tail = token, segment.end
+        return range(segment.first, segment.end)
+
+    def _locked_end(self, lock: int) -> int:
+        """Where the log ends, for somebody who holds the lock.
+
+        The lock's file says who appended last. If that was this object, it knows the end without
+        a listing, which takes 30 ms for 50,000 segments where an append takes half of one.
+        """
+        if self._tail is not None and os.pread(lock, 8, 0) == self._tail[0]:
+            return self._tail[1]
+        listing, names = self._list()
+        for name in names:
+            if name.startswith(_APPENDING):  # by somebody dead: nobody else has the lock
+                (self._segments / name).unlink(missing_ok=True)
+        return listing.end
+
+    def compact(self, before: int, rows: int = 100_000) -> int:
+        """Merge neighbouring files that end at or before a sequence number.
+
+        Merged files have at most `rows` rows. Appending and reading go on meanwhile; whoever has
+        an old file mapped keeps it. Gives how many files there are less.
+        """
+        with refusing(f"{self.folder}: cannot be compacted"), locked(self.folder / COMPACTING):
+            return merge(self._segments, self._list()[0], before, rows)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """The next sequence number: how many events and changes there are."""
+        return self._current().end
+
+    def counts(self, start: int, end: int | None = None) -> tuple[int, int]:
+        """How many events and how many changes there are from `start` to before `end`."""
+        listing, end = self._covering(start, end)
+        return listing.counts(start, end)
+
+    def boundaries(self, start: int = 0, end: int | None = None) -> list[Segment]:
+        """The segments with a row from `start` to before `end`; nothing is opened."""
+        listing, end = self._covering(start, end)
+        return list(listing.within(start, end))
+
+    def events(self, start: int, end: int | None = None) -> Iterator[tuple[int, pa.Table]]:
+        """The events from `start` to before `end`: tables, each with its first sequence number.
+
+        Tables lie in memory that is mapped and shared. `appended` tells when one was appended.
+        """
+        listing, end = self._covering(start, end)  # at once, not when the first is asked for
+        return self._rows(EVENTS, listing, start, end)
+
+    def changes(self, start: int, end: int | None = None) -> pa.Table:
+        """The changes from `start` to before `end`, their sequence numbers in the first column."""
+        wanted = changes.change_schema(self.ids).insert(0, pa.field("sequence", pa.int64()))
+        tables = [wanted.empty_table()]
+        listing, end = self._covering(start, end)
+        for first, table in self._rows(CHANGES, listing, start, end):
+            numbers = pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
+            named = table.replace_schema_metadata(None).add_column(0, "sequence", numbers)
+            if not named.schema.equals(wanted):
+                raise StoreError(f"{self.folder}: the segment at {first} does not hold changes")
+            tables.append(named)
+        return pa.concat_tables(tables).combine_chunks()
+
+    def _rows(
+        self, kind: str, listing: Listing, start: int, end: int
+    ) -> Iterator[tuple[int, pa.Table]]:
+        attempts = 0
+        while start < end:
+            try:
+                for segment in listing.within(start, end):
+                    if segment.kind == kind:
+                        table = segments.read(self._segments, segment)
+                        first, last = max(start, segment.first), min(end, segment.end)
+                        yield first, table.slice(first - segment.first, last - first)
+                    start, attempts = min(end, segment.end), 0
+            except FileNotFoundError as why:  # merged into a larger one meanwhile
+                attempts += 1
+                if attempts == _ATTEMPTS:
+                    raise StoreError(f"{why.filename}: is missing from the log") from None
+                self._list()
+                listing, end = self._covering(start, end)
+
+    # -- listing ---------------------------------------------------------------------------------
+
+    def _covering(self, start: int, end: int | None) -> tuple[Listing, int]:
+        """A listing with all of a range. One that has it already is not asked for again."""
+        known = self._seen.listing
+        if end is None or end > known.end:
+            known = self._current()
+            end = known.end if end is None else end
+        if not 0 <= start <= end <= known.end:
+            raise StoreError(
+                f"{self.folder}: has no range from {start} to {end}; it ends at {known.end}"
+            )
+        return known, end
+
+    def _current(self) -> Listing:
+        """The listing of this moment, read again only if the folder changed."""
+        with refusing(f"{self._segments}: cannot be read"):
+            stat = self._segments.stat()
+        seen = self._seen
+        return seen.listing if seen.stamp == _stamp(stat) else self._list()[0]
+
+    def _list(self) -> tuple[Listing, set[str]]:
+        """Read the folder: its segments, and the names of all files."""
+        known = self._seen.listing
+        for attempt in range(_ATTEMPTS):
+            with refusing(f"{self._segments}: cannot be read"):
+                stat, now = self._segments.stat(), time.time_ns()
+                names = names_in(self._segments)
+                # What a reader has seen must not be gone after a power cut.
+                sync(self._segments)
+            try:
+                listing = self._after(known, names)
+            except HoleError as why:
+                hole, known = why, _EMPTY
+                time.sleep(0.001 * attempt)
+                continue
+            self._packs = {name: self._packs[name] for name in names & self._packs.keys()}
+            settled = now - stat.st_mtime_ns > _SETTLED
+            self._seen = _Seen(listing, _stamp(stat) if settled else None)
+            return listing, names
+        raise StoreError(f"{self.folder}: is damaged: {hole}")
+
+    def _after(self, known: Listing, names: set[str]) -> Listing:
+        """The listing of all names, made from an earlier one where files were only appended.
+
+        `HoleError` where some were merged between the first and the last name that the system gave.
+        """
+        fresh = segments.named(names - known.names)
+        if not known.names <= names or any(file.first < known.end for file in fresh.values()):
+            known, fresh = _EMPTY, segments.named(names)  # some were merged since
+        return known.grown(fresh, self._unpack) if fresh else known
+
+    def _unpack(self, name: str) -> list[Segment]:
+        found = self._packs.get(name)
+        if found is None:
+            try:
+                found = self._packs[name] = unpack(self._segments, name)
+            except FileNotFoundError:
+                raise HoleError(f"{name} is missing") from None
+        return found
+
+
+class _Seen(NamedTuple):
+    """What was seen of the folder. Replaced as a whole: other threads look at it too."""
+
+    listing: Listing
+    stamp: tuple[int, int] | None  # of the folder, if it changes with every change from here on
+
+
+def _stamp(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_ino, stat.st_mtime_ns

@@ -1,0 +1,276 @@
+"""Versions: the live subscriptions as of a sequence number, compiled, in folders that never change.
+
+    INDEX/v00000000000000000042/version.json    sequence, schema, ids, shards, operators
+    INDEX/v00000000000000000042/shard-0000/...  a saved engine, and what else belongs to it
+    INDEX/lock                                  held while folders get and lose their names
+
+A version is written into a folder of another name and renamed when all of it is on disk. The
+version of sequence number s has the subscriptions that are live after all changes before s.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tamis.errors import StoreError
+from tamis.index.placing import sync
+from tamis.store.changes import ID_TYPES
+from tamis.store.durable import check_format, locked, names_in, read_json, refusing, write_json
+
+FORMAT = 1
+DOCUMENT, LOCK = "version.json", "lock"
+_NAME = re.compile(r"v(\d{20})")
+_DRAFT, _SWEPT = ".publishing-", ".swept-"  # beginnings of names that no reader looks at
+_READERS = "readers"
+_READER = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_HELD = ".lock"  # beside a draft: locked while its publisher lives
+
+
+class Shard(NamedTuple):
+    """A part of a version's subscriptions."""
+
+    folder: str  # within the version's
+    subscriptions: int
+    bytes: int
+
+
+class Version(os.PathLike[str]):
+    """A published version. It can be used wherever the path of its folder can."""
+
+    def __init__(self, folder: Path, sequence: int) -> None:
+        self.folder, self.sequence = folder, sequence
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Version:
+        """The version in a folder, checked."""
+        path = Path(folder).absolute()
+        named = _NAME.fullmatch(path.name)
+        if named is None:
+            raise StoreError(f"{path}: is no version; one is named like v{0:020d}")
+        version = cls(path, int(named[1]))
+        _ = version.document
+        return version
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What its `version.json` says."""
+        return _checked(self.folder, self.sequence)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The document of the schema that it was compiled with."""
+        schema: dict[str, Any] = self.document["schema"]
+        return schema
+
+    @property
+    def ids(self) -> str:
+        """What its ids are: "text" or "int64"."""
+        return str(self.document["ids"])
+
+    @property
+    def operators(self) -> list[Any]:
+        """The operators that it was compiled with."""
+        return list(self.document["operators"])
+
+    @property
+    def shards(self) -> list[Shard]:
+        """Its parts."""
+        return [Shard(**shard) for shard in self.document["shards"]]
+
+    @property
+    def shard_folders(self) -> list[Path]:
+        """The folders of its parts."""
+        return [self.folder / shard.folder for shard in self.shards]
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self.folder == other.folder
+
+    def __hash__(self) -> int:
+        return hash(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Version({str(self.folder)!r})"
+
+
+def describe(
+    folder: str | os.PathLike[str],
+    *,
+    sequence: int,
+    schema: Mapping[str, Any],
+    ids: str,
+    shards: Iterable[Shard],
+    operators: Iterable[Any] = (),
+) -> None:
+    """Write the `version.json` of a folder that `Versions.publish` gave."""
+    document = {
+        "format": FORMAT,
+        "sequence": sequence,
+        "schema": schema,
+        "ids": ids,
+        "shards": [shard._asdict() for shard in shards],
+        "operators": list(operators),
+    }
+    with refusing(f"{folder}: the version cannot be described"):
+        write_json(Path(folder) / DOCUMENT, document)
+
+
+class Versions:
+    """The versions in a folder, which is made by the first publish.
+
+    >>> import tempfile; place = tempfile.TemporaryDirectory()
+    >>> versions = Versions(place.name)
+    >>> with versions.publish(42) as folder:
+    ...     describe(folder, sequence=42, schema={}, ids="text", shards=[])
+    >>> version = versions.latest()
+    >>> version.sequence, versions.at(41)
+    (42, None)
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder).absolute()
+
+    def __repr__(self) -> str:
+        return f"Versions({str(self.folder)!r})"
+
+    def all(self) -> list[Version]:
+        """All versions, the oldest first; none while the folder is not there yet."""
+        with refusing(f"{self.folder}: cannot be read"):
+            try:
+                names = names_in(self.folder)
+            except FileNotFoundError:
+                return []
+        named = sorted(filter(_NAME.fullmatch, names))
+        return [Version(self.folder / name, int(name[1:])) for name in named]
+
+    def latest(self) -> Version | None:
+        """The newest version, if there is one."""
+        return max(self.all(), key=lambda each: each.sequence, default=None)
+
+    def at(self, sequence: int) -> Version | None:
+        """The newest version that is not after a sequence number, if there is one."""
+        older = [each for each in self.all() if each.sequence <= sequence]
+        return older[-1] if older else None
+
+    @contextmanager
+    def publish(self, sequence: int) -> Iterator[Path]:
+        """A folder to write a version into, which takes its name at the end, on disk.
+
+        Write a `version.json` with `describe`. If the block raises, everything is as it was. If
+        somebody else has published the same sequence number meanwhile, his stays and this one is
+        dropped: they are the same.
+        """
+        draft = self.folder / f"{_DRAFT}{sequence}-{secrets.token_hex(8)}"
+        held = draft.with_name(draft.name + _HELD)
+        with ExitStack() as ending:
+            with refusing(f"{self.folder}: no version can be published here"):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with locked(self.folder / LOCK):
+                    self._sweep_left()
+                    ending.enter_context(locked(held))
+                    ending.callback(held.unlink, missing_ok=True)
+                    ending.callback(shutil.rmtree, draft, ignore_errors=True)
+                    draft.mkdir()
+            yield draft
+            _checked(draft, sequence)
+            with refusing(f"{draft}: the version cannot be published"):
+                _sync_all(draft)
+                with locked(self.folder / LOCK):
+                    target = self.folder / f"v{sequence:020d}"
+                    if not target.exists():
+                        draft.rename(target)
+                        sync(self.folder)
+
+    def sweep(self, keep_from: int) -> list[int]:
+        """Delete the versions before the one that serves a sequence number; gives which.
+
+        A version that goes loses its name first: nobody finds half of one. Whoever has its files
+        mapped keeps them. What a reader has said that it needs is kept too.
+        """
+        serving = self.at(min([keep_from, *self._needed()]))
+        if serving is None:
+            return []
+        with refusing(f"{self.folder}: cannot be swept"), locked(self.folder / LOCK):
+            old = [each for each in self.all() if each.sequence < serving.sequence]
+            for version in old:
+                name = f"{_SWEPT}{version.folder.name}-{secrets.token_hex(8)}"
+                version.folder.rename(self.folder / name)
+            sync(self.folder)
+            self._sweep_left()
+        return [version.sequence for version in old]
+
+    def needed(self, reader: str, sequence: int | None) -> None:
+        """A reader, known by a name, may still ask for events from here on; None: for nothing."""
+        if not _READER.fullmatch(reader):
+            raise StoreError(f"a reader is named with letters, digits, '.', '-' or '_': {reader!r}")
+        path = self.folder / _READERS / f"{reader}.json"
+        with refusing(f"{path}: cannot be written"):
+            if sequence is None:
+                path.unlink(missing_ok=True)
+                return
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(path, {"sequence": sequence})
+
+    def _needed(self) -> list[int]:
+        return [
+            int(read_json(path, "reader of versions")["sequence"])
+            for path in (self.folder / _READERS).glob("*.json")
+            if not path.name.startswith(".")
+        ]
+
+    def _sweep_left(self) -> None:
+        """Remove what nobody writes or reads any more. The lock is held."""
+        for left in self.folder.glob(f"{_SWEPT}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        drafts = {left.name.removesuffix(_HELD) for left in self.folder.glob(f"{_DRAFT}*")}
+        for name in sorted(drafts):
+            try:
+                with locked(self.folder / (name + _HELD), wait=False):
+                    shutil.rmtree(self.folder / name, ignore_errors=True)
+                    (self.folder / (name + _HELD)).unlink(missing_ok=True)
+            except BlockingIOError:
+                continue  # its publisher is alive
+
+
+def _checked(folder: Path, sequence: int) -> dict[str, Any]:
+    path = folder / DOCUMENT
+    document = read_json(path, "version")
+    check_format(path, document, FORMAT, "version")
+    if document.get("sequence") != sequence:
+        raise StoreError(
+            f"{path}: is of sequence number {document.get('sequence')!r} instead of {sequence}"
+        )
+    forms = {"schema": dict, "ids": str, "shards": list, "operators": list}
+    for name, form in forms.items():
+        if not isinstance(document.get(name), form):
+            raise StoreError(f"{path}: is damaged, it lacks {name!r}")
+    if document["ids"] not in ID_TYPES:
+        raise StoreError(f"{path}: is damaged, ids are 'text' or 'int64', not {document['ids']!r}")
+    for shard in document["shards"]:
+        if not isinstance(shard, dict) or shard.keys() != {*Shard._fields}:
+            raise StoreError(f"{path}: is damaged, a shard has {', '.join(Shard._fields)}")
+        if not (folder / shard["folder"]).is_dir():
+            raise StoreError(f"{folder}: the folder of the shard {shard['folder']!r} is missing")
+    return document
+
+
+def _sync_all(folder: Path) -> None:
+    """Have a folder and everything in it on disk, whoever wrote it."""
+    for place, _, files in os.walk(folder):
+        for name in files:
+            opened = os.open(Path(place) / name, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+        sync(Path(place))

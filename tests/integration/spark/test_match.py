@@ -1,0 +1,200 @@
+"""Matching in Spark gives what the engine gives, row for row, in batch and in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tamis.spark
+from tamis import Engine, Schema, operator
+from tamis.errors import SparkError
+from tamis.workload import auctions, dexin, gryphon, lesubscribe, topss
+from tamis.workload.base import Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Rows = list[tuple[Any, ...]]
+
+WORKLOADS: dict[str, Callable[[], Workload]] = {
+    "LS": lambda: lesubscribe.make(1_000),
+    "TO W4": lambda: topss.make(200, setting="W4"),
+    "DX": lambda: dexin.make(3_000),
+    "AG": lambda: gryphon.make(3_000),
+    "auctions": lambda: auctions.make(1_000),
+}
+EVENTS = 1_500
+FILES = 3
+OFFERS = Schema.from_dict(
+    {
+        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer"},
+        "event_types": {
+            "offer": {
+                "price": "mandatory",
+                "tags": "optional multiple",
+                "seller.rating": "optional",
+            }
+        },
+    }
+)
+
+
+def engine_of(workload: Workload) -> Engine:
+    engine = Engine(Schema.from_dict(workload.schema))
+    engine.subscribe_table(workload.subscriptions)
+    return engine
+
+
+def written(workload: Workload, folder: Path) -> pa.Table:
+    """Events in some files, each with a text for an id; they are given back without it."""
+    events = workload.events(EVENTS)
+    ids = pa.array([f"e{row}" for row in range(EVENTS)])
+    folder.mkdir()
+    for part in np.array_split(np.arange(EVENTS), FILES):
+        table = events.append_column("lot", ids).slice(part[0], len(part))
+        parquet.write_table(table, folder / f"{part[0]}.parquet")
+    return events
+
+
+def expected(engine: Engine, events: pa.Table) -> Rows:
+    found = engine.match_batch(events).to_arrow()
+    pairs = zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)
+    return sorted((f"e{event}", subscription) for event, subscription in pairs)
+
+
+def rows(frame: DataFrame) -> Rows:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    workload = WORKLOADS[name]()
+    engine = engine_of(workload)
+    events = written(workload, tmp_path / "events")
+    wanted = expected(engine, events)
+    assert wanted
+    engine.save(tmp_path / "index")
+    matched = tamis.spark.match(tmp_path / "index", id="lot")
+
+    batch = spark.read.parquet(str(tmp_path / "events"))
+    assert rows(batch.transform(matched)) == wanted
+
+    stream = (
+        spark.readStream.schema(batch.schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(tmp_path / "events"))
+        .transform(matched)
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(tmp_path / "found"))
+    )
+    stream.awaitTermination()
+    assert rows(spark.read.parquet(str(tmp_path / "found"))) == wanted
+    assert len({each["batchId"] for each in stream.recentProgress}) == FILES
+
+
+def offers(spark: SparkSession, *given: tuple[Any, ...]) -> DataFrame:
+    kinds = "lot int, price double, tags array<string>, seller struct<rating: int, name: string>"
+    return spark.createDataFrame(list(given), kinds)
+
+
+def bargains() -> Engine:
+    engine = Engine(OFFERS)
+    engine.subscribe("price < 5", id="cheap")
+    engine.subscribe('tags = "oak" and seller.rating >= 4', id="oak")
+    return engine
+
+
+def test_the_columns_asked_for_are_kept(spark: SparkSession) -> None:
+    from pyspark.sql import functions
+
+    events = offers(spark, (1, 3.0, ["oak"], (5, "Ann")), (2, 9.0, None, None))
+    found = events.transform(
+        tamis.spark.match(
+            bargains(), id="lot", keep=["price", functions.col("seller.name").alias("who")]
+        )
+    )
+    assert found.columns == ["lot", "subscription", "price", "who"]
+    assert found.schema["lot"].dataType == events.schema["lot"].dataType
+    assert rows(found) == [(1, "cheap", 3.0, "Ann"), (1, "oak", 3.0, "Ann")]
+
+
+def test_dotted_columns_are_attributes_too(spark: SparkSession) -> None:
+    given = spark.createDataFrame([(1, 9.0, ["oak"], 4)], ["lot", "price", "tags", "seller.rating"])
+    assert rows(given.transform(tamis.spark.match(bargains(), id="lot"))) == [(1, "oak")]
+
+
+def test_an_engine_is_taken_as_it_is_when_it_is_given(spark: SparkSession) -> None:
+    engine = bargains()
+    matched = tamis.spark.match(engine, id="lot")
+    engine.unsubscribe("cheap")
+    assert rows(offers(spark, (1, 3.0, None, None)).transform(matched)) == [(1, "cheap")]
+
+
+def test_conditions_may_be_a_dataframe(spark: SparkSession) -> None:
+    conditions = spark.createDataFrame(
+        [(7, "price < 5"), (8, "price > 5")], "id long, condition string"
+    )
+    matched = tamis.spark.match(conditions, schema=OFFERS, id="lot")
+    assert rows(offers(spark, (1, 3.0, None, None), (2, 6.0, None, None)).transform(matched)) == [
+        (1, 7),
+        (2, 8),
+    ]
+
+
+def test_operators_go_along(spark: SparkSession) -> None:
+    @operator(name="isRound", reads=("price",), run="here")
+    def is_round(price: float) -> bool:
+        return price == int(price)
+
+    engine = Engine(OFFERS, operators=[is_round])
+    engine.subscribe("isRound()", id=1)
+    events = offers(spark, (1, 3.0, None, None), (2, 3.5, None, None))
+    assert rows(events.transform(tamis.spark.match(engine, id="lot"))) == [(1, 1)]
+
+
+def test_a_bad_event_fails_the_job_with_its_reason_or_is_left_out(spark: SparkSession) -> None:
+    events = offers(spark, (1, 3.0, None, None), (2, None, None, None), (3, 4.0, None, None))
+    with pytest.raises(Exception, match=r"lot 2: event type offer: 'price' is mandatory"):
+        events.transform(tamis.spark.match(bargains(), id="lot")).collect()
+    skipping = tamis.spark.match(bargains(), id="lot", bad="skip")
+    assert rows(events.transform(skipping)) == [(1, "cheap"), (3, "cheap")]
+
+
+def test_no_events_and_no_matches(spark: SparkSession) -> None:
+    matched = tamis.spark.match(bargains(), id="lot")
+    assert rows(offers(spark, (1, 50.0, None, None)).where("lot > 1").transform(matched)) == []
+    assert rows(offers(spark, (1, 50.0, None, None)).transform(matched)) == []
+
+
+def test_refusals_come_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
+    events = offers(spark, (1, 3.0, None, None))
+    engine = bargains()
+    with pytest.raises(SparkError, match=r"no column 'event_id' .* match\(…, id='lot'\)"):
+        events.transform(tamis.spark.match(engine))
+    with pytest.raises(SparkError, match="no column 'prise'; did you mean 'price'"):
+        events.transform(tamis.spark.match(engine, id="lot", keep="prise"))
+    renamed = events.withColumnRenamed("lot", "subscription")
+    with pytest.raises(SparkError, match="two columns 'subscription'"):
+        renamed.transform(tamis.spark.match(engine, id="subscription"))
+    with pytest.raises(SparkError, match="no column for the attribute 'price'"):
+        events.drop("price").transform(tamis.spark.match(engine, id="lot"))
+    with pytest.raises(SparkError, match="no folder"):
+        tamis.spark.match(tmp_path / "nowhere")
+    with pytest.raises(SparkError, match="has to be given"):
+        tamis.spark.match(engine, id=None)  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match="'raise', 'skip'"):
+        tamis.spark.match(engine, bad="ignore")
+    with pytest.raises(SparkError, match="got int"):
+        tamis.spark.match(3)  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match="need the schema"):
+        tamis.spark.match(events)
+    with pytest.raises(SparkError, match="a column 'id'"):
+        tamis.spark.match(events, schema=OFFERS)

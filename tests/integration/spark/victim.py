@@ -1,0 +1,77 @@
+"""A program that runs the stream, to be killed: `python victim.py LOG INDEX OUT MASTER TOKEN WAY`.
+
+WAY is "on" (until it is killed), "end" (what there is, then stop), or "between": the driver kills
+itself, and all it has started, after the sink has committed a batch and before Spark has.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType
+
+from tamis.spark.sessions import session
+from tamis.spark.sink import NotificationsDataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class KillingDataSource(NotificationsDataSource):
+    """Commits as it should, and takes the driver down before anybody hears of it."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As in `format(…)`."""
+        return "tamis_killed"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802 - Spark's
+        """The real writer, with another end."""
+        real = super().streamWriter(schema, overwrite)
+        real.__class__ = _killing(type(real), int(self.options["victim"]))
+        return real
+
+
+def _killing(real: type[Any], victim: int) -> type[Any]:
+    class Killing(real):  # type: ignore[misc]
+        def commit(self, messages: Sequence[Any], batch: int) -> None:
+            super().commit(messages, batch)
+            if batch > 0:
+                os.killpg(victim, signal.SIGKILL)
+
+    return Killing
+
+
+def main(log: str, index: str, out: str, master: str, token: str, way: str) -> None:
+    """Run it."""
+    config: dict[str, Any] = {
+        "spark.ui.enabled": False,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.executor.extraJavaOptions": f"-Dtamis.victim={token}",
+        "spark.sql.warehouse.dir": str(Path(out) / "warehouse"),
+    }
+    spark = session(master, **config)
+    most = "20000" if way == "end" else "150"
+    options = {"index": index, "maxEventsPerTrigger": most, "partitions": "2"}
+    stream: DataFrame = spark.readStream.format("tamis").options(**options).load(log)
+    writer = stream.writeStream.option("checkpointLocation", str(Path(out) / "checkpoint"))
+    if way == "between":
+        spark.dataSource.register(KillingDataSource)
+        writer = writer.format("tamis_killed").option("victim", str(os.getpgid(0)))
+    else:
+        writer = writer.format("tamis_notifications")
+    if way == "end":
+        writer = writer.trigger(availableNow=True)
+    query = writer.start(str(Path(out) / "found"))
+    print("running", flush=True)
+    query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,106 @@
+"""How a stream is shown: numbers that are known, dashes for those that are not yet."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
+from tamis.spark.progress import Progress
+from tamis.spark.running import Job, Stream
+from tamis.store import Log
+from tests.unit.cli.calls import Capture, refused, run
+
+SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+NOTHING = Progress(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
+SOME = Progress(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
+FACTS = Facts(None, 0, 3, 1000, None, None)
+
+
+def test_before_anything_has_happened() -> None:
+    assert line(0, NOTHING, FACTS) == (
+        "0 s: 0 events (– a second), 0 notifications (– a second), latency –, p95 –, backlog 0, "
+        "version none, 0 dead"
+    )
+
+
+def test_the_rows() -> None:
+    told = {name: (value, more) for name, value, more in rows(SOME, FACTS, "no price")}
+    assert told == {
+        "events": ("1,800", "81 a second"),
+        "notifications": ("4,000", "400 a second"),
+        "latency": ("0.31 s", "p95 0.62 s, append to manifest"),
+        "backlog": ("7", "events"),
+        "version in use": ("100", "3 changes since the latest; another at 1,000"),
+        "dead letters": ("2", "the last: no price"),
+    }
+    busy = Facts(1500, 3, 3, 1000, 7.2, None)
+    told = {name: (value, more) for name, value, more in rows(SOME, busy)}
+    assert told["subscriptions"] == ("1,500", "live; 3 leases ran out")
+    assert told["version in use"] == ("100", "another is being compiled, 7 s so far")
+
+
+class _Stream(Stream):
+    """One that says what it is told to say."""
+
+    def look(self) -> Progress:
+        return SOME
+
+    def newest(self, kind: str = "notifications", rows: int = 100) -> list[dict[str, Any]]:
+        return [{"reason": "no price"}] if kind == "dead" else [{"n": n} for n in range(50)]
+
+
+@pytest.mark.parametrize("height", [24, 50])
+def test_the_picture_fits_the_terminal(tmp_path: Path, height: int) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, height=height, color_system=None)
+    with _Stream(job) as stream:
+        shown = StreamScreen(
+            console,
+            stream,
+            lambda rows: [Text(f"lot {row['n']} " + "word " * 18) for row in rows],
+            "title",
+            lambda: "the disk is full",
+        )
+        with shown.shown():
+            shown.update()
+    text = file.getvalue()
+    for part in ("title", "Ctrl-C", "1,800", "no price", "the disk is full", "lot 0"):
+        assert part in text
+    last = text.rpartition("title")[2]  # it is drawn again at the end
+    assert len(last.splitlines()) + 1 <= height
+    assert "lot 49" not in text
+
+
+def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+    file = io.StringIO()
+    with _Stream(job) as stream:
+        shown = StreamScreen(Console(file=file), stream, lambda rows: [], "title")
+        with shown.shown():
+            shown.update()
+            shown.update()  # at once: not told again
+    assert file.getvalue() == f"{line(0, SOME, FACTS)}\n"
+
+
+def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Capture) -> None:
+    log, index, out = (str(tmp_path / name) for name in ("log", "index", "out"))
+    where = ("--log", log, "--index", index, "--out", out)
+    assert "is no log" in refused(capsys, "spark", "run", *where)
+    assert "available-now" in refused(capsys, "spark", "run", *where, "--trigger", "sometimes")
+    assert "--out" in refused(capsys, "spark", "run", "--log", log, "--index", index)
+    refused(capsys, "spark", "walk")
+
+
+def test_the_demonstration_leaves_the_logs_of_others_alone(tmp_path: Path, capsys: Capture) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    assert run("demo", "--folder", str(tmp_path)) == 2
+    assert "is the log of something else" in capsys.readouterr().err

@@ -1,0 +1,161 @@
+"""Files in shares, parts on disk, and what an engine has decided before workers open it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tamis import Engine, Schema
+from tamis.errors import SparkError
+from tamis.spark.files import check_given, engine_folders, laid_out, lay_out, mentioned
+from tamis.spark.generating import pieces
+from tamis.spark.part_files import Part
+from tamis.spark.row_groups import Rows, found, shares
+
+SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
+
+
+def write(path: Path, rows: int, group: int = 100) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pa.table({"n": np.arange(rows)}), path, row_group_size=group)
+
+
+def groups(*sizes: int) -> list[Rows]:
+    firsts = np.cumsum([0, *sizes]).tolist()
+    return [Rows(0, at, 0, size, firsts[at]) for at, size in enumerate(sizes)]
+
+
+def test_rows_are_numbered_in_the_order_of_the_files(tmp_path: Path) -> None:
+    write(tmp_path / "b.parquet", 50)
+    write(tmp_path / "a" / "x.parquet", 250)
+    write(tmp_path / "_temporary" / "y.parquet", 9)
+    write(tmp_path / "c.parquet", 0)
+    there = found(tmp_path)
+    assert [Path(file).name for file in there.files] == ["x.parquet", "b.parquet", "c.parquet"]
+    assert [(rows.file, rows.group, rows.first) for rows in there.groups] == [
+        (0, 0, 0),
+        (0, 1, 100),
+        (0, 2, 200),
+        (1, 0, 250),
+    ]
+    assert there.rows == 300
+    assert found(tmp_path / "b.parquet").rows == 50
+    assert found(str(tmp_path / "*.parquet")).rows == 50
+    assert found(str(tmp_path / "**" / "x*.parquet")).rows == 250
+
+
+def test_files_with_other_columns_are_told_apart(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", 5)
+    parquet.write_table(pa.table({"kind": ["x"]}), tmp_path / "b.parquet")
+    write(tmp_path / "c.parquet", 5)
+    assert found(tmp_path).schema_of == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("nothing", "no such file or folder"), ("*.parquet", "no parquet files"), (".", "no parquet")],
+)
+def test_nothing_to_read(name: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match=why):
+        found(f"{tmp_path}/{name}")
+
+
+def test_what_is_no_parquet(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
+    with pytest.raises(SparkError, match=r"a\.parquet: is no parquet that can be read"):
+        found(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(1,), (5_000_000,), (100, 200, 300), (40_000,) * 30, (1_000_000, 1, 1_000_000, 7, 300_000)],
+)
+@pytest.mark.parametrize("cores", [1, 2, 16])
+def test_each_row_has_one_reader(sizes: tuple[int, ...], cores: int) -> None:
+    dealt = shares(groups(*sizes), cores)
+    all_rows = [rows for share in dealt for rows in share]
+    ends = [rows.first + rows.stop - rows.start for rows in all_rows]
+    assert all_rows[0].first == 0
+    assert ends[-1] == sum(sizes)
+    assert all(rows.first == end for (end, rows) in zip(ends, all_rows[1:], strict=False))
+    assert all(rows.stop <= sizes[rows.group] for rows in all_rows)
+    counts = [sum(rows.stop - rows.start for rows in share) for share in dealt]
+    assert max(counts) <= 2 * max(sum(sizes) / len(dealt), 1 << 14)
+    if sum(sizes) > cores << 16:
+        assert len(dealt) >= cores
+    assert all(one[-1].first < two[0].first for one, two in pairwise(dealt))
+
+
+def test_no_rows_no_shares() -> None:
+    assert shares([], 4) == []
+
+
+def test_a_part_is_there_when_it_is_closed(tmp_path: Path) -> None:
+    part = Part(tmp_path / "notifications", "part-1.parquet")
+    part.write(pa.table({"sequence": [1, 2], "subscription": ["a", "b"]}))
+    part.write(pa.table({"sequence": [2], "subscription": ["c"]}))
+    told = part.close()
+    assert told == {"folder": "notifications", "name": "part-1.parquet", "rows": 3}
+    table = parquet.read_table(tmp_path / "notifications" / "part-1.parquet")
+    assert table.to_pydict() == {"sequence": [1, 2, 2], "subscription": ["a", "b", "c"]}
+
+
+def test_a_part_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    part = Part(tmp_path / "dead", "part-1.parquet")
+    part.write(pa.table({"sequence": np.arange(1 << 21)}))
+    assert list((tmp_path / "dead").iterdir())
+    part.discard()
+    assert not list((tmp_path / "dead").iterdir())
+
+
+def test_what_conditions_ask_for() -> None:
+    engine = Engine(SCHEMA)
+    engine.subscribe('price < 5 and kind like "%oak%"')
+    assert mentioned(engine) == {"price", "kind"}
+    engine.subscribe("n missing")
+    assert mentioned(engine) == {"price", "kind", "n"}
+    assert mentioned(Engine(SCHEMA)) == set()
+
+
+def test_an_engine_is_laid_out_by_events(tmp_path: Path) -> None:
+    engine = Engine(SCHEMA)
+    assert laid_out(engine)  # nothing to lay out
+    engine.subscribe("price < 5")
+    engine.save(tmp_path / "before")
+    assert not laid_out(Engine.open(tmp_path / "before"))
+    lay_out(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
+    engine.save(tmp_path / "after")
+    assert laid_out(Engine.open(tmp_path / "after"))
+    other = Engine(SCHEMA, "naive")  # which has nothing to decide
+    other.subscribe("price < 5")
+    assert laid_out(other)
+
+
+def test_folders_of_subscriptions(tmp_path: Path) -> None:
+    engine = Engine(SCHEMA)
+    engine.save(tmp_path / "engine")
+    assert engine_folders(tmp_path / "engine") == [tmp_path / "engine"]
+    with pytest.raises(SparkError, match="no folder of that name"):
+        engine_folders(tmp_path / "nothing")
+    write(tmp_path / "events.parquet", 3)
+    check_given(tmp_path / "events.parquet", tmp_path / "engine", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(SparkError, match="is a file, and not a folder"):
+        check_given(tmp_path / "events.parquet", tmp_path / "engine", tmp_path / "events.parquet")
+
+
+def test_pieces_of_a_table() -> None:
+    cut = pieces("events", 10, 4)
+    assert [(each.first, each.rows) for each in cut] == [(0, 2), (2, 3), (5, 2), (7, 3)]
+    assert [each.name for each in pieces("events", 2, 9)] == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    assert [each.rows for each in pieces("events", 0, 3)] == [0]
+    with pytest.raises(SparkError, match="files 1 or more"):
+        pieces("events", 3, 0)

@@ -1,0 +1,174 @@
+"""Leases, versions and files are kept in order; Spark is not needed to see it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+
+import pyarrow as pa
+import pytest
+
+from tamis.errors import SparkError
+from tamis.spark import keeping
+from tamis.spark.compiling import Compiled
+from tamis.spark.keeping import Keeper, worth
+from tamis.spark.progress import Progress
+from tamis.store import Lives, Log, Shard, Versions, describe, subscribe
+
+SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+
+
+class Compiler:
+    """Publishes empty versions, when it may."""
+
+    def __init__(self, log: Log, versions: Versions) -> None:
+        self._log, self._versions = log, versions
+        self.may, self.fails, self.calls = Event(), False, 0
+        self.may.set()
+
+    def __call__(self) -> Compiled:
+        self.calls += 1
+        assert self.may.wait(60)
+        if self.fails:
+            raise SparkError("no room\nat org.apache.spark")
+        at = self._log.end
+        with self._versions.publish(at) as folder:
+            (folder / "shard-0000").mkdir()
+            shards = [Shard("shard-0000", 40, 1)]
+            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=shards)
+        version = self._versions.at(at)
+        assert version is not None
+        return Compiled(version, 40, 0, [])
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.log = Log.create(folder / "log", SCHEMA, ids="int64")
+        self.versions = Versions(folder / "index")
+        self.compiler = Compiler(self.log, self.versions)
+        self._next = 0
+
+    def keeper(self, every: int | None = None, lives: Lives | None = None) -> Keeper:
+        return Keeper(self.log, self.versions, self.compiler, every=every, lives=lives)
+
+    def subscribe(self, count: int, until: datetime | None = None) -> None:
+        ids = range(self._next, self._next + count)
+        self._next += count
+        self.log.change(subscribe(ids, ["n < 3"] * count, until))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def _reached(sequence: int, version: int) -> Progress:
+    return Progress(1, sequence, version, 0, 0, 0, 0, None, None, None, None)
+
+
+def test_leases_that_have_run_out_are_expired(world: World) -> None:
+    keeper, now = world.keeper(), datetime.now(UTC)
+    world.subscribe(3)
+    keeper.turn(None)
+    assert keeper.lives is None, "nobody has a lease, so nobody is remembered"
+    world.subscribe(2, now - timedelta(seconds=1))
+    world.subscribe(1, now + timedelta(hours=1))
+    keeper.turn(None)
+    assert keeper.expired == 2
+    assert world.log.changes(6)["kind"].to_pylist() == ["expire", "expire"]
+    assert keeper.lives is not None
+    keeper.turn(None)
+    assert (len(keeper.lives), keeper.expired, world.log.end) == (4, 2, 8)
+
+
+def test_who_is_live_is_known_where_that_is_asked_for(world: World) -> None:
+    lives = Lives()
+    world.subscribe(3)
+    world.keeper(lives=lives).turn(None)
+    assert len(lives) == 3
+
+
+def test_a_version_is_compiled_when_enough_has_changed(world: World) -> None:
+    keeper = world.keeper(every=5)
+    world.subscribe(4)
+    keeper.turn(None)
+    assert world.compiler.calls == 0
+    world.subscribe(1)
+    world.compiler.may.clear()
+    for _ in range(3):
+        keeper.turn(None)
+    assert keeper.compiling is not None
+    assert world.compiler.calls == 1, "one at a time"
+    world.compiler.may.set()
+    keeper.close()
+    assert (keeper.compiled, keeper.changed()) == (1, (0, 5))
+
+
+def test_a_compilation_that_fails_is_told_and_tried_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = world.keeper(every=1)
+    world.subscribe(1)
+    world.compiler.fails = True
+    keeper.turn(None)
+    assert keeper._compiling is not None
+    keeper._compiling.join()
+    assert keeper.trouble == "no version could be compiled: no room"
+    keeper.turn(None)
+    assert world.compiler.calls == 1
+    monkeypatch.setattr(keeping, "_REST", 0.0)
+    world.compiler.fails = False
+    keeper.turn(None)
+    keeper.close()
+    told: tuple[int, str | None] = (world.compiler.calls, keeper.trouble)
+    assert told == (2, None)
+
+
+def test_old_versions_go_when_no_batch_can_need_them(world: World) -> None:
+    keeper = world.keeper(every=10**6)
+    for _ in range(3):
+        world.subscribe(1)
+        world.compiler()
+    world.subscribe(1)
+    keeper.turn(None)
+    keeper.turn(_reached(3, -1))
+    assert [each.sequence for each in world.versions.all()] == [1, 2, 3]
+    keeper.turn(_reached(4, 2))
+    assert [each.sequence for each in world.versions.all()] == [2, 3]
+    assert keeper.swept == 1
+
+
+def test_small_files_that_were_read_are_merged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_COMPACTED", -1.0)
+    keeper = world.keeper()
+    for number in range(6):
+        world.log.publish(pa.table({"n": [number]}))
+    keeper.turn(_reached(4, -1))
+    files = sorted(each.name for each in (world.log.folder / "segments").iterdir())
+    assert len(files) < 6
+    assert files[-2:] == [f"{number:020d}-{1:010d}-events.arrow" for number in (4, 5)]
+    assert world.log.counts(0) == (6, 0)
+
+
+def test_what_the_file_system_refuses_is_told(world: World) -> None:
+    keeper = world.keeper()
+    world.versions.folder.write_text("a file", encoding="utf-8")
+    keeper.turn(None)
+    assert keeper.trouble is not None
+    assert "index" in keeper.trouble
+    world.versions.folder.unlink()
+    keeper.turn(None)
+    assert keeper.trouble is None
+
+
+def test_a_tenth_is_worth_a_version(world: World) -> None:
+    assert worth(None) == 1000
+    world.subscribe(1)
+    version = world.compiler().version
+    assert worth(version) == 1000  # a tenth of 40 is too few
+    version.document["shards"][0]["subscriptions"] = 500_000
+    assert worth(version) == 50_000
+    assert worth(version, 7) == 7

@@ -1,0 +1,71 @@
+"""What of running a stream can be seen without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tamis.errors import SparkError, StoreError
+from tamis.spark.running import Job, Stream, alone, first_event, reason
+from tamis.store import Log, subscribe
+
+SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+_TRACE = "Traceback (most recent call last):"
+
+
+def _job(folder: Path) -> Job:
+    return Job(folder / "log", folder / "index", folder / "out", folder / "out" / "checkpoint")
+
+
+def test_one_stream_writes_to_a_folder(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    with Stream(_job(tmp_path)) as stream:
+        assert not stream.running
+        with pytest.raises(SparkError, match="a stream is writing here already"):
+            Stream(_job(tmp_path))
+        stream.stop()
+        with alone(tmp_path / "out"):
+            pass
+
+
+def test_it_has_to_be_opened_first(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    with Stream(_job(tmp_path)) as stream, pytest.raises(SparkError, match="open it first"):
+        stream.start()
+
+
+def test_without_a_log_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is no log"):
+        Stream(_job(tmp_path))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_new_stream_begins_at_the_first_event(tmp_path: Path) -> None:
+    log = Log.create(tmp_path / "log", SCHEMA)
+    assert first_event(log) == 0
+    log.change(subscribe(["a", "b"], ["n < 3", "n < 4"]))
+    assert first_event(log) == 2
+    log.publish(pa.table({"n": [1]}))
+    log.publish(pa.table({"n": [2]}))
+    assert first_event(log) == 2
+    with Stream(_job(tmp_path)) as stream:
+        assert stream.position == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("[A] b\n\tat x.y", "[A] b"),
+        (
+            "An error occurred while calling o62.start.\n: java.lang.X: no\n\tat a",
+            "java.lang.X: no",
+        ),
+        (f"x\n{_TRACE}\n  File\ntamis.errors.SparkError: no version\n\n\tat y", "no version"),
+        (f"x\n{_TRACE}\n  b\nKeyError: 'a'", "KeyError: 'a'"),
+        ("", "ValueError"),
+    ],
+)
+def test_what_is_told_of_an_error_of_spark(said: str, told: str) -> None:
+    assert reason(ValueError(said)) == told

@@ -1,0 +1,69 @@
+"""What a worker process keeps: engines and encoders, each opened once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tamis import Engine, Schema, operator
+from tamis.errors import SparkError
+from tamis.spark import worker
+
+SCHEMA = Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "optional"}}})
+
+
+def saved(folder: Path, condition: str = "n > 1", replace: bool = False) -> Path:
+    engine = Engine(SCHEMA)
+    engine.subscribe(condition, id=1)
+    engine.save(folder, replace=replace)
+    return folder
+
+
+def test_a_folder_is_opened_once(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "index")
+    engine = worker.opened(folder)
+    assert worker.opened(str(folder)) is engine
+    assert engine.match({"n": 2}) == [1]
+
+
+def test_one_put_in_its_place_is_opened_anew(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "index")
+    before = worker.opened(folder)
+    saved(folder, "n < 1", replace=True)
+    assert worker.opened(folder).match({"n": 0}) == [1]
+    assert before.match({"n": 2}) == [1]
+
+
+def test_few_stay_open(tmp_path: Path) -> None:
+    folders = [saved(tmp_path / f"index-{number}") for number in range(6)]
+    engines = [worker.opened(folder) for folder in folders]
+    assert worker.opened(folders[-1]) is engines[-1]
+    assert worker.opened(folders[0]) is not engines[0]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match="a folder that all machines share"):
+        worker.opened(tmp_path / "nowhere")
+
+
+def test_operators_travel_as_bytes(tmp_path: Path) -> None:
+    @operator(name="isEven", reads=("n",), run="here")
+    def is_even(n: int) -> bool:
+        return n % 2 == 0
+
+    engine = Engine(SCHEMA, operators=[is_even])
+    engine.subscribe("isEven()", id=1)
+    engine.save(tmp_path / "index")
+    packed = worker.packed([is_even])
+    assert worker.packed([is_even]) == packed
+    opened = worker.opened(tmp_path / "index", packed)
+    assert opened.match({"n": 2}) == [1]
+    assert worker.opened(tmp_path / "index", packed) is opened
+    assert worker.packed(()) == b""
+
+
+def test_an_encoder_is_made_once() -> None:
+    document = worker.document(SCHEMA)
+    assert worker.encoder(document) is worker.encoder(document)
+    assert worker.encoder(document).schema == SCHEMA

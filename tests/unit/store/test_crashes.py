@@ -1,0 +1,105 @@
+"""Killed or refused at whatever moment: nothing acknowledged is lost, nothing is torn."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tamis.errors import StoreError
+from tamis.store import Log, subscribe
+from tests.unit.store import crashing
+from tests.unit.store.world import SCHEMA, files, fresh, prices, published
+
+
+def test_appenders_killed_at_any_moment(tmp_path: Path) -> None:
+    log = Log.create(tmp_path / "log", SCHEMA)
+    noted = tmp_path / "acknowledged"
+    program = [sys.executable, crashing.__file__, str(log.folder), str(noted), "60", "7"]
+    subprocess.run(program, check=True, timeout=300, env={**os.environ, "PYTHONPATH": ""})
+
+    log = Log.open(log.folder)
+    names: list[str | None] = [None] * log.end
+    for first, table in log.events(0):
+        names[first : first + table.num_rows] = table.column("name").to_pylist()
+    changes = log.changes(0)
+    for number, id in zip(changes["sequence"].to_pylist(), changes["id"].to_pylist(), strict=True):
+        assert names[number] is None
+        names[number] = id
+    assert None not in names  # no number is missing
+    notes = [json.loads(line) for line in noted.read_text().splitlines()]
+    assert notes
+    for note in notes:
+        assert set(names[note["first"] : note["end"]]) == {note["name"]}
+    # The next who append and merge sweep what the dead have left.
+    log.publish(pa.table({"name": ["last"]}))
+    log.compact(log.end)
+    assert files(log) == list(dict.fromkeys(segment.name for segment in log.boundaries()))
+    assert log.end == len(names) + 1
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A real refusal in the middle of a write: the largest size of a file is limited."""
+    log = fresh(tmp_path)
+    log.publish(prices(1, 2))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(StoreError, match="File too large; nothing was changed, make room"):
+            log.publish(prices(*range(10_000)))
+        with pytest.raises(StoreError, match="nothing was changed"):
+            log.change(subscribe(["a"], ["price < 5" * 10_000]))
+        assert log.publish(prices(3)) == range(2, 3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert published(log) == [(0, 1), (1, 2), (2, 3)]
+    assert len(files(log)) == 2
+    assert log.publish(prices(*range(10_000))) == range(3, 10_003)
+
+
+def _full(*given: Any, **options: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["os.fsync", "os.pwrite", "pathlib.Path.rename"])
+def test_each_step_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    log = fresh(tmp_path)
+    log.publish(prices(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(step, _full)
+        with pytest.raises(StoreError, match="No space left on device; nothing was changed"):
+            log.publish(prices(2))
+    assert published(log) == [(0, 1)]
+    assert len(files(log)) == 1
+    assert log.publish(prices(3)) == range(1, 2)
+    assert published(Log.open(log.folder)) == [(0, 1), (1, 3)]
+
+
+def test_the_last_sync_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By then a reader may have seen the rows: they keep their numbers."""
+    log = fresh(tmp_path)
+    log.publish(prices(1))
+    with monkeypatch.context() as patched:
+        patched.setattr("tamis.store.log.sync", _full)
+        with pytest.raises(StoreError, match="but a power cut may undo it: No space left on dev"):
+            log.publish(prices(2))
+    assert published(log) == [(0, 1), (1, 2)]
+    assert log.publish(prices(3)) == range(2, 3)
+
+
+def test_making_a_log_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", _full)
+        with pytest.raises(StoreError, match="no log can be made here: No space left"):
+            fresh(tmp_path)
+    with pytest.raises(StoreError, match="is no log"):
+        Log.open(tmp_path / "log")
+    assert fresh(tmp_path).end == 0

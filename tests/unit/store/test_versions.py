@@ -1,0 +1,165 @@
+"""Versions appear whole or not at all, and go when nobody may need them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis.errors import StoreError
+from tamis.store import Shard, Version, Versions, describe
+from tests.unit.store.world import SCHEMA
+
+
+def _publish(versions: Versions, sequence: int, text: str = "x") -> None:
+    with versions.publish(sequence) as folder:
+        _write(folder, sequence, text)
+
+
+def _write(folder: Path, sequence: int, text: str = "x") -> None:
+    (folder / "shard-0000").mkdir()
+    (folder / "shard-0000" / "data").write_text(text)
+    shards = [Shard("shard-0000", 3, len(text))]
+    describe(folder, sequence=sequence, schema=SCHEMA, ids="text", shards=shards, operators=["f"])
+
+
+def _names(versions: Versions) -> list[str]:
+    return sorted(each.name for each in versions.folder.iterdir() if each.name != "lock")
+
+
+def test_published_versions(tmp_path: Path) -> None:
+    versions = Versions(tmp_path / "index")
+    assert (versions.all(), versions.latest(), versions.at(9)) == ([], None, None)
+    for sequence in (10, 30, 20):
+        _publish(versions, sequence)
+    assert [version.sequence for version in versions.all()] == [10, 20, 30]
+    latest = versions.latest()
+    assert latest is not None
+    assert latest.sequence == 30
+    found = {at: versions.at(at) for at in (9, 10, 19, 20, 99)}
+    numbers = {at: version and version.sequence for at, version in found.items()}
+    assert numbers == {9: None, 10: 10, 19: 10, 20: 20, 99: 30}
+
+
+def test_what_a_version_says(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 42)
+    version = Version.open(tmp_path / f"v{42:020d}")
+    assert version == versions.latest() == pickle.loads(pickle.dumps(version))
+    assert hash(version) == hash(versions.latest())
+    assert (version.schema, version.ids, version.operators) == (SCHEMA, "text", ["f"])
+    assert version.shards == [Shard("shard-0000", 3, 1)]
+    assert (version.shard_folders[0] / "data").read_text() == "x"
+    assert Path(version) == version.folder
+
+
+def test_a_publish_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    with pytest.raises(ZeroDivisionError), versions.publish(1) as folder:
+        _write(folder, 1 // 0)
+    with pytest.raises(StoreError, match=r"is no version: .*empty"), versions.publish(1):
+        pass
+    wrong = "is of sequence number 2 instead of 1"
+    with pytest.raises(StoreError, match=wrong), versions.publish(1) as folder:
+        _write(folder, 2)
+    assert _names(versions) == []
+
+
+def test_the_first_of_two_wins(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    with versions.publish(5) as slow:
+        _publish(versions, 5, "first")
+        _publish(Versions(tmp_path), 6)
+        _write(slow, 5, "second")
+    assert _names(versions) == [f"v{5:020d}", f"v{6:020d}"]
+    version = versions.at(5)
+    assert version is not None
+    assert (version.shard_folders[0] / "data").read_text() == "first"
+
+
+_DIES = """
+import os, sys
+from tamis.store import Versions
+with Versions(sys.argv[1]).publish(7) as folder:
+    (folder / "half").write_text("x")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_dead_are_swept_and_the_living_are_not(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    died = subprocess.run([sys.executable, "-c", _DIES, str(tmp_path)], check=False)
+    assert died.returncode == -9
+    (tmp_path / ".publishing-7-withoutlock").mkdir()
+    (tmp_path / ".swept-v7").mkdir()
+    assert versions.all() == []
+    with versions.publish(8) as living:
+        assert _names(versions) == [living.name, living.name + ".lock"]
+        _publish(versions, 9)
+        assert living.is_dir()
+        _write(living, 8)
+    assert _names(versions) == [f"v{8:020d}", f"v{9:020d}"]
+
+
+def test_sweeping(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    assert versions.sweep(5) == []
+    for sequence in (10, 20, 30):
+        _publish(versions, sequence)
+    mapped = (versions.all()[0].shard_folders[0] / "data").open()
+    assert versions.sweep(9) == []
+    assert versions.sweep(19) == []
+    assert versions.sweep(25) == [10]
+    assert versions.sweep(1000) == [20]
+    assert _names(versions) == [f"v{30:020d}"]
+    assert mapped.read() == "x"
+    mapped.close()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"format": 7}, "the version has format 7"),
+        ({"ids": "uuid"}, "ids are 'text' or 'int64', not 'uuid'"),
+        ({"shards": None}, "lacks 'shards'"),
+        ({"shards": [{"folder": "x"}]}, "a shard has folder, subscriptions, bytes"),
+        ({"shards": [Shard("gone", 1, 1)._asdict()]}, "the shard 'gone' is missing"),
+    ],
+)
+def test_versions_that_are_none(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 1)
+    path = tmp_path / f"v{1:020d}" / "version.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    with pytest.raises(StoreError, match=says):
+        Version.open(path.parent)
+
+
+def test_places_where_no_version_is(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is no version; one is named like v0"):
+        Version.open(tmp_path)
+    with pytest.raises(StoreError, match="there is no such folder"):
+        Version.open(tmp_path / f"v{1:020d}")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be read: Not a directory"):
+        Versions(tmp_path / "file").all()
+    with pytest.raises(StoreError, match="no version can be published here"):
+        _publish(Versions(tmp_path / "file"), 1)
+
+
+def test_what_a_reader_needs_is_kept(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    for sequence in (10, 20, 30):
+        _publish(versions, sequence)
+    versions.needed("slow", 25)
+    versions.needed("quick", 31)
+    assert versions.sweep(40) == [10]
+    versions.needed("slow", None)
+    assert versions.sweep(40) == [20]
+    with pytest.raises(StoreError, match="named with letters"):
+        versions.needed("../up", 1)

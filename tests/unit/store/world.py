@@ -1,0 +1,39 @@
+"""A small schema, and logs to try things on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.store import Log
+
+SCHEMA: dict[str, Any] = {
+    "attributes": {"price": "integer", "name": "text"},
+    "event_types": {"offer": {"price": "mandatory", "name": "optional"}},
+}
+
+
+def fresh(folder: Path, ids: str = "text") -> Log:
+    """A new log in a folder of its own."""
+    return Log.create(folder / "log", SCHEMA, ids)
+
+
+def prices(*given: int) -> pa.Table:
+    """Events that have a price."""
+    return pa.table({"price": pa.array(given, pa.int64())})
+
+
+def published(log: Log, start: int = 0, end: int | None = None) -> list[tuple[int, Any]]:
+    """The sequence number and the price of all events in a range."""
+    return [
+        (first + at, row["price"])
+        for first, table in log.events(start, end)
+        for at, row in enumerate(table.to_pylist())
+    ]
+
+
+def files(log: Log) -> list[str]:
+    """The names of all files among the segments, of segments or not."""
+    return sorted(each.name for each in (log.folder / "segments").iterdir())
