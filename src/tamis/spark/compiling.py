@@ -22,8 +22,11 @@ import pyarrow as pa
 from tamis.engine import Engine
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
+from tamis.spark import lines
+from tamis.spark.files import laid_out, lay_out
 from tamis.spark.filling import fill
 from tamis.spark.live import shard_of
+from tamis.spark.tasks import JSON
 from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.versions import Shard, Version, Versions, describe
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SHARD = 3_000_000  # subscriptions: about a gigabyte of index
+_SAMPLE = 4096  # events by which an engine decides where its clauses lie
 _TOLD = 20  # refusals that a shard tells of
 Progress = Callable[[int, int], object]
 
@@ -190,7 +194,7 @@ class _FromLog(NamedTuple):
             for id in set(ended["id"].to_pylist()):
                 if id in engine:
                     engine.unsubscribe(id)
-        return _saved(engine, lives.table(log.ids), Path(self.draft), shard)
+        return _saved(engine, lives.table(log.ids), Path(self.draft), shard, _sample(log, self.at))
 
 
 class _FromRows(NamedTuple):
@@ -238,15 +242,40 @@ class _FromRows(NamedTuple):
         return pa.Table.from_batches([_row(made)])
 
 
-def _saved(engine: Engine, table: pa.Table, draft: Path, shard: int) -> _Made:
-    """Fill an engine and save it, in the place of what a task that died may have left."""
+def _saved(
+    engine: Engine, table: pa.Table, draft: Path, shard: int, sample: pa.Table | None = None
+) -> _Made:
+    """Fill an engine and save it, in the place of what a task that died may have left.
+
+    An engine that has seen no event has not decided where its clauses lie. Each worker would then
+    do so for itself, and share nothing; so a sample of events goes through it before.
+    """
     refused = fill(engine, table)
+    if sample is not None and not laid_out(engine):
+        lay_out(engine, sample)
     folder = draft / _name(shard)
     shutil.rmtree(folder, ignore_errors=True)
     engine.save(folder)
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
     reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:_TOLD]]
     return _Made(shard, len(engine), size, len(refused), reasons)
+
+
+def _sample(log: Log, end: int) -> pa.Table | None:
+    """Some of the last events before a sequence number, as columns; None where there are none."""
+    start = max(0, end - 4 * _SAMPLE)
+    tables = [table for _, table in log.events(start, end)]
+    found: list[pa.Table] = []
+    for table in reversed(tables):
+        found.append(table)
+        if table.column_names == [JSON]:
+            parsed = lines.reader(json.dumps(log.schema)).parse(table[JSON])
+            found[-1] = parsed.events.filter(parsed.dead.is_null())
+        if sum(each.num_rows for each in found) >= _SAMPLE:
+            break
+    if not found:
+        return None
+    return pa.concat_tables(found, promote_options="permissive").slice(0, _SAMPLE)
 
 
 def _made(
