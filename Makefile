@@ -20,7 +20,7 @@ COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --gen
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     install what is missing, then run the demonstration"
+	@echo "make run     install what is missing, then run auctions live on Spark, until Ctrl-C"
 	@echo "make test    install what is missing, then run every check and every test"
 	@echo "make check   style, types and import rules only"
 	@echo "make bench   measure"

@@ -13,7 +13,7 @@ from tamis.match import registry
 def matchers() -> None:
     """List the matching algorithms: where they come from, and the idea of each.
 
-    Any of the names goes into `Engine(schema, matcher=NAME)` and `tamis demo --matcher NAME`.
+    Any of the names goes into `Engine(schema, matcher=NAME)` and `tamis tour --matcher NAME`.
     """
     console = screen()
     widest = max(len(name) for name in registry.matchers())

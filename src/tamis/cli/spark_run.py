@@ -111,6 +111,7 @@ def run(
             console.print("stopped before it began")
             return
         last = ended(console, stream)
+    console.print()
     console.print(summary(first, last), soft_wrap=True)
     console.print(f"Notifications are in {out}/notifications; the same command goes on from here.")
 
