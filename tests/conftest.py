@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests import postgres
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # The same examples on every run where a failure would stop somebody's work for a chance find; at a
 # desk, new ones each time.
@@ -34,6 +39,27 @@ def postgresql() -> Iterator[str]:
         pytest.skip(missing)
     with postgres.server(bin) as dsn:
         yield dsn
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session on two cores, in which a task that fails is tried again.
+
+    Whoever needs it is of the group `spark`, so that one process has it and no other starts one.
+    """
+    from tamis.spark.sessions import session
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        options: dict[str, Any] = {
+            "spark.ui.enabled": False,
+            "spark.sql.shuffle.partitions": 2,
+            "spark.sql.session.timeZone": "America/New_York",  # nobody's, so that it shows
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        }
+        made = session("local[2,4]", **options)
+        yield made
+        made.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -23,16 +23,26 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def _needs_spark(page: Path) -> bool:
+    return any("tamis.spark" in block.code for block in blocks(page))
+
+
 def _page(page: Path) -> Any:
     """Where a page needs Spark, it goes to the process that has a session."""
-    needs = "tamis.spark" in page.read_text(encoding="utf-8")
-    return pytest.param(page, marks=pytest.mark.xdist_group("spark") if needs else ())
+    marks = [pytest.mark.xdist_group("spark")] if _needs_spark(page) else []
+    return pytest.param(page, marks=marks)
 
 
 @pytest.mark.parametrize("page", [_page(p) for p in PAGES if blocks(p)], ids=_name)
 def test_python_blocks_run_and_print_what_they_say(
-    page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if _needs_spark(page):
+        # A process has one session: a page must find that of the tests, not start its own.
+        request.getfixturevalue("spark")
     # Blocks of a page build on each other, as a reader would paste them one after the other.
     # They run in a module that can be found by its name, or pickling their classes would fail.
     module = ModuleType("pasted")
