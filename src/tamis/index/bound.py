@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.cells import Cells, cell_of
+from tamis.index.cells import Cells
+from tamis.index.guide import guided
 from tamis.index.kernel import inlined, kernel
 from tamis.index.packed import COUNT_BITS, ROW, Packed, packed_holds
 from tamis.index.vector import prefetch
@@ -45,7 +46,7 @@ class Binding(NamedTuple):
 @kernel
 def find_cells(cells: Cells, events: Events) -> None:
     """Fill in the cells of all pairs, and which events have several values of an attribute."""
-    start, cuts = cells.start, cells.cuts
+    start, cuts, guide = cells.start, cells.cuts, cells.guide
     starts, attribute, code, cell, several = events
     width = len(start) - 1
     for e in range(len(starts) - 1):
@@ -53,7 +54,7 @@ def find_cells(cells: Cells, events: Events) -> None:
         before = -1
         for pair in range(starts[e], starts[e + 1]):
             a = attribute[pair]
-            cell[pair] = cell_of(start, cuts, a, code[pair]) + 1 if a < width else 0
+            cell[pair] = guided(guide, start, cuts, a, code[pair]) + 1 if a < width else 0
             several[e] |= a == before
             before = a
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.guide import Guide, make_guide
 from tamis.index.kernel import inlined, kernel
 
 Int64s = NDArray[np.int64]
@@ -51,13 +52,17 @@ class Cells(NamedTuple):
     below: Floats  # attribute a's begin at `start[a] + 2 * a`
     row_below: Floats  # attribute a's begin at `row_start[a] + 2 * a`, with that of row 1
     single: Floats  # attribute a's cells begin at `start[a] + a`
+    guide: Guide  # to the cuts
 
 
 def no_cells() -> Cells:
     """For no attributes."""
     none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
     rows = np.zeros(0, np.uint8)
-    return Cells(one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy())
+    guide = make_guide(one, none)
+    return Cells(
+        one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy(), guide
+    )
 
 
 def cut(
@@ -98,9 +103,10 @@ def cut(
     row_starts = np.zeros(width + 1, np.int64)
     np.cumsum([len(part.cuts) for part in parts], out=starts[1:])
     np.cumsum([len(part.row_cuts) for part in parts], out=row_starts[1:])
+    cuts = np.concatenate([part.cuts for part in parts])
     return Cells(
         starts,
-        np.concatenate([part.cuts for part in parts]),
+        cuts,
         row_starts,
         np.concatenate([part.row_cuts for part in parts]),
         np.concatenate([part.row_of_cell for part in parts]),
@@ -108,6 +114,7 @@ def cut(
         np.concatenate([part.below for part in parts]),
         np.concatenate([part.row_below for part in parts]),
         np.concatenate([part.single for part in parts]),
+        make_guide(starts, cuts),
     )
 
 

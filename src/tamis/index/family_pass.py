@@ -55,14 +55,17 @@ def sight(cells: Cells, family: Family, events: Events, seen: Sight) -> None:
     columns = len(family.attribute)
     width = -(-columns // COLUMNS) * LANES
     records = len(lanes) > 0
+    unbound = np.empty(width, np.int16)
+    for i in range(width):
+        lane = i % LANES
+        value = 0 if lane == COLUMNS or lane == LANES - 1 else 1
+        unbound[i] = value if lane < LANES // 2 else -value
     for e in range(len(starts) - 1):
         for k in range(columns):
             lines[e * columns + k] = base[k]
         if records:
             for i in range(width):
-                lane = i % LANES
-                value = 0 if lane == COLUMNS or lane == LANES - 1 else 1
-                lanes[e * width + i] = value if lane < LANES // 2 else -value
+                lanes[e * width + i] = unbound[i]
         for pair in range(starts[e], starts[e + 1]):
             a = attribute[pair]
             if a >= len(column_of) or column_of[a] < 0:

@@ -24,6 +24,7 @@ from tamis.index.buckets import Buckets
 from tamis.index.cells import Cells
 from tamis.index.family import Family
 from tamis.index.family_pass import Candidates, Sight
+from tamis.index.guide import Guide
 from tamis.index.kernel import inlined
 from tamis.index.room import Room
 from tamis.index.routes import Index, Schemes
@@ -149,16 +150,17 @@ def index_in(f: Frame) -> Index:
     cells = Cells(
         _longs(f, 0), _longs(f, 1), _longs(f, 2), _longs(f, 3),
         _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7), _floats(f, 8),
+        Guide(_longs(f, 9), _longs(f, 10), _longs(f, 11), _ints(f, 12)),
     )  # fmt: skip
     schemes = Schemes(
-        _longs(f, 9), _longs(f, 10), _longs(f, 11), _longs(f, 12), _longs(f, 13), _longs(f, 14)
+        _longs(f, 13), _longs(f, 14), _longs(f, 15), _longs(f, 16), _longs(f, 17), _longs(f, 18)
     )
     buckets = Buckets(
-        _longs(f, 16), _longs(f, 17), _longs(f, 18), _longs(f, 19), _longs(f, 20), _longs(f, 21)
+        _longs(f, 20), _longs(f, 21), _longs(f, 22), _longs(f, 23), _longs(f, 24), _longs(f, 25)
     )
     return Index(
-        cells, schemes, _floats(f, 15), buckets, _family(f, 22), _family(f, 31),
-        _small(f, 40), _longs(f, 41), _longs(f, 42),
+        cells, schemes, _floats(f, 19), buckets, _family(f, 26), _family(f, 35),
+        _small(f, 44), _longs(f, 45), _longs(f, 46),
     )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def describe(
     six numbers: attribute, kind, first row, rows, and the cells where its first interval begins
     and ends. Gives how many terms there are; of those past `TERMS` nothing is noted.
     """
-    start, cuts, row_start, _, row_of_cell, bound, below, row_below, single = cells
+    start, cuts, row_start, _, row_of_cell, bound, below, row_below, single, _ = cells
     row = ROW * (where[slot] >> COUNT_BITS)
     end = row + ROW * (where[slot] & COUNT_MASK)
     terms = 0

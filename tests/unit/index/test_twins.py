@@ -16,7 +16,7 @@ from tamis.index.buckets import first_hash, next_hash
 from tamis.index.twins import copy_twins, find_twins
 from tamis.match.naive import Naive
 from tamis.match.tamis.matcher import Tamis
-from tamis.match.tamis.twins import with_twins, without_twins
+from tamis.match.tamis.twins import Twins, with_twins, without_twins
 from tamis.testing.matcher_checks import PlainEvent, add, batch_of, random_clause, random_event
 
 Int32s = NDArray[np.int32]
@@ -168,3 +168,20 @@ def test_a_part_of_a_batch_has_twins_of_its_own() -> None:
     starts = np.arange(201, dtype=np.int64)
     batch = EventBatch(200, pairs=Pairs(starts, np.zeros(200, np.int32), starts[:-1] // 20))
     assert list(matcher.match(batch[50:150])) == [[e // 20] for e in range(50, 150)]
+
+
+def test_batches_after_one_without_twins_are_taken_as_they_are() -> None:
+    different = batch_of([{0: [each]} for each in range(2_000)]).pairs
+    same = batch_of([{0: [each % 7]} for each in range(2_000)]).pairs
+    twins = Twins()
+    assert twins.without(same)[1] is not None
+    assert twins.without(same)[1] is not None
+    assert twins.without(different)[1] is None
+    passed = 0
+    while twins.without(same)[1] is None:  # it looks again after a while
+        passed += 1
+    assert passed == 7
+    assert twins.without(same)[1] is not None
+    few = batch_of([{0: [each % 7]} for each in range(100)]).pairs
+    assert twins.without(different)[1] is None
+    assert twins.without(few)[1] is not None, "a small batch is looked at anyhow"

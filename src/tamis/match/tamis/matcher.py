@@ -18,7 +18,7 @@ from tamis.index.family import BLOCK, LIVE, TOP, blocks_of
 from tamis.index.frame import Framed, own
 from tamis.index.packed import PackedTable
 from tamis.index.routes import BUCKET, DENSE, NOWHERE, SPARSE, Index
-from tamis.index.saved import filled, flat, part, under
+from tamis.index.saved import flat, part, under
 from tamis.match.base import Bitmaps, Matcher, Matches, Slots
 from tamis.match.tamis.costs import costs
 from tamis.match.tamis.growth import insert_all, remove_all
@@ -26,8 +26,8 @@ from tamis.match.tamis.layout import Asked, Sample, in_order, lay_out, no_sample
 from tamis.match.tamis.plan import LINES, Plan
 from tamis.match.tamis.planned import tell
 from tamis.match.tamis.recycled import Recycled
-from tamis.match.tamis.saved import trimmed
-from tamis.match.tamis.twins import with_twins, without_twins
+from tamis.match.tamis.saved import restored, trimmed
+from tamis.match.tamis.twins import Twins, with_twins
 from tamis.match.tamis.workers import Workers
 
 Int32s = NDArray[np.int32]
@@ -86,6 +86,7 @@ class Tamis(Matcher):
         self._planning: Future[tuple[Index, Slots, Sample]] | None = None
         self._workers = Workers()
         self._answers, self._copies, self._rows = Recycled(), Recycled(), Recycled(np.uint64)
+        self._twins = Twins()
         self._bits: tuple[Int32s, Int32s] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class Tamis(Matcher):
         if not len(self.clauses):
             return Matches(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int32))
         self._prepare(batch)
-        pairs, twin = without_twins(batch.pairs)
+        pairs, twin = self._twins.without(batch.pairs)
         counts, out, used = self._workers.match(
             self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads,
             self._answers.room(),
@@ -351,7 +352,7 @@ class Tamis(Matcher):
         self.clauses.restore(part("clauses", arrays))
         self._reset()
         if facts["laid_out"] is not None:
-            self._index = Framed(filled(Index, part("index", arrays)))
+            self._index = Framed(restored(part("index", arrays)))
             self._laid_out = int(facts["laid_out"])
             self._width = len(self._index.record.cells.bound)
             self._sample = self._planned_for = Sample.restored(arrays, int(facts["events"]))

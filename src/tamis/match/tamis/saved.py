@@ -1,10 +1,17 @@
-"""An index without the room that it keeps for more."""
+"""An index as it is saved: without the room that it keeps for more."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
 from tamis.index.buckets import ENTRY, POOL_TOP, VALUES_TOP
 from tamis.index.family import BLOCK, Family, blocks_of
+from tamis.index.guide import make_guide
 from tamis.index.routes import Index
+from tamis.index.saved import Arrays, filled, flat, under
 
 
 def trimmed(index: Index) -> Index:
@@ -18,6 +25,14 @@ def trimmed(index: Index) -> Index:
             values=buckets.values[: int(buckets.head[VALUES_TOP])],
         ),
     )
+
+
+def restored(arrays: Mapping[str, NDArray[Any]]) -> Index:
+    """An index from its arrays. One that was saved without a guide to its cells is given one."""
+    if "cells.guide.start" not in arrays:
+        made = make_guide(arrays["cells.start"], arrays["cells.cuts"])
+        arrays = Arrays({**arrays, **under("cells.guide", flat(made))})
+    return filled(Index, arrays)
 
 
 def _trimmed(family: Family) -> Family:
