@@ -16,6 +16,7 @@ from tamis.model.named import Enumerated, Hierarchy
 _ARROW = (".arrow", ".feather", ".ipc")
 _JSON = (".json", ".jsonl", ".ndjson")
 _ENDINGS = (".parquet", *_ARROW, ".csv", *_JSON)
+_CONDITIONS = (*_ENDINGS, ".txt")
 
 
 def read_subscriptions(path: Path) -> pa.Table:
@@ -27,6 +28,47 @@ def read_subscriptions(path: Path) -> pa.Table:
         return pa.Table.from_pylist(found)
     except (pa.ArrowException, TypeError, AttributeError) as why:
         raise TamisError(f"{path}: the lines are not alike: {why}") from None
+
+
+def read_conditions(path: Path) -> pa.Table:
+    """The same from a file, a folder of such files, or .txt with a condition on each line.
+
+    What has no ids is numbered from 1 on.
+    """
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if each.suffix.lower() in _CONDITIONS)
+        if not files:
+            raise TamisError(f"{path}: there are no files of {' '.join(_CONDITIONS)}")
+    else:
+        files = [path]
+    tables = [_texts(each) if each.suffix.lower() == ".txt" else read_subscriptions(each)
+              for each in files]  # fmt: skip
+    for each, table in zip(files, tables, strict=True):
+        if not {"condition", "predicates"} & set(table.column_names):
+            names = ", ".join(table.column_names)
+            raise TamisError(f"{each}: expected the columns id and condition, got {names}")
+    try:
+        found = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as why:
+        raise TamisError(f"{path}: the files are not alike: {why}") from None
+    if "id" not in found.column_names:
+        found = found.add_column(0, "id", pa.array(range(1, found.num_rows + 1), pa.int64()))
+    return found
+
+
+def _texts(path: Path) -> pa.Table:
+    """Conditions by their lines; what has nothing in it is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as why:
+        raise TamisError(f"{path}: is no text that can be read: {why}") from None
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    return pa.table(
+        {
+            "id": pa.array([number for number, _ in numbered], pa.int64()),
+            "condition": pa.array([line for _, line in numbered], pa.string()),
+        }
+    )
 
 
 def read_events(path: Path, schema: Schema) -> pa.Table | list[Any]:

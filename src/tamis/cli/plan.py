@@ -39,6 +39,11 @@ class _Source(NamedTuple):
 @click.option("--schema", type=click.Path(path_type=Path), help="Your own data: its schema.")
 @click.option("--subscriptions", help="How many of a workload, or your own: a file.")
 @click.option("--events", help="How many of a workload, or your own: a file.")
+@click.option(
+    "--stats",
+    type=click.Path(path_type=Path),
+    help="Folder of statistics of past events, to lay out for.",
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
 @click.option("--id", "id_", help="Also say where this subscription lies, and what else it could.")
 @click.option(
@@ -55,6 +60,7 @@ def plan(
     schema: Path | None,
     subscriptions: str | None,
     events: str | None,
+    stats: Path | None,
     seed: int,
     id_: str | None,
     lines: int,
@@ -68,7 +74,8 @@ def plan(
     line.
 
     Events that are given are also matched, three times, and the best of the last two is shown
-    beside what was expected. With an engine in a folder they are not needed.
+    beside what was expected. With an engine in a folder they are not needed, nor with the --stats
+    of past events that `tamis spark stats` has gathered: it is laid out for these.
     """
     console = screen()
     if sum(given is not None for given in (folder, workload, schema)) != 1:
@@ -81,6 +88,10 @@ def plan(
         else:
             assert schema is not None
             source = _own(schema, subscriptions, events)
+        if stats is not None:
+            from tamis.store.stats import Stats
+
+            source.engine.expect(Stats.open(stats))
         measured = _measure(source)
         made = source.engine.plan(_id(source.engine, id_), lines)
     if as_json:

@@ -14,6 +14,12 @@ COMMANDS = {
     "compile": Entry(
         "tamis.cli.spark_compile:compile_", "Compile conditions, or a log, into an index."
     ),
+    "backtest": Entry(
+        "tamis.cli.spark_backtest:backtest", "Test conditions with events that are past."
+    ),
+    "stats": Entry(
+        "tamis.cli.spark_stats:stats", "Tell what past events are like, to plan for them."
+    ),
     "generate": Entry(
         "tamis.cli.spark_generate:generate", "Write a workload of any size as parquet."
     ),

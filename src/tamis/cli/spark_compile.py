@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tamis.cli.screen import screen
-from tamis.cli.spark_jobs import bar, master_option, rate, size, started
+from tamis.cli.spark_jobs import bar, master_option, operators_option, rate, size, started
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
@@ -41,38 +43,52 @@ _WHOLE = "^-?[0-9]{1,18}$"
     help="Folder that gets a version.",
 )
 @click.option(
+    "--stats",
+    type=click.Path(path_type=Path),
+    help="Folder of statistics of past events, for which subscriptions are laid out.",
+)
+@click.option(
     "--shards", type=click.IntRange(1), help="Parts of the version.  [default: by its size]"
 )
+@operators_option
 @master_option
 def compile_(
     conditions: Path | None,
     schema: Path | None,
     log: Path | None,
     index: Path,
+    stats: Path | None,
     shards: int | None,
+    modules: tuple[str, ...],
     master: str | None,
 ) -> None:
     """Compile subscriptions into a version of an index.
 
     Either --conditions with their --schema, or all that is live at the end of a --log. Conditions
     that are wrong are left out, and told. A version never changes; the next one is another folder.
+    With the --stats of `tamis spark stats`, it is laid out for events like those.
     """
     if (conditions is None) == (log is None) or (conditions is None) != (schema is None):
         raise click.UsageError("Give either --conditions and --schema, or --log.")
     from tamis.model.schema import Schema
     from tamis.store.log import Log
+    from tamis.store.stats import Stats
     from tamis.store.versions import Versions
 
     versions = Versions(index)
     console = screen()
     # What can be refused is refused before Spark starts, which takes a while.
+    if stats is not None:
+        Stats.open(stats)
     if conditions is not None and schema is not None:
         _ending(conditions)
         _check_new(versions)
         declared = Schema.load(schema)
         with started(console, master) as spark, bar(console, "Compiling, by tasks") as progress:
             begun = perf_counter()
-            made = _from_conditions(spark, conditions, declared, versions, shards, progress)
+            frame = partial(_frame, spark, conditions)
+            how = {"shards": shards, "stats": stats, "modules": modules}
+            made = _from_conditions(spark, frame, declared, versions, how, progress)
     else:
         assert log is not None
         source = Log.open(log)
@@ -80,7 +96,15 @@ def compile_(
 
         with started(console, master) as spark, bar(console, "Compiling, by shards") as progress:
             begun = perf_counter()
-            made = compile_log(spark, source, versions, shards=shards, progress=progress)
+            made = compile_log(
+                spark,
+                source,
+                versions,
+                shards=shards,
+                stats=stats,
+                modules=modules,
+                progress=progress,
+            )
     seconds = perf_counter() - begun
     written = sum(shard.bytes for shard in made.version.shards)
     console.print(
@@ -125,18 +149,17 @@ def _ending(conditions: Path) -> str:
 
 def _from_conditions(
     spark: SparkSession,
-    conditions: Path,
+    frame: Callable[[], DataFrame],
     schema: Schema,
     versions: Versions,
-    shards: int | None,
+    how: dict[str, Any],
     progress: Progress,
 ) -> Compiled:
     from tamis.spark.compiling import compile_conditions
     from tamis.spark.watching import watched
 
     def made() -> Compiled:
-        frame = _frame(spark, conditions)
-        return compile_conditions(frame, versions, schema, shards=shards)
+        return compile_conditions(frame(), versions, schema, **how)
 
     return watched(spark, made, progress=progress)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
@@ -18,12 +20,62 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from tamis.cli.stopping import StoppedError, Stopping
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tamis.operators.faults import Report
+    from tamis.operators.operator import Operator
+
+T = TypeVar("T")
+_AGAIN = 0.2  # seconds
 
 master_option = click.option(
     "--master", help="URL of a Spark master or of a Connect server.  [default: this machine]"
 )
+
+
+def _modules(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError as why:
+            raise click.BadParameter(
+                f"{name!r} cannot be imported ({why}); it is the name of a module that is "
+                "installed, or lies in a folder of PYTHONPATH, here and for the workers"
+            ) from None
+    return names
+
+
+operators_option = click.option(
+    "--operators",
+    "modules",
+    default="",
+    callback=_modules,
+    help="Modules that declare operators which conditions call, with commas between.",
+)
+
+
+def declared(modules: Sequence[str]) -> list[Operator]:
+    """The operators that modules have."""
+    from tamis.operators.operator import Operator
+
+    found: dict[str, Any] = {}
+    for module in modules:
+        for each in vars(import_module(module)).values():
+            if isinstance(each, Operator):
+                found[each.name] = each
+    return list(found.values())
+
+
+def tell_operators(console: Console, report: Report) -> None:
+    """What operators were asked and did wrong; nothing where none was."""
+    if len(report):
+        console.print("Operators:")
+        for each in str(report).splitlines():
+            console.print(Text(f"  {each}"), soft_wrap=True)
 
 
 @contextmanager
@@ -39,6 +91,38 @@ def started(console: Console, master: str | None) -> Iterator[SparkSession]:
     finally:
         if before is None:
             spark.stop()
+
+
+def cancellable(spark: SparkSession, work: Callable[[], T]) -> T:
+    """What a job gives. Ctrl-C cancels it; then it is interrupted as usual.
+
+    An exception in the middle of a call into the JVM would leave that half done, and have Spark
+    tell of it for pages.
+    """
+    over = Event()
+
+    def cancel() -> None:
+        while not over.wait(_AGAIN):  # a job may begin only now
+            with suppress(Exception):
+                _cancel(spark)
+
+    with Stopping() as stopping:
+        try:
+            return stopping.step(work, Thread(target=cancel, daemon=True).start)
+        except StoppedError:
+            raise KeyboardInterrupt from None
+        finally:
+            over.set()
+
+
+def _cancel(spark: SparkSession) -> None:
+    """End all jobs of a session, which may be one of Connect."""
+    try:
+        context = spark.sparkContext
+    except Exception:  # noqa: BLE001 - the class of the refusal is Spark's own, and has changed
+        spark.interruptAll()
+    else:
+        context.cancelAllJobs()
 
 
 @contextmanager

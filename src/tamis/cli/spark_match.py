@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from tamis.cli.screen import screen
-from tamis.cli.spark_jobs import bar, master_option, rate, started
+from tamis.cli.spark_jobs import (
+    bar,
+    declared,
+    master_option,
+    operators_option,
+    rate,
+    started,
+    tell_operators,
+)
 
 
 @click.command()
@@ -36,6 +44,7 @@ from tamis.cli.spark_jobs import bar, master_option, rate, started
     is_flag=True,
     help="Events are known to be consistent: read only what subscriptions ask for.",
 )
+@operators_option
 @master_option
 def match(
     events: str,
@@ -46,6 +55,7 @@ def match(
     count_only: bool,
     append: bool,
     trusted: bool,
+    modules: tuple[str, ...],
     master: str | None,
 ) -> None:
     """Match events in parquet files, and write the pairs as parquet.
@@ -69,6 +79,7 @@ def match(
             out,
             id=id_,
             columns=names,
+            operators=declared(modules) or (),
             trusted=trusted,
             append=append,
             progress=progress,
@@ -82,6 +93,7 @@ def match(
         f"{done.pairs:,} pairs, {rate(done.pairs, seconds)}; {done.matched:,} events matched, "
         f"{done.events - done.matched - done.dead:,} did not, {done.dead:,} are dead"
     )
+    tell_operators(console, done.operators)
     if out is not None:
         console.print(f"Notifications are in {out}/notifications.", soft_wrap=True)
         if done.dead:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tamis.cli.screen import screen
+from tamis.cli.spark_jobs import operators_option, tell_operators
 from tamis.cli.steps import Steps
 from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
@@ -65,6 +66,7 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
     callback=_trigger,
     help=f"Time between batches, or {AVAILABLE_NOW}: all there is, and end.",
 )
+@operators_option
 @click.option("--master", help="URL of a Spark master or of a Connect server.")
 @click.option(
     "--compile-every",
@@ -79,6 +81,7 @@ def run(
     columns: str,
     max_events: int | None,
     trigger: int | None,
+    modules: tuple[str, ...],
     master: str | None,
     compile_every: int | None,
 ) -> None:
@@ -97,6 +100,7 @@ def run(
         max_events,
         trigger,
         compile_every,
+        modules,
     )
     console = screen()
     with Stopping() as stopping, Stream(job) as stream:
@@ -111,8 +115,10 @@ def run(
             console.print("stopped before it began")
             return
         last = ended(console, stream)
+        asked = stream.operators()
     console.print()
     console.print(summary(first, last), soft_wrap=True)
+    tell_operators(console, asked)
     console.print(f"Notifications are in {out}/notifications; the same command goes on from here.")
 
 

@@ -12,7 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tamis.operators.faults import Report
 from tamis.spark.progress import NO_VERSION, Progress
+from tamis.spark.reports import NOTHING
 from tamis.spark.running import Stream
 from tamis.spark.sink import DEAD
 
@@ -42,6 +44,7 @@ class StreamScreen:
         self._told = self._read = -1e9
         self._lines: list[Text] = []
         self._reason = ""
+        self._asked = NOTHING
         self._live: Live | None = None
 
     def shown(self) -> AbstractContextManager[Any]:
@@ -60,9 +63,11 @@ class StreamScreen:
                 self._lines = self._words(self._stream.newest(rows=_SAMPLED))
                 dead = self._stream.newest(DEAD, 1)
                 self._reason = str(dead[0]["reason"]) if dead else ""
+                self._asked = self._stream.operators()
             self._live.update(self._picture(progress), refresh=True)
         elif now - self._told > _LINES:
             self._told = now
+            self._asked = self._stream.operators()
             self._console.print(Text(self._line(progress)), soft_wrap=True)
         return progress
 
@@ -71,7 +76,7 @@ class StreamScreen:
         changed, enough = keeper.changed()
         live = None if keeper.lives is None else len(keeper.lives)
         trouble = keeper.trouble or self._trouble()
-        return Facts(live, keeper.expired, changed, enough, keeper.compiling, trouble)
+        return Facts(live, keeper.expired, changed, enough, keeper.compiling, trouble, self._asked)
 
     def _line(self, progress: Progress) -> str:
         return line(monotonic() - self._began, progress, self._facts())
@@ -90,7 +95,8 @@ class StreamScreen:
             ("   Ctrl-C stops it", "dim"),
         )
         trouble = [Text(facts.trouble, style="red")] if facts.trouble else []
-        room = max(2, self._console.height - _OTHERS - len(trouble))
+        besides = _OTHERS + len(trouble) + (len(facts.operators) > 0)
+        room = max(2, self._console.height - besides)
         last = Table.grid(padding=(0, 1, 0, 0))
         for each in self._lines:
             room -= -(-each.cell_len // (self._console.width - 4))  # long ones take two
@@ -110,6 +116,7 @@ class Facts(NamedTuple):
     enough: int  # changes for another
     compiling: float | None
     trouble: str | None
+    operators: Report = NOTHING
 
 
 def rows(progress: Progress, facts: Facts, reason: str = "") -> list[tuple[str, str, str]]:
@@ -128,7 +135,32 @@ def rows(progress: Progress, facts: Facts, reason: str = "") -> list[tuple[str, 
         pending = f"another is being compiled, {facts.compiling:.0f} s so far"
     found.append(("version in use", version(progress), pending))
     found.append(("dead letters", f"{progress.dead:,}", reason and f"the last: {reason}"))
+    if len(facts.operators):
+        found.append(("operator faults", f"{facts.operators.faults:,}", faults(facts.operators)))
     return found
+
+
+def faults(report: Report) -> str:
+    """What operators did wrong, in a few words.
+
+    >>> from tamis.operators import Count
+    >>> faults(Report((Count("face", events=90, timeouts=2, last="no answer"), Count("locIn", 7))))
+    'of 97 events; face: 2 timeouts, the last: no answer'
+    """
+    asked = f"of {sum(count.events for count in report):,} events"
+    wrong = [count for count in report if count.faults]
+    kinds = ("raised", "refused", "timeouts", "nonsense", "set_aside")
+    told = [
+        f"{count.operator}: "
+        + ", ".join(
+            f"{getattr(count, kind):,} {kind.replace('_', ' ')}"
+            for kind in kinds
+            if getattr(count, kind)
+        )
+        + (f", the last: {count.last}" if count.last else "")
+        for count in sorted(wrong, key=lambda count: -count.faults)
+    ]
+    return "; ".join([asked, *told])
 
 
 def line(elapsed: float, progress: Progress, facts: Facts) -> str:
@@ -148,6 +180,7 @@ p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
         *([f"{facts.live:,} subscriptions"] if facts.live is not None else []),
         f"version {version(progress)}",
         f"{progress.dead:,} dead",
+        *([f"{facts.operators.faults:,} operator faults"] if facts.operators.faults else []),
         *([facts.trouble] if facts.trouble else []),
     ]
     return f"{clock(elapsed)}: " + ", ".join(parts)

@@ -48,6 +48,20 @@ class CallPredicate(NamedTuple):
         given = tuple((type(each), each) for each in self.arguments)
         return self.operator, given, self.pattern, self.limits
 
+    @property
+    def text(self) -> str:
+        """What `key` tells apart, as text: the same whatever variables are called.
+
+        >>> from tamis.language import parse
+        >>> predicate_of(parse("near(Bronx, ?far, ?far)"))[0].text
+        'near("Bronx", ?0, ?0)'
+        """
+        given = [
+            _constant(constant) if number == CONSTANT else f"?{number}"
+            for constant, number in zip(self.arguments, self.pattern, strict=True)
+        ]
+        return " and ".join([f"{self.operator}({', '.join(given)})", *self.limits])
+
     def bindings(self, signature: Signature, rows: Rows) -> frozenset[Row]:
         """What an operator gave, as rows over the variables; less what was not asked for."""
         return frozenset(self._fitting(signature, rows))
@@ -235,9 +249,13 @@ def _shown(limit: Literal[ValueConstraint], number: dict[str, int]) -> str:
             return f"?{number[part.name]}"
         if isinstance(part, Arithmetic):
             return f"({shown(part.left)} {part.sign} {shown(part.right)})"
-        # Text in quotes even where it is a word: a quote begins no number and no variable.
-        return constant_text(str(part)) if isinstance(part, str) else constant_text(part)
+        return _constant(part)
 
     constraint, positive = limit
     text = f"{shown(constraint.left)} {constraint.comparator} {shown(constraint.right)}"
     return text if positive else f"not {text}"
+
+
+def _constant(value: Constant) -> str:
+    """In quotes even where it is a word: a quote begins no number and no variable."""
+    return constant_text(str(value)) if isinstance(value, str) else constant_text(value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,7 +30,9 @@ from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
 from tamis.schedule.base import Scheduler
+from tamis.schedule.exhaustive import Exhaustive, Told
 from tamis.schedule.registry import create, entry
+from tamis.schedule.statistics import Known
 
 Int64s = NDArray[np.int64]
 Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
@@ -52,6 +56,7 @@ class CallTests:
         self.operators, self.scheduler_name = operators, scheduler
         self.runner = Runner()
         self.given_up = 0  # joins that would have taken too long
+        self.known: dict[str, Known] = {}  # from past events, by the text of a predicate
         entry(scheduler)  # refuses a name that there is not
         self._clear()
 
@@ -112,6 +117,45 @@ class CallTests:
             statistics.expect_call(call, min(operator.cost, DEAREST))
         statistics.expect(number, cost=float(statistics.call_cost[call]))
         self.scheduler.share(number, call)
+        if self.known:  # the text of a predicate is made for nobody else
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        """Begin with what is known of a predicate from the past, if anything is."""
+        known = self.known.get(self._predicates[number].predicate.text)
+        if known is None:
+            return
+        statistics, call = self.scheduler.statistics, self._predicates.call_number(number)
+        if statistics.untimed(call):
+            statistics.expect_call(call, min(known.cost, DEAREST), known.seen)
+        statistics.expect(number, known.p, float(statistics.call_cost[call]), known.seen)
+
+    def expect(self, known: Mapping[str, Known]) -> None:
+        """What is known of predicates, by their texts; costs are in milliseconds.
+
+        Those that have been evaluated here already keep what was learned of them.
+        """
+        self.known = {**self.known, **known}
+        for number in list(self._predicates) if known else ():
+            if self.scheduler.statistics.untold(number):
+                self._begin(number)
+
+    @contextmanager
+    def measuring(self) -> Iterator[dict[str, Told]]:
+        """Meanwhile all predicates are evaluated of clauses that get here; how these came out.
+
+        Answers stay the same. What comes out is not learned by the scheduler.
+        """
+        kept, found = self.scheduler, dict[str, Told]()
+        self._scheduler = measure = Exhaustive(kept.graph)
+        try:
+            yield found
+        finally:
+            self._scheduler = kept
+        for number in self._predicates:
+            told = measure.told(number)
+            if told is not None:
+                found[self._predicates[number].predicate.text] = told
 
     def remove(self, slot: int) -> None:
         """Forget a slot, also one that was only half put in, or half taken out."""
@@ -237,22 +281,36 @@ class CallTests:
     # -- saving ------------------------------------------------------------------------------------
 
     def saved(self) -> Part:
-        """What each slot asks, as text."""
+        """What each slot asks, as text; and what is known of predicates, if anything is."""
         slots = sorted(self._kept)
         texts = [self._kept[slot].text for slot in slots]
+        tables = {"texts": {"text": pa.array(texts, pa.large_string())}}
+        if self.known:
+            told = self.known.values()
+            tables["known"] = {
+                "text": pa.array(self.known, pa.large_string()),
+                "p": pa.array([each.p for each in told], pa.float64()),
+                "cost": pa.array([each.cost for each in told], pa.float64()),
+                "seen": pa.array([each.seen for each in told], pa.int64()),
+            }
         return Part(
             {
                 "slot": np.array(slots, np.int64),
                 "owner": np.array([self._kept[slot].owner for slot in slots], np.int64),
             },
-            {},
-            {"texts": {"text": pa.array(texts, pa.large_string())}},
+            {"known": len(self.known)},
+            tables,
         )
 
     def restore(self, saved: Part, schema: Schema) -> None:
         """Take over what `saved` gave; an `OperatorError` where an operator is not as it was."""
         slots, owners = saved.arrays["slot"].tolist(), saved.arrays["owner"].tolist()
         texts = saved.columns["texts"]["text"].to_pylist()
+        if saved.facts.get("known"):  # an earlier tamis said nothing of it
+            known = saved.columns["known"]
+            told = zip(*(known[name].to_pylist() for name in Known._fields), strict=True)
+            names = known["text"].to_pylist()
+            self.known = dict(zip(names, itertools.starmap(Known, told), strict=True))
         for slot, owner, text in zip(slots, owners, texts, strict=True):
             try:
                 check(parse(text, limit=None), schema, text, self.operators.signatures)
@@ -269,6 +327,7 @@ class CallTests:
             "scheduler_name": self.scheduler_name,
             "runner": self.runner,
             "given_up": self.given_up,
+            "known": dict(self.known),
             # With the operators that they ask, which may no longer be those of these names.
             "asked": [
                 (slot, each.owner, each.text, self._asking(slot))

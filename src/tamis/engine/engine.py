@@ -14,7 +14,7 @@ from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine import bulk, frozen, saving
+from tamis.engine import bulk, expecting, frozen, saving
 from tamis.engine.asked import fits
 from tamis.engine.calls import CallTests
 from tamis.engine.compiled import Compiled, compiled_clause
@@ -311,6 +311,12 @@ class Engine:
             self._turns.check()
             slots = None if id is None else self.roster.slots(id)
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
+
+    def expect(self, past: expecting.Past) -> None:
+        """Be ready for events like past ones (`tamis.store.Stats`), with the clauses of now."""
+        with self._turns.mine:
+            self._turns.check()
+            expecting.expect(self, past)
 
     def _condition(self, id: Id) -> Condition | None:
         source = self.roster.source(id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from tamis.engine.asked import CallPredicate
@@ -40,6 +40,10 @@ class NumberedPredicates:
         found = self._of[number]
         assert found is not None
         return found
+
+    def __iter__(self) -> Iterator[int]:
+        """The numbers that are taken."""
+        return iter(self._number.values())
 
     def sharing(self, call: Hashable) -> Sharing:
         """All that one call answers."""

@@ -17,6 +17,7 @@ be independent of each other anyway, and under that assumption this does no harm
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,14 @@ from tamis.schedule.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, long
 
 Floats = NDArray[np.float64]
 _FEW = 8  # predicates: one by one they are quicker than by array
+
+
+class Known(NamedTuple):
+    """What is known of a predicate from past events: how often it was true, and what it cost."""
+
+    p: float
+    cost: float
+    seen: int  # results that say so
 
 
 class Statistics:
@@ -51,7 +60,7 @@ class Statistics:
         self._cost = _cost(cost)
         # For those who want to know whether there is news.
         self.learned = 0  # results
-        self.settings = 0  # calls of `set`
+        self.settings = 0  # times that somebody said what is so
         self.p = np.zeros(0)
         self.doubt = np.zeros(0)
         self.cost = np.zeros(0)
@@ -74,19 +83,37 @@ class Statistics:
             self._timed = longer(self._timed, predicates)
             self.doubt[have:] = self._spread(self._p, 0.0)
 
-    def expect(self, predicate: int, p: float | None = None, cost: float | None = None) -> None:
-        """A new predicate has this number: forget the old one, and expect that of it."""
+    def expect(
+        self,
+        predicate: int,
+        p: float | None = None,
+        cost: float | None = None,
+        seen: float = 0.0,
+    ) -> None:
+        """A new predicate has this number: forget the old one, and expect that of it.
+
+        What was `seen` so often elsewhere weighs like as many results.
+        """
         self.fit(predicate + 1)
         self.p[predicate] = self._p if p is None else _share(p)
         self.cost[predicate] = self._cost if cost is None else _cost(cost)
-        self._seen[predicate] = self._timed[predicate] = 0.0
-        self.doubt[predicate] = self._spread(float(self.p[predicate]), 0.0)
+        self._seen[predicate] = self._timed[predicate] = min(seen, self._memory)
+        self.doubt[predicate] = self._spread(float(self.p[predicate]), min(seen, self._memory))
+        self.settings += bool(seen)
 
-    def expect_call(self, call: int, cost: float) -> None:
+    def expect_call(self, call: int, cost: float, seen: float = 0.0) -> None:
         """A new call has this number: forget the old one, and expect that of it."""
         self._fit_calls(call + 1)
         self.call_cost[call] = _cost(cost)
-        self._call_timed[call] = 0.0
+        self._call_timed[call] = min(seen, self._memory)
+
+    def untold(self, predicate: int) -> bool:
+        """Whether nothing is known of a predicate but what it began with."""
+        return not self._seen[predicate] and not self._timed[predicate]
+
+    def untimed(self, call: int) -> bool:
+        """Whether nothing is known of a call but what it began with."""
+        return not self._call_timed[call]
 
     def follow(self, predicates: Int64s, calls: Int64s) -> None:
         """Predicates come to cost what their calls do; a call below 0 is no call."""

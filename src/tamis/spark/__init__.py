@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tamis.spark.matching import match
     from tamis.spark.reading import from_json
+    from tamis.spark.reports import report
     from tamis.spark.sessions import session
     from tamis.spark.validating import validate
 
-__all__ = ["from_json", "match", "session", "validate"]
+__all__ = ["from_json", "match", "report", "session", "validate"]
 
 # Imported when first used: a worker that reads one of these modules does not pay for the others.
 _WHERE = {
     "from_json": "tamis.spark.reading",
     "match": "tamis.spark.matching",
+    "report": "tamis.spark.reports",
     "session": "tamis.spark.sessions",
     "validate": "tamis.spark.validating",
 }

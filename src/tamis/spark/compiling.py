@@ -6,13 +6,18 @@ task that is tried again writes the same folder anew.
 
 From a log, a shard is made from that of the version before and what has changed since, if there is
 such a version with as many shards; else from all changes of the log.
+
+Where there are statistics of past events, clauses are laid out for these, and schedulers begin with
+what they tell of operators. Else a log's last events have to do.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,15 +25,18 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engine import Engine
+from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.spark import lines
-from tamis.spark.files import laid_out, lay_out
+from tamis.spark.files import laid_out
 from tamis.spark.filling import fill
 from tamis.spark.live import shard_of
 from tamis.spark.tasks import JSON
+from tamis.spark.watching import watched
 from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.stats import Stats
 from tamis.store.versions import Shard, Version, Versions, describe
 
 if TYPE_CHECKING:
@@ -66,9 +74,16 @@ def compile_log(
     *,
     sequence: int | None = None,
     shards: int | None = None,
+    stats: str | os.PathLike[str] | None = None,
+    modules: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Compiled:
-    """A version of all subscriptions that are live at a sequence number, the end of the log."""
+    """A version of all subscriptions that are live at a sequence number, the end of the log.
+
+    `stats` is the folder of statistics of past events, which all workers can see. `modules` are
+    those that declare operators which conditions call; workers import them.
+    """
+    past = _past(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
     before = versions.at(at)
     if before is not None and before.sequence == at and shards in (None, len(before.shards)):
@@ -80,7 +95,9 @@ def compile_log(
     since = before.sequence if again and before else 0
 
     with versions.publish(at) as draft:
-        task = _FromLog(str(log.folder), str(draft), since, at, shards, folders)
+        task = _FromLog(
+            str(log.folder), str(draft), since, at, shards, folders, past, tuple(modules)
+        )
         made = _made(spark, task, shards, progress)
         _describe(draft, made, at, log.schema, log.ids)
     return _published(versions, at, made)
@@ -93,16 +110,32 @@ def compile_conditions(
     *,
     sequence: int = 0,
     shards: int | None = None,
+    stats: str | os.PathLike[str] | None = None,
+    modules: Sequence[str] = (),
 ) -> Compiled:
-    """A version of the subscriptions of a DataFrame with `id` and `condition`."""
+    """A version of the subscriptions of a DataFrame with `id` and `condition`.
+
+    `stats` is the folder of statistics of past events, which all workers can see. `modules` are
+    those that declare operators which conditions call; workers import them.
+    """
+    past = _past(stats, schema)
     ids = _kind(conditions)
     if shards is None:
         shards = _shards(conditions.count())
     with versions.publish(sequence) as draft:
-        task = _FromRows(json.dumps(schema.to_dict()), str(draft), shards)
+        document = json.dumps(schema.to_dict())
+        task = _FromRows(document, str(draft), shards, past, tuple(modules))
         made = task.run(conditions)
         _describe(draft, made, sequence, schema.to_dict(), ids)
     return _published(versions, sequence, made)
+
+
+def _past(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
+    """A folder of statistics, tried out on an empty engine: a task would refuse them late."""
+    if stats is None:
+        return None
+    Engine(schema).expect(Stats.open(stats))
+    return str(Path(stats).absolute())
 
 
 def _shards(subscriptions: int) -> int:
@@ -168,6 +201,8 @@ class _FromLog(NamedTuple):
     at: int
     shards: int
     folders: list[str] | None  # of the version before
+    past: str | None  # of statistics
+    modules: tuple[str, ...]  # that declare operators
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes numbers of shards, gives what became of them."""
@@ -176,6 +211,8 @@ class _FromLog(NamedTuple):
                 yield _row(self._shard(shard))
 
     def _shard(self, shard: int) -> _Made:
+        for module in self.modules:
+            import_module(module)
         log = Log.open(self.log)
         engine = Engine(Schema.from_dict(log.schema))
         if self.folders is not None:
@@ -194,7 +231,10 @@ class _FromLog(NamedTuple):
             for id in set(ended["id"].to_pylist()):
                 if id in engine:
                     engine.unsubscribe(id)
-        return _saved(engine, lives.table(log.ids), Path(self.draft), shard, _sample(log, self.at))
+        rows, draft = lives.table(log.ids), Path(self.draft)
+        if self.past is not None:
+            return _saved(engine, rows, draft, shard, self.past)
+        return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
 
 
 class _FromRows(NamedTuple):
@@ -203,6 +243,8 @@ class _FromRows(NamedTuple):
     schema: str
     draft: str
     shards: int
+    past: str | None  # of statistics
+    modules: tuple[str, ...]  # that declare operators
 
     def run(self, conditions: DataFrame) -> list[_Made]:
         """All shards."""
@@ -228,22 +270,27 @@ class _FromRows(NamedTuple):
         # One that nobody belongs to is made here.
         schema = Schema.from_dict(json.loads(self.schema))
         for empty in set(range(shards)) - set(made):
-            nothing = pa.table(
-                {"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())}
-            )
-            made[empty] = _saved(Engine(schema), nothing, Path(self.draft), empty)
+            made[empty] = _saved(Engine(schema), _NOTHING, Path(self.draft), empty, self.past)
         return [made[each] for each in range(shards)]
 
     def shard(self, table: pa.Table) -> pa.Table:
         """One shard, of its rows."""
+        for module in self.modules:
+            import_module(module)
         engine = Engine(Schema.from_dict(json.loads(self.schema)))
         shard = table["shard"][0].as_py()
-        made = _saved(engine, table.select(["id", "condition"]), Path(self.draft), shard)
+        rows = table.select(["id", "condition"])
+        made = _saved(engine, rows, Path(self.draft), shard, self.past)
         return pa.Table.from_batches([_row(made)])
 
 
 def _saved(
-    engine: Engine, table: pa.Table, draft: Path, shard: int, sample: pa.Table | None = None
+    engine: Engine,
+    table: pa.Table,
+    draft: Path,
+    shard: int,
+    past: str | None,
+    sample: pa.Table | None = None,
 ) -> _Made:
     """Fill an engine and save it, in the place of what a task that died may have left.
 
@@ -251,7 +298,9 @@ def _saved(
     do so for itself, and share nothing; so a sample of events goes through it before.
     """
     refused = fill(engine, table)
-    if sample is not None and not laid_out(engine):
+    if past is not None:
+        engine.expect(Stats.open(past))
+    elif sample is not None and not laid_out(engine):
         lay_out(engine, sample)
     folder = draft / _name(shard)
     shutil.rmtree(folder, ignore_errors=True)
@@ -282,13 +331,17 @@ def _made(
     spark: SparkSession, task: _FromLog, shards: int, progress: Progress | None
 ) -> list[_Made]:
     numbers = spark.range(shards, numPartitions=shards)
-    found = []
-    rows = numbers.mapInArrow(task.run, _MADE).toLocalIterator(prefetchPartitions=True)
-    for row in rows:
-        found.append(_Made(**row.asDict()))
-        if progress is not None:
-            progress(len(found), shards)
-    return sorted(found)
+
+    def run() -> list[_Made]:
+        found = []
+        rows = numbers.mapInArrow(task.run, _MADE).toLocalIterator(prefetchPartitions=True)
+        for row in rows:
+            found.append(_Made(**row.asDict()))
+            if progress is not None:
+                progress(len(found), shards)
+        return sorted(found)
+
+    return watched(spark, run)
 
 
 def _row(made: _Made) -> pa.RecordBatch:

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import parquet
 
 from tamis.encode.arrow import encode, one_chunk
 from tamis.encode.batch import EventBatch
-from tamis.encode.sifting import Refused, sift
-from tamis.errors import EventError, SparkError
+from tamis.encode.sifting import Refused
+from tamis.spark.event_pieces import Encoded, FileEvents, Pace, Piece, encoded
 from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON, SEQUENCE, SUBSCRIPTION, Part
-from tamis.spark.row_groups import Rows
+from tamis.spark.reports import NOTHING, since, written
 from tamis.spark.worker import opened
 
 if TYPE_CHECKING:
@@ -32,29 +30,16 @@ if TYPE_CHECKING:
     from tamis.match.answers import Matches
 
 Int64s = NDArray[np.int64]
-_READ = 1 << 16  # rows that are read at once
-_PAIRS = 1 << 21  # about as many pairs as are wanted of the events that are matched at once
-_FEWEST = 1 << 10  # events that are matched at once
 DONE = (
     "task int, events long, matched long, pairs long, dead long, bits binary, "
-    "parts array<struct<folder: string, name: string, rows: long>>"
+    "parts array<struct<folder: string, name: string, rows: long>>, operators string"
 )
-
-
-class Layout(NamedTuple):
-    """Where files with the same columns have what is needed."""
-
-    attributes: tuple[tuple[str, tuple[str, ...]], ...]  # and the way to each
-    extras: tuple[str, ...]  # columns that are handed on
 
 
 class Job(NamedTuple):
     """All that tasks have to know. A task is a share of the rows and a shard."""
 
-    files: tuple[str, ...]
-    layouts: tuple[Layout, ...]
-    layout_of: tuple[int, ...]  # by file
-    shares: tuple[tuple[Rows, ...], ...]
+    events: FileEvents
     shards: tuple[str, ...]  # none: rows are read, and that is all
     operators: bytes
     texts: bool  # whether ids of subscriptions are text
@@ -67,7 +52,7 @@ class Job(NamedTuple):
     @property
     def tasks(self) -> int:
         """How many there are."""
-        return len(self.shares) * max(1, len(self.shards))
+        return len(self.events.shares) * max(1, len(self.shards))
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes numbers of tasks, gives what became of them."""
@@ -77,28 +62,20 @@ class Job(NamedTuple):
 
     def _task(self, number: int) -> _Done:
         # All shares of one shard before the next shard: what is not in use need not be in memory.
-        shard, share = divmod(number, len(self.shares))
+        shard, share = divmod(number, len(self.events.shares))
         if not self.shards:
-            events = sum(piece.num_rows for _, piece, _ in self._pieces(self.shares[share]))
+            events = sum(piece.table.num_rows for piece in self.events.pieces(share))
             return _Done(events, 0, 0, 0, b"", [])
         engine = opened(self.shards[shard], self.operators)
-        task = _Task(self, engine, first=shard == 0)
+        task, before = _Task(self, engine, first=shard == 0), engine.report()
         try:
-            for first, piece, layout in self._pieces(self.shares[share]):
-                task.take(first, piece, layout)
-            return task.done()
+            pace = Pace()
+            for piece in self.events.pieces(share):
+                pace.over(piece, task.take)
+            return task.done()._replace(operators=written(since(before, engine.report())))
         except BaseException:
             task.discard()
             raise
-
-    def _pieces(self, share: Sequence[Rows]) -> Iterator[tuple[int, pa.Table, Layout]]:
-        """The rows of a share, some at a time, and the number of the first of each."""
-        for rows in share:
-            layout = self.layouts[self.layout_of[rows.file]]
-            names = [".".join(path) for _, path in layout.attributes]
-            names += [name for name in layout.extras if name not in names]
-            for at, batch in _read(self.files[rows.file], rows, names):
-                yield rows.first + at - rows.start, pa.Table.from_batches([batch]), layout
 
 
 class _Done(NamedTuple):
@@ -110,6 +87,7 @@ class _Done(NamedTuple):
     dead: int
     bits: bytes  # which events matched, where that is for the driver to join
     parts: list[dict[str, Any]]
+    operators: str = written(NOTHING)  # what they were asked, and did wrong
 
 
 class _Task:
@@ -117,7 +95,6 @@ class _Task:
 
     def __init__(self, job: Job, engine: Engine, first: bool) -> None:
         self._job, self._engine, self._first = job, engine, first
-        self._step = _FEWEST
         self._events = self._matched = self._pairs = self._dead = 0
         self._bits: list[NDArray[np.bool_]] = []
         self._files = {
@@ -126,21 +103,10 @@ class _Task:
             if job.out is not None
         }
 
-    def take(self, first: int, piece: pa.Table, layout: Layout) -> None:
-        """Match a piece, as many events at once as give a good number of pairs."""
-        at = 0
-        while at < piece.num_rows:
-            some = piece.slice(at, self._step)
-            pairs = self._some(first + at, some, layout)
-            at += some.num_rows
-            each = max(pairs / some.num_rows, 1e-9)
-            fitting = int(_PAIRS / each) // _FEWEST * _FEWEST
-            self._step = min(max(fitting, _FEWEST), 4 * self._step, _READ)
-
-    def _some(self, first: int, table: pa.Table, layout: Layout) -> int:
-        job = self._job
-        events = pa.table([_at(table, path) for _, path in layout.attributes],
-                          names=[name for name, _ in layout.attributes])  # fmt: skip
+    def take(self, some: Piece) -> int:
+        """Match some events; how many pairs there were."""
+        job, table = self._job, some.table
+        events = some.layout.parted(table).events
         batch, rows, refused = self._encoded(events)
         found = self._engine.match_batch(batch)
         hit = np.diff(found.starts) > 0
@@ -153,29 +119,20 @@ class _Task:
         self._pairs += found.total
         self._dead += len(refused)
         if job.out is not None:
-            extras = self._extras(table, first)
+            extras = self._extras(some)
             self._write(found, rows, extras)
             if refused and self._first:
                 self._files[DEAD].write(_letters(refused, extras, events))
         return found.total
 
-    def _encoded(self, events: pa.Table) -> tuple[EventBatch, Int64s | None, list[Refused]]:
-        """The events in codes, which rows they are (None: all), and why the others are none."""
-        engine = self._engine
-        if self._job.trusted:
-            return _trusted(engine, events)
-        try:
-            return engine.encode(events), None, []
-        except EventError:
-            sifted = sift(engine.encoder, events)
-            return engine.encode(sifted.good), sifted.rows, sifted.refused
+    def _encoded(self, events: pa.Table) -> Encoded:
+        return (_trusted if self._job.trusted else encoded)(self._engine, events)
 
-    def _extras(self, table: pa.Table, first: int) -> dict[str, pa.Array]:
+    def _extras(self, some: Piece) -> dict[str, pa.Array]:
         """The id of each event, and the columns that were asked for."""
         job = self._job
-        numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
-        found = {SEQUENCE: pa.array(numbers)} if job.id is None else {}
-        return found | {name: one_chunk(table[name]) for name in job.extras}
+        found = {SEQUENCE: pa.array(some.numbers)} if job.id is None else {}
+        return found | {name: one_chunk(some.table[name]) for name in job.extras}
 
     def _write(self, found: Matches, rows: Int64s | None, extras: dict[str, pa.Array]) -> None:
         if not found.total:
@@ -183,7 +140,7 @@ class _Task:
         counts = np.diff(found.starts)
         taken = {name: _repeated(column, rows, counts) for name, column in extras.items()}
         id, *kept = taken
-        ids = _ids(found, self._job.texts)
+        ids = ids_of(found, self._job.texts)
         columns = {id: taken[id], SUBSCRIPTION: ids} | {name: taken[name] for name in kept}
         self._files[NOTIFICATIONS].write(pa.table(columns))
 
@@ -201,24 +158,24 @@ class _Task:
             file.discard()
 
 
-def _trusted(engine: Engine, events: pa.Table) -> tuple[EventBatch, Int64s | None, list[Refused]]:
+def _trusted(engine: Engine, events: pa.Table) -> Encoded:
     """Events of which only some attributes were read: what they lack is no reason to doubt them."""
-    encoded = encode(engine.encoder, events)
+    codes = encode(engine.encoder, events)
     rows: Int64s | None = None
-    bad = np.unique(encoded.certain)
+    bad = np.unique(codes.certain)
     if len(bad):
         good = np.ones(events.num_rows, np.bool_)
         good[bad] = False
         rows = np.flatnonzero(good)
-        encoded = encode(engine.encoder, events.filter(pa.array(good)))
+        codes = encode(engine.encoder, events.filter(pa.array(good)))
     batch = EventBatch(
-        encoded.table.num_rows,
-        columns=encoded.columns,
-        texts=encoded.texts,
+        codes.table.num_rows,
+        columns=codes.columns,
+        texts=codes.texts,
         stamp=engine.encoder.stamp,
     )
     reason = "a value is not in the domain of its attribute"
-    return batch, rows, [Refused(row, reason) for row in bad.tolist()]
+    return Encoded(batch, rows, [Refused(row, reason) for row in bad.tolist()])
 
 
 def _repeated(column: pa.Array, rows: Int64s | None, counts: Int64s) -> pa.Array:
@@ -230,7 +187,7 @@ def _repeated(column: pa.Array, rows: Int64s | None, counts: Int64s) -> pa.Array
     return column.take(pa.array(np.repeat(places, counts)))
 
 
-def _ids(found: Matches, texts: bool) -> pa.Array:
+def ids_of(found: Matches, texts: bool) -> pa.Array:
     """The ids of the subscriptions of all pairs.
 
     Of a million subscriptions that are hit in no order, Arrow takes the ids three times as fast as
@@ -263,43 +220,6 @@ def _letters(refused: Sequence[Refused], extras: dict[str, pa.Array], events: pa
     )
 
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
-def _read(file: str, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of a row group in batches, each with the place of its first row in the row group."""
-    try:
-        with parquet.ParquetFile(file) as source:
-            at = 0
-            groups = source.iter_batches(
-                _READ, row_groups=[rows.group], columns=list(names), use_threads=False
-            )
-            for batch in groups:
-                begin, end = max(at, rows.start), min(at + batch.num_rows, rows.stop)
-                if begin < end:
-                    yield begin, batch.slice(begin - at, end - begin)
-                at += batch.num_rows
-                if at >= rows.stop:
-                    return
-    except FileNotFoundError:
-        raise SparkError(
-            f"{file}: a worker cannot find it; on a cluster, events have to be in a folder that "
-            "all machines share"
-        ) from None
-
-
-def _at(table: pa.Table, path: Sequence[str]) -> pa.ChunkedArray:
-    """A column, or a field of a struct in one."""
-    name = ".".join(path)
-    if name in table.column_names:
-        return table[name]
-    found: Any = table[path[0]]
-    for part in path[1:]:
-        found = pc.struct_field(found, part)
-    column: pa.ChunkedArray = found
-    return column
-
-
 def _row(number: int, done: _Done) -> pa.RecordBatch:
     parts = pa.struct([("folder", pa.string()), ("name", pa.string()), ("rows", pa.int64())])
     types = pa.schema(
@@ -311,6 +231,7 @@ def _row(number: int, done: _Done) -> pa.RecordBatch:
             ("dead", pa.int64()),
             ("bits", pa.binary()),
             ("parts", pa.list_(parts)),
+            ("operators", pa.string()),
         ]
     )
     return pa.RecordBatch.from_pylist([{"task": number, **done._asdict()}], types)

@@ -7,12 +7,13 @@ writes when all of them are there. A task that is tried again writes parts of an
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -20,29 +21,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
-from tamis.encode.sifting import sift
 from tamis.engine import Engine
-from tamis.errors import SparkError, nearest
+from tamis.engine.expecting import lay_out
+from tamis.errors import SparkError
 from tamis.match.answers import Matches
 from tamis.model.schema import Schema
-from tamis.spark import sink
-from tamis.spark.columns import Source, sources
-from tamis.spark.file_tasks import DONE, Job, Layout
+from tamis.spark import reports, sink
+from tamis.spark.event_pieces import Events, sampled
+from tamis.spark.file_columns import check_once, dealt, every_group, layouts
+from tamis.spark.file_tasks import DONE, Job
 from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
-from tamis.spark.row_groups import Found, found, shares
+from tamis.spark.row_groups import found, shares
 from tamis.spark.watching import Progress, cores, watched
 from tamis.spark.worker import packed
 from tamis.store.versions import DOCUMENT, Version, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import DataType
 
+    from tamis.operators.faults import Report
     from tamis.operators.operator import Operator
-
-_SAMPLE = 4096  # events that clauses are laid out for, where they are not yet
 
 
 class Matched(NamedTuple):
@@ -55,6 +54,7 @@ class Matched(NamedTuple):
     files: int
     tasks: int
     seconds: float  # of matching, without what went before
+    operators: Report = reports.NOTHING  # what they were asked, and did wrong
 
 
 def match_files(
@@ -92,22 +92,22 @@ def match_files(
     """
     there = found(events)
     kept = [*([] if id is None else [id]), *columns]
+    check_once(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION])
     folder = None if out is None else _ready(Path(out).absolute(), append)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    with _pinned(subscriptions, there, operators, folder) as pinned:
-        attributes = None
-        if trusted and not pinned.calls:
-            attributes = pinned.mentioned
-        layouts = _layouts(there, pinned.schema, kept, id, attributes)
+    with (
+        scratch(folder) as above,
+        pinned(subscriptions, above, lambda schema: every_group(there, schema), operators) as now,
+    ):
+        attributes = now.mentioned if trusted and not now.calls else None
         job = Job(
-            tuple(there.files),
-            layouts,
-            tuple(there.schema_of),
-            tuple(shares(there.groups, cores(spark))),
-            tuple(pinned.folders),
-            pinned.operators,
-            pinned.texts,
+            dealt(
+                there,
+                layouts(there, now.schema, kept, attributes),
+                shares(there.groups, cores(spark)),
+            ),
+            now.folders,
+            now.operators,
+            now.texts,
             id,
             tuple(kept),
             attributes is not None,
@@ -122,7 +122,14 @@ def match_files(
             raise
         counted = _counted(job, made, perf_counter() - begun)
     if folder is not None:
-        facts = {"query": None, "batch": None, "events": counted.events, "matched": counted.matched}
+        facts: dict[str, Any] = {
+            "query": None,
+            "batch": None,
+            "events": counted.events,
+            "matched": counted.matched,
+        }
+        if len(counted.operators):
+            facts |= reports.document(counted.operators)
         parts = [sink.Part(**part.asDict()) for row in made for part in row["parts"]]
         sink.commit(folder, job.name, facts, [sink.Parts(parts)])
     return counted
@@ -149,10 +156,8 @@ def read_files(
 ) -> Matched:
     """The same job without matching: what a machine can read, and so the most it could match."""
     there = found(events)
-    layouts = _layouts(there, schema, [], None, None)
-    files, of = tuple(there.files), tuple(there.schema_of)
-    dealt = tuple(shares(there.groups, cores(spark)))
-    job = Job(files, layouts, of, dealt, (), b"", False, None, (), True, None, "")
+    rows = dealt(there, layouts(there, schema), shares(there.groups, cores(spark)))
+    job = Job(rows, (), b"", False, None, (), True, None, "")
     begun = perf_counter()
     return _counted(job, _run(spark, job, progress), perf_counter() - begun)
 
@@ -177,10 +182,11 @@ def _counted(job: Job, made: Sequence[Any], seconds: float) -> Matched:
         matched = 0
         share_of: dict[int, int] = {}
         for row in made:
-            share, bits = row["task"] % len(job.shares), int.from_bytes(row["bits"], "big")
+            share, bits = row["task"] % len(job.events.shares), int.from_bytes(row["bits"], "big")
             share_of[share] = share_of.get(share, 0) | bits
         matched = sum(bits.bit_count() for bits in share_of.values())
-    return Matched(events, matched, pairs, dead, len(job.files), job.tasks, seconds)
+    asked = reports.total(reports.read(json.loads(row["operators"])) for row in made)
+    return Matched(events, matched, pairs, dead, len(job.events.files), job.tasks, seconds, asked)
 
 
 def _ready(out: Path, append: bool) -> Path:
@@ -203,15 +209,32 @@ def _discard(job: Job) -> None:
 # -- subscriptions ---------------------------------------------------------------------------------
 
 
-class _Pinned(NamedTuple):
+class Pinned(NamedTuple):
     """Subscriptions as they were when the job began."""
 
-    folders: list[str]
+    folders: tuple[str, ...]
     operators: bytes
-    schema: Schema
-    texts: bool
-    calls: bool  # whether conditions call operators, which may read any attribute
-    mentioned: set[str]  # attributes that some condition asks for
+    engines: tuple[Engine, ...]  # of the folders, in this process
+
+    @property
+    def schema(self) -> Schema:
+        """Of the events."""
+        return self.engines[0].schema
+
+    @property
+    def texts(self) -> bool:
+        """Whether ids are text."""
+        return any(_texts(engine) for engine in self.engines)
+
+    @property
+    def calls(self) -> bool:
+        """Whether conditions call operators, which may read any attribute."""
+        return any(len(engine.calls) for engine in self.engines)
+
+    @property
+    def mentioned(self) -> set[str]:
+        """Attributes that some condition asks for."""
+        return {name for engine in self.engines for name in mentioned(engine)}
 
 
 def engine_folders(subscriptions: str | os.PathLike[str]) -> list[Path]:
@@ -224,43 +247,58 @@ def engine_folders(subscriptions: str | os.PathLike[str]) -> list[Path]:
 
 
 @contextmanager
-def _pinned(
-    subscriptions: str | os.PathLike[str],
-    events: Found,
-    operators: Operator | Iterable[Operator],
-    out: Path | None,
-) -> Iterator[_Pinned]:
-    given = packed(operators)
+def scratch(out: Path | None) -> Iterator[Path]:
+    """A folder for the time of a job. Workers have to see it: where results go, they all can."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    above = Path(tempfile.mkdtemp(prefix=".tamis-", dir=out))
+    try:
+        yield above
+    finally:
+        shutil.rmtree(above, ignore_errors=True)
+
+
+@contextmanager
+def pinned(
+    subscriptions: str | os.PathLike[str] | Engine,
+    above: Path,
+    events: Callable[[Schema], Events],
+    operators: Operator | Iterable[Operator] = (),
+) -> Iterator[Pinned]:
+    """Subscriptions in folders that workers can open: as they are, or else copies in `above`.
+
+    An engine is copied as it is now, and so is one that has not decided where its clauses lie,
+    after some of the events have told it.
+    """
+    mine = isinstance(subscriptions, Engine)  # the caller's own, which is not closed here
+    if isinstance(subscriptions, Engine):
+        given = packed(subscriptions.calls.operators if operators == () else operators)
+        known: Iterable[tuple[Path | None, Engine]] = [(None, subscriptions)]
+    else:
+        given = packed(operators)
+        known = _opened(engine_folders(subscriptions), given)
     engines: list[Engine] = []
     folders: list[str] = []
-    above: Path | None = None
     try:
-        for at, folder in enumerate(engine_folders(subscriptions)):
-            # Checksums are compared here, once, and not by every worker.
-            engine = Engine.open(folder, operators=pickle.loads(given) if given else ())
+        for folder, engine in known:
             engines.append(engine)
-            if laid_out(engine):
-                folders.append(str(folder))
-                continue
-            if above is None:
-                # Workers have to see it too: where pairs go they all can write.
-                above = Path(tempfile.mkdtemp(prefix=".laid-out-", dir=out))
-            lay_out(engine, _sample(events, engine.schema))
-            engine.save(above / str(at))
-            folders.append(str(above / str(at)))
-        yield _Pinned(
-            folders,
-            given,
-            engines[0].schema,
-            any(_texts(engine) for engine in engines),
-            any(len(engine.calls) for engine in engines),
-            {name for engine in engines for name in mentioned(engine)},
-        )
+            if folder is None or not laid_out(engine):
+                folder = above / f"engine-{len(folders)}"  # noqa: PLW2901 - a copy is taken for it
+                if not laid_out(engine):
+                    schema = engine.schema
+                    lay_out(engine, sampled(events(schema), schema.attributes))
+                engine.save(folder)
+            folders.append(str(folder))
+        yield Pinned(tuple(folders), given, tuple(engines))
     finally:
-        for engine in engines:
+        for engine in [] if mine else engines:
             engine.close()
-        if above is not None:
-            shutil.rmtree(above, ignore_errors=True)
+
+
+def _opened(folders: Iterable[Path], operators: bytes) -> Iterator[tuple[Path | None, Engine]]:
+    for folder in folders:
+        # Checksums are compared here, once, and not by every worker.
+        yield folder, Engine.open(folder, operators=pickle.loads(operators) if operators else ())
 
 
 def laid_out(engine: Engine) -> bool:
@@ -270,15 +308,6 @@ def laid_out(engine: Engine) -> bool:
     keep what it makes of that to itself, instead of sharing one copy.
     """
     return not len(engine) or engine.matcher.facts().get("laid_out", True) is not None
-
-
-def lay_out(engine: Engine, events: pa.Table) -> None:
-    """Have an engine decide where its clauses lie, by what some events are like."""
-    good = sift(engine.encoder, events).good
-    if good.num_rows:
-        for _ in range(2):  # a plan for the first few is made again when there are more
-            engine.match_batch(good)
-            engine.matcher.settle()
 
 
 def mentioned(engine: Engine) -> set[str]:
@@ -292,101 +321,3 @@ def mentioned(engine: Engine) -> set[str]:
 def _texts(engine: Engine) -> bool:
     nothing = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64))
     return bool(engine.roster.named(nothing).subscriptions.dtype == object)
-
-
-def _sample(events: Found, schema: Schema) -> pa.Table:
-    """Some events of the first, the middle and the last row group."""
-    groups = events.groups
-    picked = sorted({0, len(groups) // 2, len(groups) - 1} if groups else set())
-    layouts = _layouts(events, schema, [], None, None)
-    tables = []
-    for at in picked:
-        rows = groups[at]
-        layout = layouts[events.schema_of[rows.file]]
-        names = [".".join(path) for _, path in layout.attributes]
-        with parquet.ParquetFile(events.files[rows.file]) as file:
-            batches = file.iter_batches(_SAMPLE // 3, row_groups=[rows.group], columns=names)
-            tables += [pa.Table.from_batches([next(batches)])]
-    return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
-
-
-# -- columns ---------------------------------------------------------------------------------------
-
-
-def _layouts(
-    events: Found,
-    schema: Schema,
-    kept: Sequence[str],
-    id: str | None,
-    attributes: set[str] | None,
-) -> tuple[Layout, ...]:
-    """Where the files have what is needed; refuses what could not be matched or handed on."""
-    taken = [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION]
-    for at, name in enumerate(kept):
-        if name in taken or name in kept[:at]:
-            raise SparkError(
-                f"pairs would have two columns {name!r}; name it once, and no other so"
-            )
-    layouts = []
-    for number, columns in enumerate(events.schemas):
-        file = events.files[events.schema_of.index(number)]
-        for name in kept:
-            if name not in columns.names:
-                hint = nearest(name, columns.names)
-                raise SparkError(
-                    f"{file}: there is no column {name!r}; "
-                    + (hint or f"these are {', '.join(columns.names[:12])}")
-                )
-        layouts.append(_layout(file, schema, columns, kept, attributes))
-    return tuple(layouts)
-
-
-def _layout(
-    file: str, schema: Schema, columns: pa.Schema, kept: Sequence[str], attributes: set[str] | None
-) -> Layout:
-    from pyspark.sql.types import StructType
-
-    struct = StructType()
-    for field in columns:
-        struct.add(field.name, _spark_type(field.type if _asked(field.name, schema) else pa.null()))
-    try:
-        found = sources(schema, struct, kept)
-    except SparkError as why:
-        raise SparkError(f"{file}: {why}") from None
-    read = [each for each in found if attributes is None or each.attribute in attributes]
-    # A table without columns has no rows either.
-    return Layout(tuple(map(_way, read or found[:1])), tuple(kept))
-
-
-def _way(source: Source) -> tuple[str, tuple[str, ...]]:
-    return source.attribute, source.path
-
-
-def _asked(name: str, schema: Schema) -> bool:
-    """Whether a column is an attribute, or a struct that holds some."""
-    return name in schema.attributes or any(
-        each.startswith(f"{name}.") for each in schema.attributes
-    )
-
-
-def _spark_type(kind: pa.DataType) -> DataType:
-    """What Spark would call a column, whatever way Arrow has of holding its values.
-
-    Of what Spark has no name for, nothing is said here: values are looked at one by one later.
-    """
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import from_arrow_type
-    from pyspark.sql.types import ArrayType, LongType, NullType, StringType
-
-    if isinstance(kind, pa.DictionaryType):
-        return _spark_type(kind.value_type)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return ArrayType(_spark_type(kind.value_type))
-    if pa.types.is_unsigned_integer(kind):
-        return LongType()
-    if pa.types.is_string_view(kind):
-        return StringType()
-    try:
-        return from_arrow_type(kind)
-    except PySparkException:
-        return NullType()

@@ -34,7 +34,8 @@ def fill(engine: Engine, table: pa.Table) -> list[Refused]:
             engine.subscribe_table(table.slice(at, rows))
         except TamisError as why:
             if rows == 1:
-                refused.append(Refused(at, str(why)))
+                # Its row in a table that it is alone in says nothing.
+                refused.append(Refused(at, str(why).removeprefix("row 0: ")))
             else:
                 half = rows // 2
                 todo += [(at + half, rows - half), (at, half)]

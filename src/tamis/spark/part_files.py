@@ -21,10 +21,13 @@ _ROW_GROUP = 1 << 20  # rows, about: those of smaller tables are written togethe
 
 
 class Part:
-    """A part file, made with its first rows. Small tables are written together."""
+    """A part file, made with its first rows. Small tables are written together.
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name, self.rows = folder, name, 0
+    Numbers and ids of subscriptions are taken to be never null, unless columns are to stay `as_is`.
+    """
+
+    def __init__(self, folder: Path, name: str, *, as_is: bool = False) -> None:
+        self._folder, self._name, self._as_is, self.rows = folder, name, as_is, 0
         self._file: Any = None
         self._writer: parquet.ParquetWriter | None = None
         self._waiting: list[pa.Table] = []
@@ -32,7 +35,7 @@ class Part:
 
     def write(self, table: pa.Table) -> None:
         """Add rows, all tables with the same columns."""
-        self._waiting.append(_required(table))
+        self._waiting.append(table if self._as_is else _required(table))
         self._waits += table.num_rows
         self.rows += table.num_rows
         if self._waits >= _ROW_GROUP:

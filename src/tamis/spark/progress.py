@@ -11,12 +11,14 @@ import json
 import os
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from tamis.spark.sink import DEAD, MANIFESTS, NOTIFICATIONS
+from tamis.spark.manifest_files import BATCHES, MANIFESTS
+from tamis.spark.part_files import DEAD, NOTIFICATIONS
 from tamis.store.log import Log
 from tamis.store.segments import appended
 
@@ -66,6 +68,7 @@ class Watch:
     def __init__(self, log: Log, out: Path, query: str, since: float) -> None:
         self._log, self._out, self._query, self._since = log, out, query, since
         self._seen: set[str] = set()
+        self._taken = -1  # the last batch that is counted
         self._recent: deque[Batch] = deque()
         self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
         self._totals = Progress(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
@@ -112,14 +115,30 @@ class Watch:
             return []
         fresh = names - self._seen
         self._seen = names
-        found = [json.loads((folder / name).read_text(encoding="utf-8")) for name in fresh]
-        return sorted(found, key=lambda manifest: int(manifest["batch"]))
+        found: list[dict[str, Any]] = []
+        for name in fresh:
+            with suppress(FileNotFoundError):  # another has taken its place, and is seen next time
+                found.append(json.loads((folder / name).read_text(encoding="utf-8")))
+        merged = max((int(each["batch"]) for each in found if BATCHES in each), default=-1)
+        # One that stands for many batches is taken for all of these, unless they are known.
+        return sorted(
+            (
+                each
+                for each in found
+                if (BATCHES in each and self._taken < int(each["batch"]) == merged)
+                or (BATCHES not in each and int(each["batch"]) > merged)
+            ),
+            key=lambda manifest: int(manifest["batch"]),
+        )
 
     def _take(self, manifest: dict[str, Any]) -> None:
+        self._taken = int(manifest["batch"])
+        if BATCHES in manifest:  # of all batches from the first on
+            self._totals = self._totals._replace(sequence=0, events=0, notifications=0, dead=0)
         batch = self._batch(manifest)
         totals = self._totals
         self._totals = totals._replace(
-            batches=totals.batches + 1,
+            batches=int(manifest.get(BATCHES, totals.batches + 1)),
             sequence=batch.end,
             version=batch.version,
             events=totals.events + batch.events,
@@ -128,7 +147,7 @@ class Watch:
         )
         for part in manifest["parts"]:
             self._newest[part["folder"]] = self._out / part["folder"] / part["name"]
-        if batch.written >= self._since:
+        if batch.written >= self._since and BATCHES not in manifest:
             self._recent.append(batch)
             for _, table in self._log.events(batch.start, batch.end):
                 delay = max(0.0, batch.written - appended(table).timestamp())

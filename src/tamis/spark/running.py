@@ -7,6 +7,7 @@ terminal is for people.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import sys
@@ -20,24 +21,29 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
-from tamis.spark import sink
+from tamis.spark import reports, sink
 from tamis.spark.compiling import Compiled, compile_log
 from tamis.spark.keeping import Keeper
 from tamis.spark.progress import Progress, Watch, query_of
+from tamis.spark.reasons import reason
 from tamis.spark.sessions import session
+from tamis.spark.source import next_event
 from tamis.store.durable import locked, refusing
 from tamis.store.lives import Lives
 from tamis.store.log import Log
-from tamis.store.segments import EVENTS
+from tamis.store.pins import KEPT
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tamis.operators.faults import Report
+
 LOGS = "logs"
 _TURN = 1.0  # seconds between two turns of the keeper
 _TAG = "tamis-compile"
+_RETAINED = "spark.sql.streaming.minBatchesToRetain"
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Job:
     most: int | None = None  # events of a batch
     trigger: int | None = 0  # milliseconds from batch to batch; None: all there is, and end
     every: int | None = None  # changes after which a version is compiled
+    modules: tuple[str, ...] = ()  # that declare operators which conditions call
     options: dict[str, str] = field(default_factory=dict)  # more for format("tamis")
 
 
@@ -72,7 +79,9 @@ class Stream:
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         self.log, self.versions = Log.open(job.log), Versions(job.index)
-        self.keeper = Keeper(self.log, self.versions, self._compile, every=job.every, lives=lives)
+        self.keeper = Keeper(
+            self.log, self.versions, self._compile, every=job.every, lives=lives, out=job.out
+        )
         self._stopping = Event()
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
         self._query: StreamingQuery | None = None
@@ -92,6 +101,10 @@ class Stream:
         if self._session is None:
             raise SparkError("the stream has no session yet: open it first")
         return self._session
+
+    @property
+    def _asked(self) -> Path:
+        return self.job.out / LOGS / "operators"
 
     def open(self, master: str | None = None, **config: Any) -> SparkSession:
         """Start a session. It takes some seconds."""
@@ -121,8 +134,10 @@ class Stream:
         """Start the query, and the keeper."""
         job, began = self.job, time.time()
         sink.sweep(job.out, 0.0)  # nobody else writes here
+        reports.clear(self._asked)
         options = {"index": str(job.index), "startingSequence": str(first_event(self.log))}
-        options |= {"columns": ",".join(job.columns), **job.options}
+        options |= {"columns": ",".join(job.columns), "operators": ",".join(job.modules)}
+        options |= {"name": reader(job.checkpoint), "report": str(self._asked), **job.options}
         if job.most is not None:
             options["maxEventsPerTrigger"] = str(job.most)
         try:
@@ -134,6 +149,7 @@ class Stream:
                 writer = writer.trigger(availableNow=True)
             else:
                 writer = writer.trigger(processingTime=f"{job.trigger} milliseconds")
+            self.keeper.keep = int(self._spark.conf.get(_RETAINED, None) or KEPT)
             self._query = writer.start(str(job.out))
         except Exception as why:  # noqa: BLE001 - Spark has many, and all are told alike
             raise self._told(why) from None
@@ -144,7 +160,12 @@ class Stream:
     @property
     def running(self) -> bool:
         """Whether it is under way."""
-        return self._query is not None and bool(self._query.isActive)
+        if self._query is None:
+            return False
+        try:
+            return bool(self._query.isActive)
+        except Exception as why:  # noqa: BLE001 - as above; a Connect server is asked, or has gone
+            raise self._told(why) from None
 
     def look(self) -> Progress:
         """How it stands."""
@@ -160,6 +181,10 @@ class Stream:
     def newest(self, kind: str = sink.NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
         """Some of the last notifications, or dead letters."""
         return [] if self._watch is None else self._watch.newest(kind, rows)
+
+    def operators(self) -> Report:
+        """What operators were asked since the start, and what went wrong with them."""
+        return reports.report(self._asked)
 
     def check(self) -> None:
         """Raise what the query died of, if it did."""
@@ -192,7 +217,10 @@ class Stream:
     def _compile(self, sequence: int | None = None) -> Compiled:
         self._spark.addTag(_TAG)  # holds for this thread
         try:
-            return compile_log(self._spark, self.log, self.versions, sequence=sequence)
+            modules = self.job.modules
+            return compile_log(
+                self._spark, self.log, self.versions, sequence=sequence, modules=modules
+            )
         finally:
             self._spark.removeTag(_TAG)
 
@@ -209,29 +237,15 @@ class Stream:
         return SparkError(f"the stream stopped: {reason(why)}; {logs} has more")
 
 
+def reader(checkpoint: Path) -> str:
+    """The name under which the versions that a stream may need are kept, whoever sweeps."""
+    return f"run-{hashlib.sha256(str(checkpoint).encode()).hexdigest()[:16]}"
+
+
 def first_event(log: Log) -> int:
     """The sequence number of the first event of a log; its end, where there is none."""
-    events = (each.first for each in log.boundaries() if each.kind == EVENTS)
-    return next(events, log.end)
-
-
-def reason(why: BaseException) -> str:
-    """What to tell of an error of Spark's: the last line of the Python error inside, or its first.
-
-    >>> reason(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
-    '[STREAM_FAILED] Query terminated'
-    >>> reason(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1, "
-    ...     "in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.spark.Job.run"))
-    'log: is damaged'
-    """
-    lines = [line for line in str(why).splitlines() if not line.startswith("An error occurred")]
-    for at, line in enumerate(lines):
-        if "Traceback (most recent call last)" in line:
-            after = (each for each in lines[at + 1 :] if each and not each.startswith((" ", "\t")))
-            found = next(after, "")
-            kind, colon, said = found.partition(": ")
-            return said if colon and kind.startswith("tamis.") else found
-    return lines[0].removeprefix(": ") if lines else type(why).__name__
+    found = next_event(log)
+    return log.end if found is None else found
 
 
 @contextmanager

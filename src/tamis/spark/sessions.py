@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
+from tamis.spark import connecting
 from tamis.spark.java import java_home
 
 if TYPE_CHECKING:
@@ -19,29 +20,48 @@ _RETRIES = 4  # of a task: a worker that dies does not fail the job
 def session(master: str | None = None, app: str = "tamis", **config: Any) -> SparkSession:
     """The active session; or, where there is none or a `master` is named, one that is started.
 
-    Without a master, it runs on all processors of this machine. `sc://host:port` is a Spark
-    Connect server. `config` are settings of Spark by their own names, given as
-    `**{"spark.sql.shuffle.partitions": 8}`.
+    Without a master, it runs on all processors of this machine, or where `SPARK_REMOTE` says.
+    `sc://host:port` is a Spark Connect server. `config` are settings of Spark by their own names,
+    given as `**{"spark.sql.shuffle.partitions": 8}`; a Connect server ignores those that only it
+    can set.
     """
     try:
-        from pyspark.sql import SparkSession
+        import pyspark.sql  # noqa: F401
     except ImportError as why:
         raise SparkError(f"PySpark is missing ({why}): pip install 'tamis[spark]'") from None
     active = _active()
     if active is not None:
-        if master is not None and _master(active) not in (None, master):
+        there = _master(active)
+        if master is not None and there not in (None, _named(master)):
             raise SparkError(
-                f"there is a session on {_master(active)} already, and a process has one; stop it "
-                f"before starting one on {master}, or name no master to use it"
+                f"there is a session on {there} already, and a process has one; stop it before "
+                f"starting one on {master}, or name no master to use it"
             )
         for name, value in config.items():
             active.conf.set(name, _setting(value))
         return active
-    if master is not None and master.startswith("sc://"):
-        return _connected(master, app, config)
+    remote = os.environ.get("SPARK_REMOTE")
+    wanted = remote if master is None else master
+    if wanted is not None and wanted.startswith(connecting.SCHEME):
+        settings = {name: _setting(value) for name, value in config.items()}
+        return connecting.connected(wanted, app, settings)
+    if remote is not None:
+        raise SparkError(
+            f"SPARK_REMOTE is {remote!r}, with which PySpark starts no session of its own; unset "
+            "it, or let it name a Connect server: sc://host:port"
+        )
+    return _started(master, app, config)
+
+
+def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSession:
+    """A session whose driver is this process."""
+    from pyspark.sql import SparkSession
+
     # Spark would take whatever python3 is on the PATH, which need not have tamis.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(java_home())
+    # What PySpark leaves behind of a Connect session that was stopped.
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
     cores = len(os.sched_getaffinity(0))
     builder = SparkSession.builder.appName(app).master(master or f"local[{cores},{_RETRIES}]")
     quiet = Path(__file__).with_name("log4j2.properties")
@@ -63,33 +83,22 @@ def _active() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    connect = sys.modules.get("pyspark.sql.connect.session")  # there only if somebody uses it
-    found = None if connect is None else connect.SparkSession.getActiveSession()
-    return found if isinstance(found, SparkSession) else None
+    if active is None and "pyspark.sql.connect.session" in sys.modules:  # somebody uses it
+        return connecting.active()
+    return active
 
 
 def _master(active: SparkSession) -> str | None:
-    """Where a session runs; None for one of Connect, which does not say."""
+    """Where a session runs; None where it does not say."""
     try:
         return str(active.sparkContext.master)
     except Exception:  # noqa: BLE001 - the class of the refusal is Spark's own, and has changed
-        return None
+        return connecting.place_of(active)
 
 
-def _connected(url: str, app: str, config: dict[str, Any]) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    try:
-        builder = SparkSession.builder.appName(app).remote(url)
-        for name, value in config.items():
-            builder = builder.config(name, _setting(value))
-        return builder.getOrCreate()
-    except ImportError as why:
-        raise SparkError(
-            f"Spark Connect needs more than PySpark alone ({why}): pip install 'pyspark[connect]'"
-        ) from None
+def _named(master: str) -> str:
+    """A master as `_master` writes it."""
+    return connecting.place(master) if master.startswith(connecting.SCHEME) else master
 
 
 def _setting(value: Any) -> str:

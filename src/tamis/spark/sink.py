@@ -8,7 +8,7 @@ A task writes parts under names that nobody else has; the driver then names them
 manifest is what commits: it is written under another name, synced, and put in place by one rename.
 If Spark is killed between that and its own commit it runs the batch again, finds the manifest, and
 leaves it as it is. Parts that no manifest names are leftovers of tasks and batches that were run
-again; `sweep` removes them.
+again; `sweep` removes them. `compact` merges the parts of old batches into larger ones.
 
 A manifest is known by the query and the offset that its batch ends at, not by the number of the
 batch alone: with a new checkpoint numbers begin at 0 again, and what comes then is other data.
@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,10 +40,26 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
+from tamis.index.placing import sync
+from tamis.spark.compacting import compact
+from tamis.spark.manifest_files import MANIFESTS, manifests, merged_up_to, put, sweep
+from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON
 
-NOTIFICATIONS, DEAD, MANIFESTS = "notifications", "dead", "manifests"
-REASON, RAW = "reason", "raw"  # of an event that could not be matched
-_FORMAT = 1
+__all__ = [
+    "DEAD",
+    "MANIFESTS",
+    "NOTIFICATIONS",
+    "RAW",
+    "REASON",
+    "NotificationsDataSource",
+    "Part",
+    "Parts",
+    "commit",
+    "compact",
+    "local",
+    "manifests",
+    "sweep",
+]
 
 
 @dataclass
@@ -175,7 +190,7 @@ class _File:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        _sync(self._folder)
+        sync(self._folder)
         return Part(self._folder.name, self._name, self.rows)
 
     def discard(self) -> None:
@@ -227,32 +242,17 @@ def commit(
     facts: Mapping[str, Any],
     messages: Sequence[WriterCommitMessage | None],
 ) -> None:
-    folder = path / MANIFESTS
-    folder.mkdir(parents=True, exist_ok=True)
-    manifest = folder / f"{name}.json"
-    if manifest.exists():
+    """Name in a manifest what tasks have written, unless that was done before."""
+    query, batch = facts["query"], facts["batch"]
+    there = (path / MANIFESTS / f"{name}.json").exists()
+    if not there and query is not None and batch <= merged_up_to(path, query):
         _discard(path, messages)
-        return
-    parts = _parts(messages)
-    counts = {
-        kind: sum(part.rows for part in parts if part.folder == kind)
-        for kind in (NOTIFICATIONS, DEAD)
-    }
-    written = {
-        "format": _FORMAT,
-        **facts,
-        **counts,
-        "written": time.time(),
-        "parts": [vars(part) for part in parts],
-    }
-    unfinished = folder / f".{name}.{uuid.uuid4().hex}"
-    with unfinished.open("x", encoding="utf-8") as file:
-        json.dump(written, file)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(manifest)
-    for each in (folder, path):
-        _sync(each)
+        raise SparkError(
+            f"{path}: batch {batch} lies far back, and its notifications have been merged with "
+            "others. The checkpoint was set back; write to a new folder, as some would come twice"
+        )
+    if not put(path, name, facts, [vars(part) for part in _parts(messages)]):
+        _discard(path, messages)
 
 
 def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
@@ -262,14 +262,6 @@ def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
 def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None:
     for part in _parts(messages):
         (path / part.folder / part.name).unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class _PartsReader(DataSourceReader):
@@ -289,31 +281,3 @@ class _PartsReader(DataSourceReader):
         """Its rows."""
         if partition is not None and partition.value:
             yield from pq.ParquetFile(partition.value).iter_batches()
-
-
-def manifests(path: Path) -> list[dict[str, Any]]:
-    """All manifests of a folder, in the order in which they were written."""
-    found = [
-        json.loads(each.read_text(encoding="utf-8"))
-        for each in (path / MANIFESTS).glob("*.json")
-        if not each.name.startswith(".")
-    ]
-    return sorted(found, key=lambda manifest: float(manifest["written"]))
-
-
-def sweep(path: Path, older: float = 3600.0) -> list[Path]:
-    """Remove parts that no manifest names and that are older than so many seconds; those removed.
-
-    Younger ones may belong to a batch that is under way.
-    """
-    named = {
-        (part["folder"], part["name"]) for manifest in manifests(path) for part in manifest["parts"]
-    }
-    removed = []
-    for folder in (NOTIFICATIONS, DEAD):
-        for each in (path / folder).glob("part-*.parquet"):
-            if (folder, each.name) in named or time.time() - each.stat().st_mtime < older:
-                continue
-            each.unlink(missing_ok=True)
-            removed.append(each)
-    return removed

@@ -12,11 +12,17 @@ An offset is a sequence number, and the version of the index that the batch is m
 log has events and changes of subscriptions in one sequence, the number says who is live at each
 event; so a batch that is run again gives what it gave before, whatever has changed since.
 
+A version knows who is live from its sequence number on, and nothing of events before it. So a batch
+ends where a newer version begins: that one is for the events that come next, and not for the batch
+after those.
+
 Options: `path` of the log; `index`, a folder of versions (without one, all subscriptions come from
 the log); `columns`, names with commas; `maxEventsPerTrigger`; `partitions`, how many tasks at most;
 `startingSequence`, a number or "latest", for a stream that begins; `endingSequence`, for a batch;
-`name`, under which the folder of versions keeps what this reader still needs; `operators`, names
-of modules that workers import, because conditions call operators that they declare.
+`name`, under which the folder of versions keeps what this reader still needs, and which no other
+reader has; `operators`, names of modules that workers import, because conditions call operators
+that they declare; `report`, a folder in which workers note what operators were asked and did wrong,
+for `tamis.spark.report`.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -49,11 +55,19 @@ from tamis.spark.sink import RAW, REASON, local
 from tamis.spark.tasks import Range, answered
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS
-from tamis.store.versions import Versions
+from tamis.store.versions import Versions, check_reader
 
 SEQUENCE, SUBSCRIPTION = "sequence", "subscription"
 NO_VERSION = -1
 _FEW = 512  # events: a task of its own is worth it from here on
+
+
+class Piece(NamedTuple):
+    """A range of the log, and the version that its events are matched with."""
+
+    start: int
+    end: int
+    version: int
 
 
 @dataclass
@@ -69,6 +83,7 @@ class Options:
     end: int | None
     name: str  # empty: nobody has to be told what it needs
     modules: tuple[str, ...]
+    report: str | None
 
     @classmethod
     def read(cls, given: Any) -> Options:
@@ -88,6 +103,9 @@ class Options:
                     + (f"; {hint}" if hint else "")
                 )
         start = given.get("startingsequence", "0")
+        name = given.get("name", "")
+        if name:
+            check_reader(name)
         return cls(
             log,
             Versions(local(index)) if index else None,
@@ -96,25 +114,39 @@ class Options:
             _whole(given, "partitions") or os.cpu_count() or 1,
             log.end if start == "latest" else _whole(given, "startingSequence", 0) or 0,
             _whole(given, "endingSequence", 0),
-            given.get("name", ""),
+            name,
             _names(given.get("operators")),
+            str(local(given["report"]).absolute()) if given.get("report") else None,
         )
 
-    def version(self, sequence: int) -> int:
-        """The version to match events from this number on with."""
-        found = self.versions.at(sequence) if self.versions is not None else None
-        return NO_VERSION if found is None else found.sequence
+    def piece(self, start: int, end: int) -> Piece | None:
+        """The events of a range that have the version of its first one; None where there are none.
 
-    def ranges(self, start: int, end: int, version: int) -> list[Range]:
-        """Tasks for the events of a range: parts of it, for each shard of the subscriptions."""
-        folders: list[str] = []
+        It ends where a newer version begins.
+        """
+        first = next_event(self.log, start, end)
+        if first is None:
+            return None
+        known = [] if self.versions is None else [each.sequence for each in self.versions.all()]
+        version = max((each for each in known if each <= first), default=NO_VERSION)
+        return Piece(start, min([end, *(each for each in known if each > first)]), version)
+
+    def pieces(self, start: int, end: int) -> Iterator[Piece]:
+        """All events of a range."""
+        while (piece := self.piece(start, end)) is not None:
+            yield piece
+            start = piece.end
+
+    def ranges(self, piece: Piece) -> list[Range]:
+        """Tasks for the events of a piece: parts of it, for each shard of the subscriptions."""
+        start, end, version = piece
+        found = None
         if version != NO_VERSION and self.versions is not None:
-            found = self.versions.at(version)
-            if found is None:
-                raise SparkError(
-                    f"{self.versions.folder}: no version serves sequence number {version} any more"
-                )
-            folders, version = [str(each) for each in found.shard_folders], found.sequence
+            # Should that have been taken away by somebody, others give the same answers: the log
+            # itself does, if it has to.
+            found = self.versions.at(version) or self.versions.at(start)
+        folders = [] if found is None else [str(each) for each in found.shard_folders]
+        sequence = 0 if found is None else found.sequence
         shards: list[tuple[int, str | None]] = [*enumerate(folders)] or [(0, None)]
         return [
             Range(
@@ -122,13 +154,14 @@ class Options:
                 low,
                 high,
                 folder,
-                max(version, 0),
+                sequence,
                 shard,
                 len(shards),
                 self.columns,
                 self.modules,
+                self.report,
             )
-            for low, high in _parts(self.log, start, end, self.tasks)
+            for low, high in parts(self.log, start, end, self.tasks)
             for shard, folder in shards
         ]
 
@@ -181,8 +214,8 @@ class _Reader(DataSourceReader):
         """From the first event to the last, or as the options say."""
         given = self._options
         end = given.log.end if given.end is None else min(given.end, given.log.end)
-        start = min(given.start, end)
-        return [_Part(each) for each in given.ranges(start, end, given.version(start))]
+        pieces = given.pieces(min(given.start, end), end)
+        return [_Part(each) for piece in pieces for each in given.ranges(piece)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -193,6 +226,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._last: int | None = None  # beyond which nothing is read
+        self._told: int | None = None  # from where on versions are kept for this reader
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's
         """Where a new stream begins."""
@@ -208,7 +242,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = self._options.log.end
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        """As far as events reach, or the limit; changes without an event make no batch."""
+        """As far as events and their version reach, or the limit; no events make no batch."""
         log, begin = self._options.log, start["sequence"]
         end = log.end if self._last is None else max(begin, self._last)
         if begin > end:
@@ -218,9 +252,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         if isinstance(limit, ReadMaxRows):
             end = _after(log, begin, end, limit.max_rows)
-        if not log.counts(begin, end)[0]:
-            return start
-        return {"sequence": end, "version": self._options.version(begin)}
+        self._tell(begin, end)
+        piece = self._options.piece(begin, end)
+        return start if piece is None else {"sequence": piece.end, "version": piece.version}
 
     def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
         """How far the log reaches: what is between is the backlog."""
@@ -228,8 +262,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """With the version that was journaled with the batch."""
-        found = self._options.ranges(start["sequence"], end["sequence"], end["version"])
-        return [_Part(each) for each in found]
+        piece = Piece(start["sequence"], end["sequence"], end["version"])
+        self._tell(piece.start, piece.end)
+        return [_Part(each) for each in self._options.ranges(piece)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -237,8 +272,18 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, int]) -> None:
         """Versions before this are not needed for a replay any more."""
-        if self._options.versions is not None and self._options.name:
-            self._options.versions.needed(self._options.name, end["sequence"])
+        self._tell(end["sequence"], end["sequence"])
+
+    def _tell(self, start: int, end: int) -> None:
+        """Have the version kept that a range is matched with, before it is chosen."""
+        given = self._options
+        if given.versions is None or not given.name:
+            return
+        first = next_event(given.log, start, end)
+        needed = start if first is None else first
+        if needed != self._told:
+            given.versions.needed(given.name, needed)
+            self._told = needed
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -246,13 +291,19 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from answered(partition.part)
 
 
-def _parts(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:
+def next_event(log: Log, start: int = 0, end: int | None = None) -> int | None:
+    """The sequence number of the first event of a range, if there is one."""
+    events = (each for each in log.boundaries(start, end) if each.kind == EVENTS)
+    return next((max(start, each.first) for each in events), None)
+
+
+def parts(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:
     """The range in parts with about as many events each."""
     events = log.counts(start, end)[0]
-    parts = max(1, min(most, -(-events // _FEW)))
+    wanted = max(1, min(most, -(-events // _FEW)))
     if not events:
         return []
-    cuts = [_after(log, start, end, events * part // parts) for part in range(1, parts)]
+    cuts = [_after(log, start, end, events * part // wanted) for part in range(1, wanted)]
     return [(low, high) for low, high in pairwise([start, *cuts, end]) if low < high]
 
 

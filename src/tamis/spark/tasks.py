@@ -19,6 +19,7 @@ from tamis.model.schema import Schema
 from tamis.spark import lines, worker
 from tamis.spark.columns import column_types
 from tamis.spark.live import ID_TYPES, Live
+from tamis.spark.reports import noting
 from tamis.store.log import Log
 
 Int64s = NDArray[np.int64]
@@ -43,6 +44,7 @@ class Range:
     shards: int
     columns: tuple[str, ...]
     modules: tuple[str, ...]  # that declare operators
+    report: str | None = None  # the folder for what operators do
 
 
 def answered(part: Range) -> Iterator[pa.RecordBatch]:
@@ -53,12 +55,13 @@ def answered(part: Range) -> Iterator[pa.RecordBatch]:
     live = _live(part, log)
     live.take(log.changes(live.sequence, part.end) if part.end > live.sequence else _NONE, part.end)
     document = json.dumps(log.schema)
-    for first, table in log.events(part.start, part.end):
-        for at in range(0, table.num_rows, _AT_ONCE):
-            some = _Some(table.slice(at, _AT_ONCE), first + at, document)
-            yield from some.pairs(live, part.columns)
-            if part.shard == 0 and some.dead:
-                yield some.dead_letters(live, part.columns)
+    with noting(live.engines, part.report):
+        for first, table in log.events(part.start, part.end):
+            for at in range(0, table.num_rows, _AT_ONCE):
+                some = _Some(table.slice(at, _AT_ONCE), first + at, document)
+                yield from some.pairs(live, part.columns)
+                if part.shard == 0 and some.dead:
+                    yield some.dead_letters(live, part.columns)
 
 
 class _Some:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tamis.errors import SparkError
+from tamis.spark.reasons import reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +48,6 @@ def watched(
         progress(tasks or 1, tasks or 1)
         return found
     except (PySparkException, java) as why:
-        from tamis.spark.running import reason
-
         raise SparkError(reason(why)) from None
 
 
@@ -108,10 +107,17 @@ def _connect(spark: SparkSession, tasks: int | None, progress: Progress) -> Iter
         _tell(progress, ended, tasks or sum(stage.num_tasks for stage in known))
 
     handler: Any = heard
+    tag = f"tamis-{uuid.uuid4().hex}"
     spark.registerProgressHandler(handler)
+    spark.addTag(tag)
     try:
         yield
+    except KeyboardInterrupt:  # which ends the waiting, not the tasks
+        with suppress(Exception):
+            spark.interruptTag(tag)
+        raise
     finally:
+        spark.removeTag(tag)
         spark.removeProgressHandler(handler)
 
 

@@ -2,6 +2,7 @@
 
     INDEX/v00000000000000000042/version.json    sequence, schema, ids, shards, operators
     INDEX/v00000000000000000042/shard-0000/...  a saved engine, and what else belongs to it
+    INDEX/readers/…, INDEX/pins/…               who may still ask for which of them
     INDEX/lock                                  held while folders get and lose their names
 
 A version is written into a folder of another name and renamed when all of it is on disk. The
@@ -24,6 +25,7 @@ from tamis.errors import StoreError
 from tamis.index.placing import sync
 from tamis.store.changes import ID_TYPES
 from tamis.store.durable import check_format, locked, names_in, read_json, refusing, write_json
+from tamis.store.pins import KEPT, Pins, pinned
 
 FORMAT = 1
 DOCUMENT, LOCK = "version.json", "lock"
@@ -54,7 +56,7 @@ class Version(os.PathLike[str]):
         path = Path(folder).absolute()
         named = _NAME.fullmatch(path.name)
         if named is None:
-            raise StoreError(f"{path}: is no version; one is named like v{0:020d}")
+            raise StoreError(f"{path}: is no version; one is named like {_named(0)}")
         version = cls(path, int(named[1]))
         _ = version.document
         return version
@@ -186,40 +188,79 @@ class Versions:
             with refusing(f"{draft}: the version cannot be published"):
                 _sync_all(draft)
                 with locked(self.folder / LOCK):
-                    target = self.folder / f"v{sequence:020d}"
+                    target = self.folder / _named(sequence)
                     if not target.exists():
                         draft.rename(target)
                         sync(self.folder)
 
+    def pin(self, query: str, batch: int, keep: int = KEPT) -> Version:
+        """The version that a batch of a stream is matched with: the latest, for the first who asks.
+
+        It is on disk when this returns, and is the answer from then on, so that a batch which is
+        run again is matched with what it was matched with before. `keep` is of how many batches of
+        the query that is known.
+        """
+        pins = Pins(self.folder, query)
+        sequence = pins.version(batch)
+        if sequence is None:
+            what = f"{self.folder}: cannot note which version a batch is matched with"
+            with refusing(what), locked(self.folder / LOCK):
+                sequence = pins.version(batch)
+                if sequence is None:
+                    latest = self.latest()
+                    if latest is None:
+                        raise StoreError(f"{self.folder}: there is no version to match with")
+                    sequence = latest.sequence
+                    pins.put(batch, sequence, keep)
+        version = Version(self.folder / _named(sequence), sequence)
+        if not version.folder.is_dir():
+            raise StoreError(
+                f"{version.folder}: batch {batch} of the query {query} was matched with this "
+                "version, which has been swept since; without the entry of that batch in "
+                f"{pins.path} it is matched with the latest one, and may have other rows"
+            )
+        return version
+
     def sweep(self, keep_from: int) -> list[int]:
         """Delete the versions before the one that serves a sequence number; gives which.
 
-        A version that goes loses its name first: nobody finds half of one. Whoever has its files
-        mapped keeps them. What a reader has said that it needs is kept too.
+        Kept are also those that serve a reader which has said what it needs, and those that a
+        batch of a stream is matched with. A version that goes loses its name first: nobody finds
+        half of one. Whoever has its files mapped keeps them.
         """
-        serving = self.at(min([keep_from, *self._needed()]))
-        if serving is None:
+        if not self.folder.is_dir():
             return []
         with refusing(f"{self.folder}: cannot be swept"), locked(self.folder / LOCK):
+            serving = self.at(keep_from)
+            if serving is None:
+                return []
+            readers = [self.at(sequence) for sequence in self._needed()]
+            kept = pinned(self.folder) | {each.sequence for each in readers if each is not None}
             old = [each for each in self.all() if each.sequence < serving.sequence]
+            old = [each for each in old if each.sequence not in kept]
             for version in old:
                 name = f"{_SWEPT}{version.folder.name}-{secrets.token_hex(8)}"
                 version.folder.rename(self.folder / name)
-            sync(self.folder)
-            self._sweep_left()
+            if old:
+                sync(self.folder)
+                self._sweep_left()
         return [version.sequence for version in old]
 
     def needed(self, reader: str, sequence: int | None) -> None:
-        """A reader, known by a name, may still ask for events from here on; None: for nothing."""
-        if not _READER.fullmatch(reader):
-            raise StoreError(f"a reader is named with letters, digits, '.', '-' or '_': {reader!r}")
+        """A reader, known by a name, may still ask for events from here on; None: for nothing.
+
+        From when this returns until the reader says otherwise, the version that serves this
+        sequence number stays. Choose a version after it, not before.
+        """
+        check_reader(reader)
         path = self.folder / _READERS / f"{reader}.json"
         with refusing(f"{path}: cannot be written"):
             if sequence is None:
                 path.unlink(missing_ok=True)
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(path, {"sequence": sequence})
+            with locked(self.folder / LOCK):
+                write_json(path, {"sequence": sequence})
 
     def _needed(self) -> list[int]:
         return [
@@ -240,6 +281,16 @@ class Versions:
                     (self.folder / (name + _HELD)).unlink(missing_ok=True)
             except BlockingIOError:
                 continue  # its publisher is alive
+
+
+def check_reader(name: str) -> None:
+    """Refuse what cannot be the name of a reader."""
+    if not _READER.fullmatch(name):
+        raise StoreError(f"a reader is named with letters, digits, '.', '-' or '_': {name!r}")
+
+
+def _named(sequence: int) -> str:
+    return f"v{sequence:020d}"
 
 
 def _checked(folder: Path, sequence: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 import tamis.spark
 from tamis import Schema
+from tamis.errors import SparkError
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
@@ -169,6 +170,17 @@ def test_a_wrong_condition_is_told_and_the_rest_is_compiled(
     made = compile_conditions(conditions, Versions(tmp_path / "index"), SCHEMA, shards=2)
     assert (made.subscriptions, made.refused, len(made.reasons)) == (2, 1, 1)
     assert "prise" in made.reasons[0]
+
+
+def test_what_fails_in_a_task_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    log = Log.create(tmp_path / "log", DOCUMENT)
+    log.change(changes.subscribe(["low"], ["price < 5"]))
+    (segment,) = (tmp_path / "log" / "segments").iterdir()
+    segment.write_bytes(segment.read_bytes()[:-100])
+    with pytest.raises(SparkError, match=f"^{segment}") as told:
+        compile_log(spark, log, Versions(tmp_path / "index"), shards=1)
+    assert len(str(told.value).splitlines()) == 1
+    assert Versions(tmp_path / "index").latest() is None
 
 
 def test_a_dataframe_is_matched_with_the_latest_version(

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
+from tamis.operators import Count, Report
 from tamis.spark.progress import Progress
 from tamis.spark.running import Job, Stream
 from tamis.store import Log
@@ -41,8 +42,24 @@ def test_the_rows() -> None:
     }
     busy = Facts(1500, 3, 3, 1000, 7.2, None)
     told = {name: (value, more) for name, value, more in rows(SOME, busy)}
+    assert "operator faults" not in told, "none was asked"
     assert told["subscriptions"] == ("1,500", "live; 3 leases ran out")
     assert told["version in use"] == ("100", "another is being compiled, 7 s so far")
+
+
+def test_what_operators_did_wrong() -> None:
+    well = Report((Count("locIn", events=1200, calls=40),))
+    told = {name: (value, more) for name, value, more in rows(SOME, FACTS._replace(operators=well))}
+    assert told["operator faults"] == ("0", "of 1,200 events")
+    assert "operator faults" not in line(0, SOME, FACTS._replace(operators=well))
+    bad = Report((*well.counts, Count("face", events=9, timeouts=2, set_aside=5, last="no answer")))
+    facts = FACTS._replace(operators=bad)
+    told = {name: (value, more) for name, value, more in rows(SOME, facts)}
+    assert told["operator faults"] == (
+        "7",
+        "of 1,209 events; face: 2 timeouts, 5 set aside, the last: no answer",
+    )
+    assert line(0, SOME, facts).endswith("2 dead, 7 operator faults")
 
 
 class _Stream(Stream):

@@ -69,6 +69,36 @@ def test_a_number_used_again_starts_anew() -> None:
     assert statistics.p[4] == pytest.approx(1 / 3)
 
 
+def test_what_was_seen_elsewhere_weighs_as_much_as_if_it_were_seen_here() -> None:
+    here, elsewhere = Statistics(), Statistics()
+    for at in range(100):
+        here.learn(0, at % 4 == 0, 8.0)
+    elsewhere.expect(0)
+    assert elsewhere.untold(0)
+    elsewhere.expect(0, p=float(here.p[0]), cost=8.0, seen=100)
+    assert not elsewhere.untold(0)
+    assert elsewhere.doubt[0] == pytest.approx(here.doubt[0])
+    assert elsewhere.settings == 1, "there is news for whoever has made a plan"
+    for statistics in (here, elsewhere):
+        statistics.learn(0, 0, 8.0)
+        statistics.check()
+    assert elsewhere.p[0] == pytest.approx(here.p[0])
+    # As with results of its own, no more are remembered than fit into the memory.
+    elsewhere.expect(0, p=0.5, seen=1e9)
+    elsewhere.check()
+    elsewhere.learn(0, 1)
+    assert elsewhere.p[0] > 0.5
+
+
+def test_calls_are_timed_elsewhere_too() -> None:
+    statistics = Statistics()
+    statistics.expect_call(2, 5.0)
+    assert statistics.untimed(2)
+    statistics.expect_call(2, 5.0, seen=48)
+    assert not statistics.untimed(2)
+    assert statistics.learn_call(2, 55.0, 1.0) == pytest.approx(6.0)
+
+
 def test_refusals() -> None:
     statistics = Statistics()
     with pytest.raises(SchedulerError, match="between 0 and 1"):

@@ -11,8 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
+from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError
-from tamis.spark.files import check_given, engine_folders, laid_out, lay_out, mentioned
+from tamis.spark.files import check_given, engine_folders, laid_out, mentioned
 from tamis.spark.generating import pieces
 from tamis.spark.part_files import Part
 from tamis.spark.row_groups import Rows, found, shares

@@ -13,8 +13,10 @@ from tamis.errors import SparkError
 from tamis.spark import keeping
 from tamis.spark.compiling import Compiled
 from tamis.spark.keeping import Keeper, worth
+from tamis.spark.manifest_files import manifests
 from tamis.spark.progress import Progress
 from tamis.store import Lives, Log, Shard, Versions, describe, subscribe
+from tests.unit.spark.test_compacting import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -151,6 +153,24 @@ def test_small_files_that_were_read_are_merged(
     assert len(files) < 6
     assert files[-2:] == [f"{number:020d}-{1:010d}-events.arrow" for number in (4, 5)]
     assert world.log.counts(0) == (6, 0)
+
+
+def test_small_parts_of_old_batches_are_merged(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_COMPACTED", -1.0)
+    out = Out(tmp_path / "out")
+    keeper = Keeper(world.log, world.versions, world.compiler, out=out.path, keep=7)
+    out.batches(*range(106))
+    keeper.turn(_reached(0, -1))
+    assert len(manifests(out.path)) == 106, "they are not many yet"
+    out.batches(106)
+    keeper.turn(_reached(0, -1))
+    assert len(manifests(out.path)) == 8
+    out.check()
+    (out.path / "manifests" / "q-0000000107-6b.json").write_text('{"format": 99}', encoding="utf-8")
+    keeper.turn(_reached(0, -1))
+    assert "newer tamis" in (keeper.trouble or "")
 
 
 def test_what_the_file_system_refuses_is_told(world: World) -> None:

@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError, StoreError
-from tamis.spark.running import Job, Stream, alone, first_event, reason
+from tamis.spark.reasons import reason
+from tamis.spark.running import Job, Stream, alone, first_event
 from tamis.store import Log, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+_CALL = "<_Rendezvous of RPC that terminated with:"
 _TRACE = "Traceback (most recent call last):"
 
 
@@ -64,8 +66,24 @@ def test_a_new_stream_begins_at_the_first_event(tmp_path: Path) -> None:
         ),
         (f"x\n{_TRACE}\n  File\ntamis.errors.SparkError: no version\n\n\tat y", "no version"),
         (f"x\n{_TRACE}\n  b\nKeyError: 'a'", "KeyError: 'a'"),
+        ("\n  An exception was thrown.\n[X] y", "An exception was thrown."),
+        (
+            f'{_CALL}\n\tstatus = StatusCode.INTERNAL\n\tdetails = "[A] b"\n\tdebug = "c"\n>',
+            "[A] b",
+        ),
         ("", "ValueError"),
     ],
 )
 def test_what_is_told_of_an_error_of_spark(said: str, told: str) -> None:
     assert reason(ValueError(said)) == told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"x\n{_TRACE}\n  b\nModuleNotFoundError: No module named 'tamis.spark'",
+        "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: tamis_notifications. Make sure",
+    ],
+)
+def test_workers_without_the_package(said: str) -> None:
+    assert reason(ValueError(said)).startswith("the workers do not know tamis; install it")

@@ -1,0 +1,42 @@
+"""What to tell of an error of Spark's, whose own text is pages of Java, Python or gRPC."""
+
+from __future__ import annotations
+
+import re
+
+_CALL = re.compile(r'RPC that terminated with:\s+status = StatusCode\.(\w+)\s+details = "(.*?)"?\n')
+_GONE = "the Spark Connect server does not answer any more"
+_STRANGER = re.compile(r"No module named 'tamis|Failed to find the data source: tamis")
+_NOT_THERE = (
+    "the workers do not know tamis; install it in the Python that they run, which PYSPARK_PYTHON "
+    "names, on all machines, and where a Connect server runs"
+)
+
+
+def reason(why: BaseException) -> str:
+    """The last line of the Python error inside, or the first of all.
+
+    >>> reason(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
+    '[STREAM_FAILED] Query terminated'
+    >>> reason(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1, "
+    ...     "in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.spark.Job.run"))
+    'log: is damaged'
+    >>> reason(ValueError("<_Rendezvous of RPC that terminated with:\\n"
+    ...     '\\tstatus = StatusCode.UNAVAILABLE\\n\\tdetails = "failed to connect"\\n>'))
+    'the Spark Connect server does not answer any more'
+    """
+    text = str(why)
+    call = _CALL.search(text)
+    if call is not None:
+        return _GONE if call[1] == "UNAVAILABLE" else call[2]
+    if _STRANGER.search(text):
+        return _NOT_THERE
+    lines = [line for line in text.splitlines() if not line.startswith("An error occurred")]
+    for at, line in enumerate(lines):
+        if "Traceback (most recent call last)" in line:
+            after = (each for each in lines[at + 1 :] if each and not each.startswith((" ", "\t")))
+            found = next(after, "")
+            kind, colon, said = found.partition(": ")
+            return said if colon and kind.startswith("tamis.") else found
+    first = next((line for line in lines if line.strip()), type(why).__name__)
+    return first.strip().removeprefix(": ")

@@ -1,0 +1,200 @@
+"""`tamis spark backtest`, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tamis.spark import row_groups
+from tests.integration.spark.past import (
+    YAML,
+    Past,
+    engine_of,
+    offers,
+    past_log,
+    written,
+)
+from tests.unit.cli.calls import Capture, refused, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(autouse=True)
+def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a few hundred events are several tasks, and row groups are cut."""
+    monkeypatch.setattr(row_groups, "_LEAST", 64)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Past:
+    """Events and changes."""
+    return past_log(tmp_path / "log")
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> tuple[str, ...]:
+    """The first words of a command."""
+    (tmp_path / "schema.yaml").write_text(YAML, encoding="utf-8")
+    folder = written(tmp_path / "events", offers(300))
+    return (*("spark", "backtest", "--events", str(folder)),
+            *("--schema", str(tmp_path / "schema.yaml")))  # fmt: skip
+
+
+def test_one_condition(
+    given: tuple[str, ...], spark: SparkSession, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "out"
+    assert run(*given, "price < 5", "--time", "at", "--columns", "lot", "--out", str(out)) == 0
+    said = capsys.readouterr().out
+    events = offers(300)
+    prices = [each.get("price") for each in events]
+    matched = sum(each is not None and each < 5 for each in prices)
+    dead, without = prices.count(None), sum("at" not in each for each in events)
+    assert f"1   price < 5  {matched:>6}" in said
+    assert "over time: at from 2024-03-01 to 2024-03-04, by 2 hours" in said
+    assert "  1: event " in said
+    assert ": lot lot " in said
+    assert (
+        f"{matched:,} pairs; {matched:,} events matched, {300 - matched - dead:,} did not, "
+        f"{dead:,} are dead" in said
+    )
+    assert f"{without} events have no at" in said
+    assert f"dead: {dead} × event type offer: 'price' is mandatory" in said
+    assert "samples.parquet, dead.parquet and plot.png" in said
+    assert "▁" in said
+    files = {each.name for each in out.iterdir()}
+    assert files == {"counts.parquet", "over_time.parquet", "totals.parquet", "samples.parquet",
+                     "dead.parquet", "plot.png"}  # fmt: skip
+    assert (out / "plot.png").read_bytes().startswith(b"\x89PNG")
+    counts = parquet.read_table(out / "counts.parquet").to_pylist()
+    assert [(row["subscription"], row["matched"]) for row in counts] == [(1, matched)]
+    assert parquet.read_table(out / "totals.parquet")["events"].to_numpy().sum() == 300
+    assert "holds a back-test already" in refused(capsys, *given, "price < 5", "--out", str(out))
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".jsonl", ".parquet", "folder"])
+def test_conditions_from_a_file(
+    ending: str, given: tuple[str, ...], spark: SparkSession, tmp_path: Path, capsys: Capture
+) -> None:
+    texts = [f"price < {at}" for at in range(1, 30)] + ["prise < 3", "price <"]
+    path = tmp_path / f"conditions{ending}"
+    table = pa.table({"id": [f"c{at}" for at in range(1, 32)], "condition": texts})
+    match ending:
+        case ".txt":
+            path.write_text("\n".join(texts), encoding="utf-8")
+        case ".csv":
+            csv.write_csv(table, path)
+        case ".jsonl":
+            lines = [json.dumps(row) for row in table.to_pylist()]
+            path.write_text("\n".join(lines), encoding="utf-8")
+        case _:
+            path.mkdir() if ending == "folder" else None
+            parquet.write_table(table, path / "0.parquet" if ending == "folder" else path)
+    assert run(*given, "--conditions", str(path), "--out", str(tmp_path / "out")) == 0
+    said = capsys.readouterr().out
+    assert "2 of 31 conditions were refused:" in said
+    assert f"{30 if ending == '.txt' else repr('c30')}: unknown attribute 'prise'" in said
+    assert "did you mean 'price'?" in said
+    assert "14 more" in said
+    assert "0 of 29 conditions never matched" in said
+    counts = parquet.read_table(tmp_path / "out" / "counts.parquet")
+    prices = [each["price"] for each in offers(300) if "price" in each]
+    assert counts["matched"].to_pylist() == [
+        sum(price < limit for price in prices) for limit in range(1, 30)
+    ]
+    assert (tmp_path / "out" / "plot.png").exists()
+
+
+def test_a_log_and_an_index_as_a_command(
+    log: Past,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: Capture,
+) -> None:
+    engine_of().save(tmp_path / "engine")
+    asked = ("spark", "backtest", "--log", str(tmp_path / "log"))
+    assert run(*asked, "--subscriptions", str(tmp_path / "engine"), "--buckets", "9") == 0
+    said = capsys.readouterr().out
+    assert f"{len(log.events):,} events in " in said
+    assert re.search(r"never +price > 1000 +0 +0 % +– +–", said)
+    assert "1 of 5 conditions never matched" in said
+    assert "by 50" in said
+    assert run(*asked, "price < 5", "--samples", "0") == 0
+    assert "Samples" not in capsys.readouterr().out
+
+
+def test_ctrl_c_leaves_nothing(given: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "tamis.cli.main", *given, "price < 5", "--out", str(out)]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as job:
+        until = monotonic() + 120
+        while not list(out.glob(".tamis-*/counts")) and monotonic() < until:
+            sleep(0.05)
+        sleep(0.2)  # the job has begun; its workers take longer than that to start
+        job.send_signal(signal.SIGINT)
+        said, _ = job.communicate(timeout=60)
+    assert job.returncode == 130, said
+    assert "Traceback" not in said
+    assert list(out.iterdir()) == []
+
+
+def test_without_matplotlib_there_are_counts(
+    given: tuple[str, ...],
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "matplotlib":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
+    said = capsys.readouterr().out
+    assert "no picture without matplotlib: pip install 'tamis[lab]'" in said
+    assert (tmp_path / "out" / "counts.parquet").exists()
+    assert not (tmp_path / "out" / "plot.png").exists()
+
+
+def test_mistakes(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> None:
+    events, schema = given[2:4], given[4:6]
+    told = refused(capsys, *given, "price < 5", "prise < 5")
+    assert "unknown attribute 'prise' (line 1, column 1)\n  prise < 5\n  ^^^^^" in told
+    told = refused(capsys, *given)
+    assert "nothing to test: give a CONDITION, --conditions or --subscriptions" in told
+    assert "either --events or --log" in refused(capsys, "spark", "backtest", "price < 5", *schema)
+    both = ("--conditions", "x.txt", "--subscriptions", "x")
+    assert "Give one of" in refused(capsys, *given, *both)
+    assert "--schema of the events" in refused(capsys, "spark", "backtest", "price < 5", *events)
+    told = refused(capsys, *given, "--subscriptions", "x")
+    assert "Give no --schema: an index has its own" in told
+    assert "no column 'att'; did you mean 'at'" in refused(
+        capsys, *given, "price < 5", "--time", "att"
+    )
+    assert "No such file" in refused(capsys, *given, "--conditions", str(tmp_path / "x.txt"))
+    path = tmp_path / "c.csv"
+    path.write_text("id,text\n1,price < 3\n", encoding="utf-8")
+    told = refused(capsys, *given, "--conditions", str(path))
+    assert "expected the columns id and condition, got id, text" in told
+    path.write_text("id,condition\n1,prise < 3\n", encoding="utf-8")
+    assert run(*given, "--conditions", str(path)) == 2
+    said = capsys.readouterr()
+    assert "1 of 1 conditions were refused" in said.out
+    assert "there is no condition to test" in said.err
+    told = refused(capsys, "spark", "backtest", "price < 5", "--log", str(tmp_path))
+    assert "log" in told

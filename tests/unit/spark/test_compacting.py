@@ -1,0 +1,340 @@
+"""Small parts become large ones; each pair is there once, whenever and by whomever it is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tamis.errors import SparkError
+from tamis.spark import manifest_files, sink
+from tamis.spark.manifest_files import listed, retire
+from tamis.spark.progress import Watch
+from tamis.spark.sink import Part, Parts, commit, compact, manifests, sweep
+from tamis.store import Log
+from tamis.store.durable import locked
+
+SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+Row = tuple[int, int]
+
+
+class Out:
+    """A folder of notifications, and what should be in it."""
+
+    def __init__(self, path: Path, rows: int = 3) -> None:
+        self.path, self._each = path, rows
+        self.rows: set[Row] = set()
+        self.dead: set[int] = set()
+
+    def batch(self, number: int, query: str = "q", kept: bool = False) -> bool:
+        """Commit a batch, as the sink does; whether it was written."""
+        first = number * 100
+        rows = [(first + at, at % 7) for at in range(self._each)]
+        columns: dict[str, list[Any]] = {"subscription": [id for _, id in rows]}
+        if kept:
+            columns["price"] = [1.5] * len(rows)
+        parts = [self._part(sink.NOTIFICATIONS, columns, first)]
+        if number % 2:
+            parts.append(self._part(sink.DEAD, {"reason": ["bad"]}, first + 90))
+            self.dead.add(first + 90)
+        self.rows |= set(rows)
+        facts = {"query": query, "batch": number, "offsets": [{"sequence": first, "version": 3}]}
+        commit(self.path, f"{query}-{number:010d}-{number:x}", facts, [Parts(parts)])
+        return all((self.path / part.folder / part.name).exists() for part in parts)
+
+    def _part(self, folder: str, columns: dict[str, list[Any]], first: int) -> Part:
+        count = len(next(iter(columns.values())))
+        table = pa.table({"sequence": list(range(first, first + count)), **columns})
+        name = f"part-{os.urandom(8).hex()}.parquet"
+        (self.path / folder).mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, self.path / folder / name)
+        return Part(folder, name, count)
+
+    def batches(self, *numbers: int) -> None:
+        for number in numbers:
+            assert self.batch(number)
+
+    def read(self, kind: str = sink.NOTIFICATIONS) -> list[Row]:
+        """All rows that count, as a reader finds them."""
+        found = []
+        for manifest in manifests(self.path):
+            for part in manifest["parts"]:
+                if part["folder"] == kind:
+                    table = pq.read_table(self.path / kind / part["name"])
+                    second = table.column(1).to_pylist()
+                    found += list(zip(table["sequence"].to_pylist(), second, strict=True))
+        return found
+
+    def check(self) -> None:
+        """Everything once."""
+        assert sorted(self.read()) == sorted(self.rows)
+        assert sorted(number for number, _ in self.read(sink.DEAD)) == sorted(self.dead)
+        found = manifests(self.path)
+        assert sum(each["notifications"] for each in found) == len(self.rows)
+        assert sum(each["dead"] for each in found) == len(self.dead)
+
+    def files(self, kind: str = sink.NOTIFICATIONS) -> int:
+        return len(list((self.path / kind).iterdir()))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Out:
+    return Out(tmp_path / "out")
+
+
+def test_the_parts_of_old_batches_become_one(out: Out) -> None:
+    out.batches(*range(20))
+    assert compact(out.path, keep=5, many=10, older=0.0) == 14
+    out.check()
+    assert (out.files(), out.files(sink.DEAD)) == (6, 4)
+    (merged, *rest) = manifests(out.path)
+    assert (merged["batch"], merged["batches"], merged["notifications"]) == (14, 15, 45)
+    assert [each["batch"] for each in rest] == [15, 16, 17, 18, 19]
+    table = pq.read_table(out.path / sink.NOTIFICATIONS / merged["parts"][0]["name"])
+    assert table["sequence"].to_pylist() == sorted(table["sequence"].to_pylist()), "in order"
+    assert compact(out.path, keep=5, many=10, older=0.0) == 0
+
+
+def test_nothing_is_done_for_few_and_for_none(out: Out) -> None:
+    assert compact(out.path) == 0
+    out.batches(*range(14))
+    before = sorted(listed(out.path))
+    assert compact(out.path, keep=5, many=10) == 0
+    assert sorted(listed(out.path)) == before
+    commit(out.path, "job", {"query": None, "batch": None}, [])
+    assert compact(out.path, keep=1, many=2, older=0.0) == 12, "what has no query is left alone"
+    assert "job.json" in listed(out.path)
+    out.check()
+
+
+def test_what_was_replaced_stays_for_a_while(out: Out) -> None:
+    out.batches(*range(20))
+    compact(out.path, keep=5, many=10)
+    out.check()
+    assert len(listed(out.path)) == 21
+    assert out.files() == 21
+    assert sweep(out.path, 60.0) == [], "nobody reads what he does not find"
+    assert out.files() == 21
+    (merged,) = (out.path / "manifests").glob("*-merged.json")
+    os.utime(merged, (time.time(), time.time() - 7200))
+    assert retire(out.path) == 22
+    assert (len(listed(out.path)), out.files()) == (6, 6)
+    out.check()
+
+
+def test_again_and_again(out: Out) -> None:
+    written = 0
+    for number in range(300):
+        out.batches(number)
+        before = {each.name for each in (out.path / sink.NOTIFICATIONS).iterdir()}
+        compact(out.path, keep=3, many=4, older=0.0)
+        for part in (out.path / sink.NOTIFICATIONS).iterdir():
+            if part.name not in before:
+                written += pq.read_metadata(part).num_rows
+    out.check()
+    assert out.files() < 20
+    assert written < 9 * 900, "a row is written a few times, not each time"
+    assert manifests(out.path)[0]["batches"] + len(manifests(out.path)) - 1 == 300
+
+
+def test_large_parts_and_other_columns_stay_apart(out: Out) -> None:
+    out.batches(*range(6))
+    for number in range(6, 10):
+        assert out.batch(number, kept=True)
+    out.batches(*range(10, 16))
+    compact(out.path, keep=1, many=2, older=0.0)
+    out.check()
+    assert out.files() == 4
+    large = Out(out.path.with_name("large"), rows=50)
+    large.batches(*range(10))
+    compact(large.path, keep=1, many=2, whole=50, older=0.0)
+    large.check()
+    assert large.files() == 10, "they are large enough"
+    assert len(manifests(large.path)) == 2
+
+
+def test_queries_are_merged_each_for_itself(out: Out) -> None:
+    out.batches(*range(10))
+    for number in range(20, 26):
+        assert out.batch(number, query="other")
+    compact(out.path, keep=2, many=3, older=0.0)
+    out.check()
+    assert sorted(each["query"] for each in manifests(out.path)) == ["other"] * 3 + ["q"] * 3
+
+
+def test_a_batch_that_is_run_again_is_not_written_again(out: Out) -> None:
+    out.batches(*range(20))
+    compact(out.path, keep=5, many=10, older=0.0)
+    for number in range(15, 20):
+        assert not out.batch(number), "its manifest is there"
+    out.check()
+    with pytest.raises(SparkError, match="batch 14 lies far back"):
+        out.batch(14)
+    assert sweep(out.path, 0.0) == [], "what it wrote is gone"
+    out.check()
+    out.batches(20)
+    out.check()
+
+
+def test_one_at_a_time(out: Out) -> None:
+    out.batches(*range(20))
+    with locked(out.path / "manifests" / "compact.lock"):
+        assert compact(out.path, keep=5, many=10) == 0
+    assert compact(out.path, keep=5, many=10) == 14
+
+
+def test_a_folder_of_a_newer_tamis_is_refused(out: Out) -> None:
+    out.batches(0)
+    (path,) = (out.path / "manifests").glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3}))
+    with pytest.raises(SparkError, match="use the newer tamis"):
+        manifests(out.path)
+
+
+# -- dying in the middle ---------------------------------------------------------------------------
+
+
+class DeadError(BaseException):
+    """The process is gone, as far as its files know."""
+
+
+@contextmanager
+def dying(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
+    """Whoever touches files dies after so many steps, and does nothing from then on."""
+    steps: list[str] = []
+
+    def step(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def do(*given: Any, **options: Any) -> Any:
+            if len(steps) >= after:
+                raise DeadError(name)
+            steps.append(name)
+            return real(*given, **options)
+
+        return do
+
+    with monkeypatch.context() as patched:
+        for where, name in [
+            (os, "fsync"),
+            (Path, "open"),
+            (Path, "rename"),
+            (Path, "unlink"),
+            (pq.ParquetWriter, "write_table"),
+            (json, "dump"),
+        ]:
+            patched.setattr(where, name, step(name, getattr(where, name)))
+        yield steps
+
+
+def test_it_may_die_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each, everything is there once; and afterwards another finishes the work."""
+    after, died = 0, True
+    while died:
+        out = Out(tmp_path / str(after))
+        out.batches(*range(6))
+        compact(out.path, keep=1, many=2)  # so that there is something to retire, and to join
+        for merged in (out.path / "manifests").glob("*-merged.json"):
+            os.utime(merged, (time.time(), time.time() - 7200))
+        out.batches(*range(6, 12))
+        died = False
+        with dying(monkeypatch, after) as steps:
+            try:
+                compact(out.path, keep=1, many=2, older=60.0)
+            except DeadError:
+                died = True
+        out.check()
+        assert not out.batch(11), "the last one is known"
+        compact(out.path, keep=1, many=2, older=0.0)
+        out.check()
+        sweep(out.path, 0.0)
+        out.check()
+        named = sum(len(each["parts"]) for each in manifests(out.path))
+        assert named == out.files() + out.files(sink.DEAD), "nothing is left over"
+        assert not list((out.path / "manifests").glob(".*"))
+        after += 1
+    assert after > 25
+    assert {"fsync", "open", "rename", "unlink", "write_table"} <= set(steps)
+
+
+def test_reading_meanwhile(out: Out) -> None:
+    """By names that were asked for before, and anew; a reader that is overtaken asks again."""
+    failed: list[BaseException] = []
+    done = threading.Event()
+    known = [0]
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                before = known[0]
+                try:
+                    found = out.read()
+                except FileNotFoundError:
+                    continue  # nothing waits for it here, other than in earnest
+                assert len(found) == len(set(found)), "twice"
+                assert {(100 * n, 0) for n in range(before)} <= set(found), "lost"
+        except BaseException as why:  # noqa: BLE001 - told below
+            failed.append(why)
+
+    reading = [threading.Thread(target=read) for _ in range(2)]
+    for each in reading:
+        each.start()
+    for number in range(120):
+        out.batches(number)
+        known[0] = number + 1
+        if number % 4 == 0:
+            compact(out.path, keep=2, many=3, older=0.0)
+    done.set()
+    for each in reading:
+        each.join()
+    assert not failed
+    out.check()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_listing_that_is_overtaken_is_taken_again(
+    out: Out, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """The system lists names one by one: those that go and come meanwhile may both be missing."""
+    out.batches(*range(20))
+    real, calls = manifest_files._names, 0
+
+    def names(folder: Path) -> set[str]:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            return real(folder)
+        before = real(folder)
+        monkeypatch.setattr(manifest_files, "_names", real)
+        compact(out.path, keep=5, many=10, older=0.0)
+        monkeypatch.setattr(manifest_files, "_names", names)
+        return before if late else before & real(folder)
+
+    monkeypatch.setattr(manifest_files, "_names", names)
+    out.check()
+    assert calls > 3
+
+
+def test_progress_goes_on_counting(tmp_path: Path) -> None:
+    out, log = Out(tmp_path / "out"), Log.create(tmp_path / "log", SCHEMA)
+    log.publish(pa.table({"n": list(range(3000))}))
+    watch = Watch(log, out.path, "q", 0.0)
+    for number in range(25):
+        out.batches(number)
+        if number % 10 == 9:
+            compact(out.path, keep=2, many=3, older=0.0)
+        if number % 4 == 3:  # also where some were merged before it has seen them
+            found = watch.look(time.time())
+            assert (found.batches, found.sequence) == (number + 1, 100 * number)
+            assert (found.events, found.notifications) == (100 * number, 3 * (number + 1))
+            assert found.dead == (number + 1) // 2
+    later = Watch(log, out.path, "q", 0.0).look(time.time())
+    assert later[:6] == watch.look(time.time())[:6] == (25, 2400, 3, 2400, 75, 12)
+    assert len(watch.newest()) == 3

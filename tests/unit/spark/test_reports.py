@@ -1,0 +1,115 @@
+"""What operators did in many processes adds up, and nothing is counted twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tamis.spark
+from tamis import Engine, Schema, operator
+from tamis.errors import SparkError
+from tamis.operators import Count, Report
+from tamis.spark.reports import clear, document, noting, read, since, total
+
+SCHEMA = Schema.from_dict(
+    {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+)
+
+
+def _engine() -> Engine:
+    @operator(name="reportsOdd", reads=("n",), run="here")
+    def odd(n: int) -> bool:
+        if n == 3:
+            raise ValueError("three")
+        return n % 2 == 1
+
+    engine = Engine(SCHEMA, operators=[odd])
+    engine.subscribe("n < 9 and reportsOdd()", id="a")
+    return engine
+
+
+def _match(engine: Engine, *numbers: int) -> None:
+    engine.match_batch([{"n": number} for number in numbers])
+
+
+def test_sums_and_differences() -> None:
+    early = Report((Count("a", events=5, calls=2, raised=1, last="x"),), given_up=1)
+    late = Report((Count("a", events=9, calls=3, raised=1, last="x"), Count("b", 4, 4)), given_up=3)
+    fresh = since(early, late)
+    assert fresh == Report((Count("a", events=4, calls=1), Count("b", 4, 4)), given_up=2)
+    assert total([early, fresh]) == late
+    assert since(late, late) == Report(())
+    assert total([]) == Report(())
+    assert read(json.loads(json.dumps(document(late)))) == late
+
+
+def test_what_a_block_asked_is_noted(tmp_path: Path) -> None:
+    engine, folder = _engine(), str(tmp_path / "report")
+    _match(engine, 1, 3)  # before
+    for _ in range(2):
+        with noting([engine], folder):
+            _match(engine, 1, 2, 3, 99)
+    with noting([engine], folder):
+        _match(engine, 99)
+    with noting([engine], None):
+        _match(engine, 1)
+    report = tamis.spark.report(folder)
+    (count,) = report
+    assert (count.operator, count.events, count.raised) == ("reportsOdd", 6, 2)
+    assert count.last is not None
+    assert "three" in count.last
+    assert len(list(Path(folder).iterdir())) == 1, "a process has a file"
+    clear(Path(folder))
+    assert tamis.spark.report(folder) == Report(())
+
+
+def test_a_block_that_fails_has_asked_too(tmp_path: Path) -> None:
+    engine = _engine()
+
+    def fail() -> None:
+        _match(engine, 1)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), noting([engine], str(tmp_path)):
+        fail()
+    assert tamis.spark.report(tmp_path)["reportsOdd"].events == 1
+
+
+_OTHER = """
+import sys
+from tests.unit.spark.test_reports import _engine, _match
+from tamis.spark.reports import noting
+engine = _engine()
+with noting([engine], sys.argv[1]):
+    _match(engine, 1, 2, 3)
+"""
+
+
+def test_processes_add_up(tmp_path: Path) -> None:
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", _OTHER, str(tmp_path)], check=True, cwd=Path.cwd())
+    report = tamis.spark.report(tmp_path)
+    assert (report["reportsOdd"].events, report.faults) == (6, 2)
+    newest = tmp_path / "zz.json"
+    newest.write_text(json.dumps(document(Report((Count("reportsOdd", 1, raised=1, last="new"),)))))
+    os.utime(newest, (time.time(), time.time() + 60))
+    assert tamis.spark.report(tmp_path)["reportsOdd"].last == "new"
+
+
+def test_refusals(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    engine = _engine()
+    with (
+        pytest.raises(SparkError, match="a worker cannot note there"),
+        noting([engine], str(tmp_path / "file")),
+    ):
+        _match(engine, 1)
+    (tmp_path / "a.json").write_text("[]")
+    with pytest.raises(SparkError, match="is no report"):
+        tamis.spark.report(tmp_path)

@@ -1,0 +1,104 @@
+"""How a log is cut into batches and tasks; Spark is not needed to see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tamis.errors import SparkError, StoreError
+from tamis.spark.source import Options, next_event
+from tamis.store import Log, Shard, Versions, describe, subscribe
+
+SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+
+
+class World:
+    """A log with an index beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = Log.create(folder / "log", SCHEMA, ids="int64")
+        self.versions = Versions(folder / "index")
+
+    def change(self, count: int = 1) -> None:
+        self.log.change(subscribe(range(count), ["n < 3"] * count))
+
+    def events(self, count: int = 1) -> None:
+        self.log.publish(pa.table({"n": list(range(count))}))
+
+    def version(self, shards: int = 1) -> int:
+        at = self.log.end
+        with self.versions.publish(at) as folder:
+            made = []
+            for shard in range(shards):
+                (folder / f"shard-{shard:04d}").mkdir()
+                made.append(Shard(f"shard-{shard:04d}", 1, 1))
+            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=made)
+        return at
+
+    def options(self, **given: str) -> Options:
+        paths = {"path": str(self.log.folder), "index": str(self.versions.folder)}
+        return Options.read(paths | given)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_batch_ends_where_a_newer_version_begins(world: World) -> None:
+    world.change(2)
+    world.events(3)  # from 2
+    world.change(5)
+    first = world.version()  # 10
+    world.change(4)
+    world.events(6)  # from 14
+    second = world.version()  # 20
+    world.change(1)
+    given = world.options()
+    assert (first, second) == (10, 20)
+    assert given.piece(0, 21) == (0, 10, -1)
+    assert given.piece(10, 21) == (10, 20, 10)
+    assert given.piece(5, 21) == (5, 20, 10), "its first event is after the version"
+    assert given.piece(5, 16) == (5, 16, 10)
+    assert given.piece(20, 21) is None, "no event"
+    assert list(given.pieces(0, 21)) == [(0, 10, -1), (10, 20, 10)]
+    world.events(1)
+    assert given.piece(20, 22) == (20, 22, 20)
+    assert next_event(world.log) == 2
+    assert next_event(world.log, 5, 14) is None
+
+
+def test_without_versions_a_batch_is_all_there_is(world: World) -> None:
+    world.change(2)
+    world.events(3)
+    assert list(world.options().pieces(0, 5)) == [(0, 5, -1)]
+    alone = Options.read({"path": str(world.log.folder)})
+    assert list(alone.pieces(0, 5)) == [(0, 5, -1)]
+
+
+def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(world: World) -> None:
+    world.change(2)
+    first = world.version(shards=2)
+    world.events(3)
+    given = world.options()
+    piece = given.piece(0, 5)
+    assert piece == (0, 5, first)
+    tasks = given.ranges(piece)
+    assert [(task.sequence, task.shard, task.shards) for task in tasks] == [(2, 0, 2), (2, 1, 2)]
+    world.version()
+    world.versions.sweep(world.log.end)
+    (task,) = given.ranges(piece)
+    assert (task.folder, task.sequence) == (None, 0), "the log has it all"
+
+
+def test_refusals(world: World) -> None:
+    with pytest.raises(SparkError, match="reads a log"):
+        Options.read({})
+    with pytest.raises(SparkError, match="no attribute 'm'"):
+        world.options(columns="m")
+    with pytest.raises(SparkError, match="whole number, 1 or more"):
+        world.options(maxeventspertrigger="0")
+    with pytest.raises(StoreError, match="a reader is named"):
+        world.options(name="a b")

@@ -1,0 +1,144 @@
+"""A batch has one version, whoever asks, how often, and whatever is published meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import StoreError
+from tamis.store import Version, Versions, describe
+from tamis.store.pins import PATIENCE
+
+
+def _publish(versions: Versions, *sequences: int) -> None:
+    for sequence in sequences:
+        with versions.publish(sequence) as folder:
+            describe(folder, sequence=sequence, schema={}, ids="text", shards=[])
+
+
+def _left(versions: Versions) -> list[int]:
+    return [each.sequence for each in versions.all()]
+
+
+def test_the_first_who_asks_settles_it(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 10)
+    assert versions.pin("q", 0).sequence == 10
+    _publish(versions, 20)
+    assert versions.pin("q", 0).sequence == 10, "asked again"
+    assert Versions(tmp_path).pin("q", 0).sequence == 10, "by another process"
+    assert versions.pin("q", 1).sequence == 20, "the next batch"
+    assert versions.pin("other", 0).sequence == 20, "another query"
+
+
+_ASKS = """
+import sys, time
+from pathlib import Path
+from tamis.store import Versions, describe
+versions, begin = Versions(sys.argv[1]), Path(sys.argv[2])
+found = []
+while not begin.exists():
+    pass
+for batch in range(20):
+    if batch % 3 == int(sys.argv[3]) % 3:
+        at = 100 * batch + int(sys.argv[3])
+        with versions.publish(at) as folder:
+            describe(folder, sequence=at, schema={}, ids="text", shards=[])
+    found.append(versions.pin("q", batch).sequence)
+print(found)
+"""
+
+
+def test_tasks_that_race_agree(tmp_path: Path) -> None:
+    """While each of them publishes versions of its own."""
+    versions, begin = Versions(tmp_path / "index"), tmp_path / "begin"
+    _publish(versions, 0)
+    command = [sys.executable, "-c", _ASKS, str(versions.folder), str(begin)]
+    racing = [
+        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE) for number in range(4)
+    ]
+    time.sleep(1.0)  # until all of them wait at the line; if not, they race a little less
+    begin.touch()
+    said = [process.communicate()[0] for process in racing]
+    assert said[0]
+    assert len(set(said)) == 1, said
+    assert json.loads(said[0]) == sorted(json.loads(said[0])), "never back to an older one"
+
+
+def test_what_a_batch_was_matched_with_is_not_swept(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    for batch, sequence in enumerate((10, 20, 30, 40)):
+        _publish(versions, sequence)
+        versions.pin("q", batch, keep=2)
+    assert versions.sweep(40) == [10, 20]
+    assert _left(versions) == [30, 40]
+    _publish(versions, 50, 60)
+    assert versions.sweep(60) == [50], "nobody had it"
+    versions.pin("q", 4, keep=2)
+    assert versions.sweep(60) == [30]
+
+
+def test_a_batch_that_lies_far_back_is_forgotten(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 10)
+    for batch in range(5):
+        versions.pin("q", batch, keep=3)
+    noted = json.loads((tmp_path / "pins" / "q.json").read_text())
+    assert noted == {"batches": {"2": 10, "3": 10, "4": 10}}
+
+
+def test_a_query_that_stands_still_for_long_is_let_go_and_then_refused(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 10)
+    versions.pin("q", 7)
+    _publish(versions, 20)
+    noted, now = tmp_path / "pins" / "q.json", time.time()
+    os.utime(noted, (now, now - PATIENCE + 60))
+    assert versions.sweep(20) == []
+    os.utime(noted, (now, now - PATIENCE - 60))
+    assert versions.sweep(20) == [10]
+    with pytest.raises(StoreError, match=r"batch 7 of the query q .* swept since"):
+        versions.pin("q", 7)
+    assert versions.pin("q", 8).sequence == 20, "what comes is matched as ever"
+
+
+def test_who_dies_while_he_writes_has_said_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 10)
+    versions.pin("q", 0)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", die)
+        with pytest.raises(KeyboardInterrupt):
+            versions.pin("q", 1)
+    assert list((tmp_path / "pins").glob(".*")), "he left something"
+    _publish(versions, 20)
+    assert [versions.pin("q", batch).sequence for batch in (0, 1)] == [10, 20]
+    assert [each.name for each in (tmp_path / "pins").iterdir()] == ["q.json"]
+
+
+def test_refusals(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot note which version"):
+        Versions(tmp_path / "none").pin("q", 0)
+    versions = Versions(tmp_path)
+    with pytest.raises(StoreError, match="no version to match with"):
+        versions.pin("q", 0)
+    _publish(versions, 1)
+    with pytest.raises(StoreError, match="a query is known by"):
+        versions.pin("../q", 0)
+    versions.pin("q", 0)
+    (tmp_path / "pins" / "q.json").write_text('{"batches": [1]}')
+    with pytest.raises(StoreError, match="does not say which batch"):
+        versions.pin("q", 0)
+    assert isinstance(versions.at(1), Version)
