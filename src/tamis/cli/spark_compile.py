@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis.cli.screen import screen
-from tamis.cli.spark_jobs import bar, master_option, operators_option, rate, size, started
+from tamis.cli.spark_jobs import (
+    bar,
+    cancellable,
+    master_option,
+    operators_option,
+    rate,
+    size,
+    started,
+)
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
@@ -88,7 +96,8 @@ def compile_(
             begun = perf_counter()
             frame = partial(_frame, spark, conditions)
             how = {"shards": shards, "stats": stats, "modules": modules}
-            made = _from_conditions(spark, frame, declared, versions, how, progress)
+            work = partial(_from_conditions, spark, frame, declared, versions, how, progress)
+            made = cancellable(spark, work)
     else:
         assert log is not None
         source = Log.open(log)
@@ -96,7 +105,8 @@ def compile_(
 
         with started(console, master) as spark, bar(console, "Compiling, by shards") as progress:
             begun = perf_counter()
-            made = compile_log(
+            work = partial(
+                compile_log,
                 spark,
                 source,
                 versions,
@@ -105,6 +115,7 @@ def compile_(
                 modules=modules,
                 progress=progress,
             )
+            made = cancellable(spark, work)
     seconds = perf_counter() - begun
     written = sum(shard.bytes for shard in made.version.shards)
     console.print(

@@ -14,7 +14,7 @@ import numpy as np
 from tamis import workload
 from tamis.cli.counts import Count
 from tamis.cli.screen import screen
-from tamis.cli.spark_jobs import bar, master_option, rate, size, started
+from tamis.cli.spark_jobs import bar, cancellable, master_option, rate, size, started
 from tamis.errors import TamisError, nearest
 from tamis.workload.tables import conditions
 
@@ -78,7 +78,7 @@ def generate(
     with started(console, master) as spark, bar(console, "Drawing, by files") as progress:
         begun = perf_counter()
         task = partial(draw, name, seed, _tied(name, subscriptions))
-        made = generated(spark, wanted, task, out, progress)
+        made = cancellable(spark, partial(generated, spark, wanted, task, out, progress))
         seconds = perf_counter() - begun
     (out / "schema.yaml").write_text(to_yaml(schema), encoding="utf-8")
     facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}

@@ -83,7 +83,7 @@ def started(console: Console, master: str | None) -> Iterator[SparkSession]:
     """A session for a command: the active one if there is one, else one that ends with it."""
     from tamis.spark import sessions
 
-    before = sessions._active()
+    before = sessions.active()
     with waiting(console, "Starting Spark: about 10 seconds"):
         spark = sessions.session(master)
     try:

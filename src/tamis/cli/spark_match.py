@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from tamis.cli.screen import screen
 from tamis.cli.spark_jobs import (
     bar,
+    cancellable,
     declared,
     master_option,
     operators_option,
@@ -72,7 +74,8 @@ def match(
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
     console = screen()
     with started(console, master) as spark, bar(console, "Matching, by tasks") as progress:
-        done = match_files(
+        work = partial(
+            match_files,
             spark,
             events,
             subscriptions,
@@ -84,6 +87,7 @@ def match(
             append=append,
             progress=progress,
         )
+        done = cancellable(spark, work)
     seconds = done.seconds
     console.print(
         f"{done.events:,} events of {done.files:,} files in {seconds:.1f} s, "

@@ -54,7 +54,7 @@ def runs(setting: Setting) -> Iterator[Figure | Step]:
         folder = Path(made)
         if {"matching", "reading", "sql", "answers"}.intersection(chosen):
             yield Step(SPARK, "starting Spark")
-            before = sessions._active()
+            before = sessions.active()
             spark = sessions.session()
             for name in chosen:
                 if name != "memory":

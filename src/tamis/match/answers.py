@@ -110,12 +110,26 @@ class Matches:
         """
         import pyarrow as pa
 
+        return pa.table({"event": pa.array(self.events), "subscription": self.arrow_ids()})
+
+    def arrow_ids(self, texts: bool = False) -> Any:
+        """For each pair the id of its subscription, as an Arrow array of int64 or string.
+
+        Strings where an engine has any, and with `texts` in any case. Of a million subscriptions
+        that are hit in no order, Arrow takes the numbers three times as fast as NumPy does.
+        """
+        import pyarrow as pa
+
+        known = self._ids
+        if not texts and known is not None and known.text is None:
+            return pa.array(known.number).take(pa.array(self.slots))
         ids = self.subscriptions
-        if ids.dtype == object:
-            column = pa.array([str(id) for id in ids], pa.string())
-        else:
-            column = pa.array(ids)
-        return pa.table({"event": pa.array(self.events), "subscription": column})
+        if not texts and ids.dtype != object:
+            return pa.array(ids)
+        try:
+            return pa.array(ids, pa.string())
+        except pa.ArrowException:  # some are numbers: all become text
+            return pa.array([str(each) for each in ids], pa.string())
 
     def __getstate__(self) -> dict[str, Any]:
         self.subscriptions  # noqa: B018 - the ids of the answer go along, not those of all slots

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,7 @@ from tamis.engine import Engine
 from tamis.engine.expecting import ask as asked_of
 from tamis.errors import SparkError
 from tamis.schedule.exhaustive import Told
-from tamis.spark.files import engine_folders, scratch
+from tamis.spark.files import scratch, used_folders
 from tamis.spark.watching import Progress, cores, watched
 from tamis.spark.worker import opened, packed
 from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
@@ -66,10 +67,12 @@ def ask(
         progress: is called with how many tasks are done, and how many there are.
     """
     given = packed(operators)
-    folders = [str(folder) for folder in engine_folders(subscriptions)]
-    # Checksums are compared here, once; and an operator that is missing is missed here.
-    engines = [Engine.open(folder, operators=_unpacked(given)) for folder in folders]
-    try:
+    with ExitStack() as held:
+        folders = [str(folder) for folder in held.enter_context(used_folders(subscriptions))]
+        # Checksums are compared here, once; and an operator that is missing is missed here.
+        engines = [Engine.open(folder, operators=_unpacked(given)) for folder in folders]
+        for engine in engines:
+            held.callback(engine.close)
         calls = any(len(engine.calls) for engine in engines)
         events = stats.sample.slice(0, asked) if calls else stats.sample
         _check(engines[0], events)
@@ -81,9 +84,6 @@ def ask(
             rows = job.collected(spark, progress)
         matched, predicates = _summed(rows, engines)
         return replace(stats, subscriptions=matched, predicates=predicates)
-    finally:
-        for engine in engines:
-            engine.close()
 
 
 def _check(engine: Engine, events: pa.Table) -> None:
@@ -130,7 +130,7 @@ class _Asking(NamedTuple):
                 yield from self._task(self.folders[shard], self.starts[part])
 
     def _task(self, folder: str, start: int) -> Iterator[pa.RecordBatch]:
-        engine = opened(folder, self.operators)
+        engine = opened(folder, self.operators, shards=len(self.folders))
         table = parquet.read_table(self.events).slice(start, self.at_once)
         sifted = sift(engine.encoder, table)
         if not len(sifted.rows):

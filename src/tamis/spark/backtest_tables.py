@@ -15,7 +15,6 @@ from pyarrow import parquet
 from tamis.engine.sources import TableRow
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
-from tamis.spark.file_tasks import ids_of
 from tamis.spark.files import Pinned
 from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
 from tamis.spark.tallies import Tally
@@ -38,7 +37,7 @@ def subscriptions_table(pinned: Pinned, slots: Sequence[Int64s]) -> pa.Table:
         starts = np.array([0, len(mine)], np.int64)
         named = engine.roster.named(Matches(starts, mine))
         conditions.append(_conditions(engine, named.subscriptions.tolist()))
-        ids.append(ids_of(named, pinned.texts))
+        ids.append(named.arrow_ids(pinned.texts))
     return pa.table(
         {SUBSCRIPTION: pa.chunked_array(ids), "condition": pa.chunked_array(conditions)}
     ).combine_chunks()

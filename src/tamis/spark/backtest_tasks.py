@@ -68,7 +68,9 @@ class Trial(NamedTuple):
     def _task(self, number: int) -> tuple[str, Report]:
         """Count a share; where the counts are, and what operators were asked."""
         name = f"task-{number}-{uuid.uuid4().hex}"  # one that is tried again has another
-        engines = [opened(folder, self.operators) for folder in self.shards]
+        engines = [
+            opened(folder, self.operators, shards=len(self.shards)) for folder in self.shards
+        ]
         before = total(engine.report() for engine in engines)
         tally = _counted(self, number)
         try:

@@ -69,7 +69,7 @@ def compact(
         for query, found in by_query.items():
             old = sorted(found, key=lambda each: int(each["batch"]))[: -max(1, keep)]
             if sum(BATCHES not in each for each in old) >= max(2, many):
-                put_merged(path, query, old, _merged(path, old, whole))
+                put_merged(path, query, old, _merged(path, query, old, whole))
                 less += len(old) - 1
         if less:
             retire(path, older)
@@ -83,14 +83,14 @@ class _Run(NamedTuple):
     rows: int
 
 
-def _merged(path: Path, old: list[dict[str, Any]], whole: int) -> list[dict[str, Any]]:
+def _merged(path: Path, query: str, old: list[dict[str, Any]], whole: int) -> list[dict[str, Any]]:
     """The parts of these manifests, small ones written together; those that are large stay."""
     parts: list[dict[str, Any]] = []
     for kind in (NOTIFICATIONS, DEAD):
         before = [part for each in old if BATCHES in each for part in _of(each, kind)]
         since = [part for each in old if BATCHES not in each for part in _of(each, kind)]
         for run in _runs(path / kind, before, since, whole):
-            parts += run.parts if len(run.parts) == 1 else [_written(path / kind, run)]
+            parts += run.parts if len(run.parts) == 1 else [_written(path / kind, query, run)]
     return parts
 
 
@@ -133,8 +133,8 @@ def _columns(folder: Path, part: dict[str, Any]) -> list[tuple[str, pa.DataType,
     return [(field.name, field.type, field.nullable) for field in schema]
 
 
-def _written(folder: Path, run: _Run) -> dict[str, Any]:
-    made = Part(folder, f"part-{uuid.uuid4().hex}.parquet", as_is=True)
+def _written(folder: Path, query: str, run: _Run) -> dict[str, Any]:
+    made = Part(folder, f"part-{query}-{uuid.uuid4().hex}.parquet", as_is=True)
     try:
         for part in run.parts:
             with pq.ParquetFile(folder / part["name"]) as file:

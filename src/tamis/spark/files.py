@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,6 +35,7 @@ from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
 from tamis.spark.row_groups import found, shares
 from tamis.spark.watching import Progress, cores, watched
 from tamis.spark.worker import packed
+from tamis.store.durable import locked, make_folder
 from tamis.store.versions import DOCUMENT, Version, Versions
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
     from tamis.operators.faults import Report
     from tamis.operators.operator import Operator
+
+_SCRATCH, _HELD = ".tamis-", "lock"  # a folder for a job, and what is locked in it while it runs
 
 
 class Matched(NamedTuple):
@@ -247,15 +250,43 @@ def engine_folders(subscriptions: str | os.PathLike[str]) -> list[Path]:
 
 
 @contextmanager
+def used_folders(subscriptions: str | os.PathLike[str]) -> Iterator[list[Path]]:
+    """The same, and nobody sweeps the version before the block is over."""
+    engine_folders(subscriptions)  # refuses what is none
+    path = Path(subscriptions).absolute()
+    named = Version.open(path) if (path / DOCUMENT).is_file() else None
+    index = path if named is None else path.parent
+    with Versions(index).used(None if named is None else named.sequence) as version:
+        # One that was named is looked at again: it may have gone just before.
+        yield engine_folders(subscriptions if version is None or named else version)
+
+
+@contextmanager
 def scratch(out: Path | None) -> Iterator[Path]:
-    """A folder for the time of a job. Workers have to see it: where results go, they all can."""
+    """A folder for the time of a job. Workers have to see it: where results go, they all can.
+
+    A lock in it says that the job lives. Folders of jobs that were killed are removed.
+    """
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    above = Path(tempfile.mkdtemp(prefix=".tamis-", dir=out))
-    try:
+        make_folder(out)
+    _sweep_scratch(Path(tempfile.gettempdir()) if out is None else out)
+    with ExitStack() as held:
+        while True:
+            above = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=out))
+            held.callback(shutil.rmtree, above, ignore_errors=True)
+            held.enter_context(locked(above / _HELD))
+            if (above / _HELD).exists():  # or somebody took it for left over before it was locked
+                break
         yield above
-    finally:
-        shutil.rmtree(above, ignore_errors=True)
+
+
+def _sweep_scratch(folder: Path) -> None:
+    for left in folder.glob(f"{_SCRATCH}*"):
+        # Where there is no lock yet somebody may be about to make one; others' are not to be read.
+        with suppress(OSError):
+            if (left / _HELD).is_file():
+                with locked(left / _HELD, wait=False):
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
@@ -268,20 +299,23 @@ def pinned(
     """Subscriptions in folders that workers can open: as they are, or else copies in `above`.
 
     An engine is copied as it is now, and so is one that has not decided where its clauses lie,
-    after some of the events have told it.
+    after some of the events have told it. Nobody sweeps a version meanwhile.
     """
+    held = ExitStack()
     mine = isinstance(subscriptions, Engine)  # the caller's own, which is not closed here
     if isinstance(subscriptions, Engine):
         given = packed(subscriptions.calls.operators if operators == () else operators)
         known: Iterable[tuple[Path | None, Engine]] = [(None, subscriptions)]
     else:
         given = packed(operators)
-        known = _opened(engine_folders(subscriptions), given)
-    engines: list[Engine] = []
+        known = _opened(held.enter_context(used_folders(subscriptions)), given)
     folders: list[str] = []
-    try:
+    engines: list[Engine] = []
+    with held:
         for folder, engine in known:
             engines.append(engine)
+            if not mine:
+                held.callback(engine.close)
             if folder is None or not laid_out(engine):
                 folder = above / f"engine-{len(folders)}"  # noqa: PLW2901 - a copy is taken for it
                 if not laid_out(engine):
@@ -290,9 +324,6 @@ def pinned(
                 engine.save(folder)
             folders.append(str(folder))
         yield Pinned(tuple(folders), given, tuple(engines))
-    finally:
-        for engine in [] if mine else engines:
-            engine.close()
 
 
 def _opened(folders: Iterable[Path], operators: bytes) -> Iterator[tuple[Path | None, Engine]]:

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
-from tamis.errors import TamisError
 from tamis.spark.compacting import compact
 from tamis.spark.compiling import Compiled
 from tamis.spark.progress import Progress
+from tamis.spark.reasons import reason
 from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.pins import KEPT
@@ -62,6 +62,7 @@ class Keeper:
         self.swept = 0  # versions
         self._refused: str | None = None  # what went wrong in the last turn
         self._failed: str | None = None  # what went wrong when a version was compiled last
+        self._left_out: str | None = None  # what the last version refused
         self._searched = 0  # changes before it have no lease
         self._compacted = time.monotonic()
         self._compiling: Thread | None = None
@@ -77,7 +78,7 @@ class Keeper:
     @property
     def trouble(self) -> str | None:
         """What goes wrong at present. It is tried again."""
-        return self._refused or self._failed
+        return self._refused or self._failed or self._left_out
 
     def changed(self) -> tuple[int, int]:
         """How many changes there are since the latest version, and at how many one is made."""
@@ -90,6 +91,7 @@ class Keeper:
         try:
             self._expire()
             changed, enough = self.changed()
+            self._left_out = left_out(self._versions.latest())
             rested = self._failed is None or time.monotonic() - self._since > _REST
             if changed >= enough and self.compiling is None and rested and not self._closed:
                 self._since = time.monotonic()
@@ -106,8 +108,8 @@ class Keeper:
                     if self._out is not None:
                         compact(self._out, keep=self.keep)
             self._refused = None
-        except TamisError as why:
-            self._refused = str(why)
+        except Exception as why:  # noqa: BLE001 - of a damaged file too: the next turn has to come
+            self._refused = reason(why)
 
     def close(self) -> None:
         """Wait for a compilation that is under way; interrupt it before."""
@@ -132,7 +134,15 @@ class Keeper:
             self._failed = None
         except Exception as why:  # noqa: BLE001 - whatever Spark raises, the stream goes on
             if not self._closed:
-                self._failed = f"no version could be compiled: {str(why).splitlines()[0]}"
+                self._failed = f"no version could be compiled: {reason(why)}"
+
+
+def left_out(latest: Version | None) -> str | None:
+    """What a version had to refuse, in a sentence. It is tried again for the next one."""
+    made = {} if latest is None else latest.made
+    if not made.get("refused"):
+        return None
+    return "; ".join([f"{made['refused']:,} conditions were refused", *made["reasons"][:1]])
 
 
 def worth(latest: Version | None, every: int | None = None) -> int:

@@ -23,7 +23,7 @@ from typing import Any
 from tamis.errors import SparkError
 from tamis.index.placing import sync
 from tamis.spark.part_files import DEAD, NOTIFICATIONS
-from tamis.store.durable import locked
+from tamis.store.durable import locked, make_folder
 
 MANIFESTS = "manifests"
 BATCHES = "batches"  # that a manifest stands for, where it is of many
@@ -61,12 +61,18 @@ def merged_up_to(path: Path, query: str) -> int:
     return max((int(each[2]) for each in found if each and each[1] == query), default=-1)
 
 
+def ended_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
+    """Whether there is a manifest for a batch already, of another offset than that of this name."""
+    alike, found = f"{query}-{batch:010d}-", _names(path / MANIFESTS) - {f"{name}.json"}
+    return any(each.startswith(alike) and not each.endswith(_ENDING) for each in found)
+
+
 def put(
     path: Path, name: str, facts: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
 ) -> bool:
     """Commit parts: the manifest is on disk when this returns. False where it was there before."""
     folder = path / MANIFESTS
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     manifest = folder / f"{name}.json"
     if manifest.exists():
         return False
@@ -111,21 +117,24 @@ def retire(path: Path, older: float = PATIENCE) -> int:
     """Remove what a manifest of many has taken the place of so many seconds ago; how many parts.
 
     First the manifests, then the parts that nothing names any more: whenever this ends, what is
-    left is right.
+    left is right. A stream may merge more often than that: then the newest one of many is always
+    young, and an older one tells for how long its batches have been replaced.
     """
     folder, found = path / MANIFESTS, listed(path)
     counting = _counting(found)
     now = time.time()
-    settled = {
-        manifest["query"]
-        for name, manifest in counting.items()
-        if BATCHES in manifest and now - (folder / name).stat().st_mtime >= older
-    }
-    gone = [
-        name
-        for name, manifest in found.items()
-        if name not in counting and manifest["query"] in settled
-    ]
+    settled: dict[str, int] = {}  # up to which batch of a query nobody reads what was replaced
+    for name, manifest in found.items():
+        if BATCHES in manifest and now - (folder / name).stat().st_mtime >= older:
+            query = manifest["query"]
+            settled[query] = max(settled.get(query, -1), _batch(manifest))
+
+    def replaced(manifest: dict[str, Any]) -> bool:
+        last = settled.get(manifest["query"], -1)
+        # One of many is not replaced by itself, but by the next.
+        return _batch(manifest) < last + (BATCHES not in manifest)
+
+    gone = [name for name, each in found.items() if name not in counting and replaced(each)]
     if not gone:
         return 0
     for name in gone:
@@ -138,23 +147,24 @@ def retire(path: Path, older: float = PATIENCE) -> int:
     return len(parts)
 
 
-def sweep(path: Path, older: float = PATIENCE) -> list[Path]:
+def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> list[Path]:
     """Remove what does not count and is older than so many seconds; gives which parts.
 
     That is parts that no manifest names, manifests that others have taken the place of, and what
-    somebody who died has left of one. Younger ones may belong to a batch that is under way.
+    somebody who died has left of one. Younger ones may belong to a batch that is under way. With a
+    `query` only parts that it has written go: others may be under way in the same folder.
     """
-    now = time.time()
+    now, own = time.time(), "" if query is None else f"{query}-"
     with ExitStack() as held:
         if (path / MANIFESTS).is_dir():
             held.enter_context(locked(path / MANIFESTS / LOCK))
             retire(path, older)
-        for left in (path / MANIFESTS).glob(".*"):
+        for left in (path / MANIFESTS).glob(f".{own}*"):
             if now - left.stat().st_mtime >= older:
                 left.unlink(missing_ok=True)
         counting, removed = named(listed(path).values()), []
         for folder in (NOTIFICATIONS, DEAD):
-            for each in (path / folder).glob("part-*.parquet"):
+            for each in (path / folder).glob(f"part-{own}*.parquet"):
                 if (folder, each.name) not in counting and now - each.stat().st_mtime >= older:
                     each.unlink(missing_ok=True)
                     removed.append(each)

@@ -179,7 +179,9 @@ class Task(NamedTuple):
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The answer to each batch of events, in batches of pairs."""
-        engines = [opened(folder, self.operators) for folder in self.folders]
+        engines = [
+            opened(folder, self.operators, shards=len(self.folders)) for folder in self.folders
+        ]
         with noting(engines, self.report):
             for batch in batches:
                 if batch.num_rows:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.index.placing import sync
+from tamis.store.durable import make_folder
 
 NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"
@@ -46,7 +47,7 @@ class Part:
             return
         table = pa.concat_tables(self._waiting)
         if self._writer is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             self._file = (self._folder / self._name).open("xb")
             self._writer = parquet.ParquetWriter(self._file, table.schema, **_writing(table.schema))
         self._writer.write_table(table, row_group_size=2 * _ROW_GROUP)

@@ -72,7 +72,7 @@ class Watch:
         self._recent: deque[Batch] = deque()
         self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
         self._totals = Progress(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
-        self._newest: dict[str, Path] = {}
+        self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
 
     def look(self, now: float) -> Progress:
         """How things stand, with the manifests that have come since the last look."""
@@ -99,10 +99,12 @@ class Watch:
 
     def newest(self, kind: str = NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
         """Some rows of the newest part, of notifications or of dead letters."""
-        path = self._newest.get(kind)
-        if path is None:
+        if kind not in self._newest:
             return []
-        table = pq.read_table(path)
+        try:
+            table = pq.read_table(self._newest[kind][1])
+        except FileNotFoundError:  # another has taken its place, and is seen with the next look
+            return []
         step = max(1, table.num_rows // rows)
         return table.take(list(range(0, table.num_rows, step))).to_pylist()[:rows]
 
@@ -120,6 +122,9 @@ class Watch:
             with suppress(FileNotFoundError):  # another has taken its place, and is seen next time
                 found.append(json.loads((folder / name).read_text(encoding="utf-8")))
         merged = max((int(each["batch"]) for each in found if BATCHES in each), default=-1)
+        for each in found:
+            if BATCHES in each:  # the parts of its batches may go, also of those that are known
+                self._note(each)
         # One that stands for many batches is taken for all of these, unless they are known.
         return sorted(
             (
@@ -145,13 +150,19 @@ class Watch:
             notifications=totals.notifications + batch.notifications,
             dead=totals.dead + batch.dead,
         )
-        for part in manifest["parts"]:
-            self._newest[part["folder"]] = self._out / part["folder"] / part["name"]
+        self._note(manifest)
         if batch.written >= self._since and BATCHES not in manifest:
             self._recent.append(batch)
             for _, table in self._log.events(batch.start, batch.end):
                 delay = max(0.0, batch.written - appended(table).timestamp())
                 self._delays.append((batch.written, delay, table.num_rows))
+
+    def _note(self, manifest: dict[str, Any]) -> None:
+        number = int(manifest["batch"])
+        for part in manifest["parts"]:
+            kind = part["folder"]
+            if number >= self._newest.get(kind, (-1, None))[0]:
+                self._newest[kind] = number, self._out / kind / part["name"]
 
     def _batch(self, manifest: dict[str, Any]) -> Batch:
         (offset,) = manifest["offsets"]  # the stream has one source

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 LOGS = "logs"
 _TURN = 1.0  # seconds between two turns of the keeper
+_LONG = 24 * 3600.0  # seconds after which what others have not committed is taken for left over
 _TAG = "tamis-compile"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 
@@ -133,7 +134,8 @@ class Stream:
     def start(self) -> None:
         """Start the query, and the keeper."""
         job, began = self.job, time.time()
-        sink.sweep(job.out, 0.0)  # nobody else writes here
+        self._sweep()
+        sink.sweep(job.out, _LONG)
         reports.clear(self._asked)
         options = {"index": str(job.index), "startingSequence": str(first_event(self.log))}
         options |= {"columns": ",".join(job.columns), "operators": ",".join(job.modules)}
@@ -198,16 +200,22 @@ class Stream:
         if self._query is not None:
             with suppress(Exception):  # it may have died by itself, which `check` tells
                 self._query.stop()
+        if self._turning.is_alive():  # before the keeper is closed: it could compile once more
+            self._turning.join()
         self.interrupt()
         self.keeper.close()
-        if self._turning.is_alive():
-            self._turning.join()
         if self._session is not None and self._owned:
             self._session.stop()
             self._session = None
-            # From here on the files in the folder are just those that manifests name.
-            sink.sweep(self.job.out, 0.0)
+            # From here on its files in the folder are just those that manifests name.
+            self._sweep()
         self._held.close()
+
+    def _sweep(self) -> None:
+        """Remove what batches have left that came to nothing; jobs may add to the same folder."""
+        query = query_of(self.job.checkpoint)
+        if query is not None:
+            sink.sweep(self.job.out, 0.0, query=query)
 
     def interrupt(self) -> None:
         """Have Spark drop a compilation that is under way."""

@@ -29,17 +29,17 @@ def session(master: str | None = None, app: str = "tamis", **config: Any) -> Spa
         import pyspark.sql  # noqa: F401
     except ImportError as why:
         raise SparkError(f"PySpark is missing ({why}): pip install 'tamis[spark]'") from None
-    active = _active()
-    if active is not None:
-        there = _master(active)
+    before = active()
+    if before is not None:
+        there = _master(before)
         if master is not None and there not in (None, _named(master)):
             raise SparkError(
                 f"there is a session on {there} already, and a process has one; stop it before "
                 f"starting one on {master}, or name no master to use it"
             )
         for name, value in config.items():
-            active.conf.set(name, _setting(value))
-        return active
+            before.conf.set(name, _setting(value))
+        return before
     remote = os.environ.get("SPARK_REMOTE")
     wanted = remote if master is None else master
     if wanted is not None and wanted.startswith(connecting.SCHEME):
@@ -78,14 +78,14 @@ def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSessi
     return builder.getOrCreate()
 
 
-def _active() -> SparkSession | None:
+def active() -> SparkSession | None:
     """The session of this process, classic or Connect; asking must not start anything."""
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is None and "pyspark.sql.connect.session" in sys.modules:  # somebody uses it
+    found = SparkSession.getActiveSession()
+    if found is None and "pyspark.sql.connect.session" in sys.modules:  # somebody uses it
         return connecting.active()
-    return active
+    return found
 
 
 def _master(active: SparkSession) -> str | None:

@@ -42,8 +42,17 @@ from pyspark.sql.types import StructType
 from tamis.errors import SparkError
 from tamis.index.placing import sync
 from tamis.spark.compacting import compact
-from tamis.spark.manifest_files import MANIFESTS, manifests, merged_up_to, put, sweep
+from tamis.spark.manifest_files import (
+    MANIFESTS,
+    ended_elsewhere,
+    manifests,
+    merged_up_to,
+    put,
+    sweep,
+)
 from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON
+from tamis.spark.progress import query_of
+from tamis.store.durable import make_folder
 
 __all__ = [
     "DEAD",
@@ -117,13 +126,13 @@ class NotificationsDataSource(DataSource):
                 "tamis_notifications has to know the checkpoint, by which it knows what it has "
                 'written: .option("checkpointLocation", …) on this stream'
             )
-        return _StreamWriter(self._path(), local(checkpoint))
+        return _StreamWriter(self._path(), local(checkpoint).absolute())
 
     def _path(self) -> Path:
         path = self.options.get("path")
         if not path:
             raise SparkError("tamis_notifications is written to a folder: .start(path)")
-        return local(path)
+        return local(path).absolute()  # workers may have another folder to work in
 
 
 def local(path: str) -> Path:
@@ -137,14 +146,19 @@ def local(path: str) -> Path:
 
 
 class _Writer:
-    """What tasks do."""
+    """What tasks do.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    Args:
+        path: of the folder.
+        whose: what the names of parts begin with, so that whoever has written them knows them.
+    """
+
+    def __init__(self, path: Path, whose: str = "") -> None:
+        self._path, self._whose = path, whose
 
     def write(self, iterator: Iterator[Any]) -> Parts:
         """The rows of one task: those with a reason are dead letters, all others notifications."""
-        written = {NOTIFICATIONS: _File(self._path / NOTIFICATIONS), DEAD: _File(self._path / DEAD)}
+        written = {kind: _File(self._path / kind, self._whose) for kind in (NOTIFICATIONS, DEAD)}
         try:
             for batch in iterator:
                 table = pa.Table.from_batches([batch])
@@ -168,9 +182,9 @@ def _without(table: pa.Table, *names: str) -> pa.Table:
 class _File:
     """A part, made with its first row."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, whose: str) -> None:
         self._folder, self.rows = folder, 0
-        self._name = f"part-{uuid.uuid4().hex}.parquet"
+        self._name = f"part-{whose}{uuid.uuid4().hex}.parquet"
         self._file: Any = None
         self._writer: pq.ParquetWriter | None = None
 
@@ -178,7 +192,7 @@ class _File:
         if not table.num_rows:
             return
         if self._writer is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             self._file = (self._folder / self._name).open("xb")
             self._writer = pq.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
@@ -211,12 +225,14 @@ class _BatchWriter(_Writer, DataSourceArrowWriter):
 
 class _StreamWriter(_Writer, DataSourceStreamArrowWriter):
     def __init__(self, path: Path, checkpoint: Path) -> None:
-        super().__init__(path)
+        query = query_of(checkpoint)
+        super().__init__(path, "" if query is None else f"{query}-")
         self._checkpoint = checkpoint
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
         """The manifest of a batch, unless there is one."""
         query, offset = _journaled(self._checkpoint, batch)
+        _sync_journal(self._checkpoint, batch)
         key = hashlib.sha256("\n".join(offset).encode()).hexdigest()[:16]
         facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offset]}
         commit(self._path, f"{query}-{batch:010d}-{key}", facts, messages)
@@ -236,6 +252,19 @@ def _journaled(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
     return str(query), lines[2:]  # a version, facts of the batch, then one line a source
 
 
+def _sync_journal(checkpoint: Path, batch: int) -> None:
+    """Have on disk where a batch ends, and whose it is, before it is said that it was written.
+
+    Spark renames these files into place, and does not sync them: after a power cut the batch could
+    end elsewhere, and what it has in common with the one that was written would come twice.
+    """
+    for path in (checkpoint / "offsets" / str(batch), checkpoint / "metadata"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        sync(path.parent)
+    sync(checkpoint.parent)
+
+
 def commit(
     path: Path,
     name: str,
@@ -244,13 +273,27 @@ def commit(
 ) -> None:
     """Name in a manifest what tasks have written, unless that was done before."""
     query, batch = facts["query"], facts["batch"]
-    there = (path / MANIFESTS / f"{name}.json").exists()
-    if not there and query is not None and batch <= merged_up_to(path, query):
+    if (path / MANIFESTS / f"{name}.json").exists():
+        _discard(path, messages)
+        return
+    why = None
+    if query is not None and batch <= merged_up_to(path, query):
+        why = "lies far back, and its notifications have been merged with others"
+    elif query is not None and ended_elsewhere(path, query, batch, name):
+        why = "was written before, and ended at another event or version then"
+    if why is not None:
         _discard(path, messages)
         raise SparkError(
-            f"{path}: batch {batch} lies far back, and its notifications have been merged with "
-            "others. The checkpoint was set back; write to a new folder, as some would come twice"
+            f"{path}: batch {batch} {why}. The checkpoint was set back; write to a new folder, as "
+            "some would come twice"
         )
+    for part in _parts(messages):
+        if not (path / part.folder / part.name).is_file():
+            raise SparkError(
+                f"{path / part.folder / part.name}: is not there any more, though a task has "
+                "written it; workers have to see the folder under one path, and nobody may sweep "
+                "it meanwhile. Nothing was committed; run it again"
+            )
     if not put(path, name, facts, [vars(part) for part in _parts(messages)]):
         _discard(path, messages)
 

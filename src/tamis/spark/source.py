@@ -19,10 +19,10 @@ after those.
 Options: `path` of the log; `index`, a folder of versions (without one, all subscriptions come from
 the log); `columns`, names with commas; `maxEventsPerTrigger`; `partitions`, how many tasks at most;
 `startingSequence`, a number or "latest", for a stream that begins; `endingSequence`, for a batch;
-`name`, under which the folder of versions keeps what this reader still needs, and which no other
-reader has; `operators`, names of modules that workers import, because conditions call operators
-that they declare; `report`, a folder in which workers note what operators were asked and did wrong,
-for `tamis.spark.report`.
+`name`, under which the folder of versions keeps what this reader still needs, and the log where a
+stream began that reads from the latest event on; no other reader has it; `operators`, names of
+modules that workers import, because conditions call operators that they declare; `report`, a folder
+in which workers note what operators were asked and did wrong, for `tamis.spark.report`.
 """
 
 from __future__ import annotations
@@ -49,17 +49,44 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import SparkError, nearest
+from tamis.index.placing import sync
 from tamis.model.schema import Schema
 from tamis.spark.columns import column_types
 from tamis.spark.sink import RAW, REASON, local
 from tamis.spark.tasks import Range, answered
+from tamis.store.durable import read_json, refusing, write_json
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS
 from tamis.store.versions import Versions, check_reader
 
 SEQUENCE, SUBSCRIPTION = "sequence", "subscription"
 NO_VERSION = -1
+_READERS = "readers"
 _FEW = 512  # events: a task of its own is worth it from here on
+
+
+class Start:
+    """Where a stream began that reads from the latest event on: LOG/readers/<name>.json."""
+
+    def __init__(self, log: Log, name: str) -> None:
+        self._log = log
+        self._path = log.folder / _READERS / f"{name}.json"
+
+    def kept(self) -> int:
+        """What was said before, or else the end of the log, on disk when this returns."""
+        if self._path.exists():
+            return int(read_json(self._path, "reader of a log")["sequence"])
+        start = self._log.end
+        with refusing(f"{self._path}: cannot be written"):
+            self._path.parent.mkdir(exist_ok=True)
+            write_json(self._path, {"sequence": start})
+            sync(self._log.folder)
+        return start
+
+    def forget(self) -> None:
+        """The checkpoint knows it by now: another stream of that name begins at its own time."""
+        with refusing(f"{self._path}: cannot be removed"):
+            self._path.unlink(missing_ok=True)
 
 
 class Piece(NamedTuple):
@@ -80,6 +107,7 @@ class Options:
     most: int | None  # events of a batch
     tasks: int
     start: int
+    latest: bool  # whether that is where the log ended just now
     end: int | None
     name: str  # empty: nobody has to be told what it needs
     modules: tuple[str, ...]
@@ -102,7 +130,7 @@ class Options:
                     f"columns: the events have no attribute {name!r}"
                     + (f"; {hint}" if hint else "")
                 )
-        start = given.get("startingsequence", "0")
+        latest = given.get("startingsequence") == "latest"
         name = given.get("name", "")
         if name:
             check_reader(name)
@@ -112,7 +140,8 @@ class Options:
             columns,
             _whole(given, "maxEventsPerTrigger"),
             _whole(given, "partitions") or os.cpu_count() or 1,
-            log.end if start == "latest" else _whole(given, "startingSequence", 0) or 0,
+            log.end if latest else _whole(given, "startingSequence", 0) or 0,
+            latest,
             _whole(given, "endingSequence", 0),
             name,
             _names(given.get("operators")),
@@ -195,7 +224,14 @@ class TamisDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Of a stream."""
-        return _StreamReader(Options.read(self.options))
+        given = Options.read(self.options)
+        if given.latest and not given.name:
+            raise SparkError(
+                "startingSequence: a stream that begins at the latest event needs a name, under "
+                "which the log keeps where that was until the first batch is over: "
+                '.option("name", …), or give a number'
+            )
+        return _StreamReader(given)
 
 
 class _Part(InputPartition):
@@ -214,7 +250,11 @@ class _Reader(DataSourceReader):
         """From the first event to the last, or as the options say."""
         given = self._options
         end = given.log.end if given.end is None else min(given.end, given.log.end)
-        pieces = given.pieces(min(given.start, end), end)
+        pieces = list(given.pieces(min(given.start, end), end))
+        chosen = {each.version for each in pieces if each.version != NO_VERSION}
+        if given.versions is not None and chosen:
+            # Spark does not say when the job is over: it is forgotten after a while.
+            given.versions.keep(chosen)
         return [_Part(each) for piece in pieces for each in given.ranges(piece)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -227,10 +267,16 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._last: int | None = None  # beyond which nothing is read
         self._told: int | None = None  # from where on versions are kept for this reader
+        self._begun = Start(options.log, options.name) if options.latest else None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's
-        """Where a new stream begins."""
-        return {"sequence": self._options.start, "version": NO_VERSION}
+        """Where a new stream begins.
+
+        Spark asks anew at each start, until the first batch is over: it keeps the end of that one,
+        and not the beginning.
+        """
+        start = self._options.start if self._begun is None else self._begun.kept()
+        return {"sequence": start, "version": NO_VERSION}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """As the option says."""
@@ -271,7 +317,10 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(partition)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Versions before this are not needed for a replay any more."""
+        """Versions before this are not needed for a replay any more, nor is the beginning."""
+        if self._begun is not None:
+            self._begun.forget()
+            self._begun = None
         self._tell(end["sequence"], end["sequence"])
 
     def _tell(self, start: int, end: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,17 @@ from tamis.spark import lines, worker
 from tamis.spark.columns import column_types
 from tamis.spark.live import ID_TYPES, Live
 from tamis.spark.reports import noting
-from tamis.store.log import Log
+from tamis.store.durable import refusing
+from tamis.store.log import DOCUMENT, Log
 
 Int64s = NDArray[np.int64]
 JSON = "json"  # the only column of events that came as text
 _AT_ONCE = 8192  # events: their pairs are handed on before the next are matched
-_KEPT = 8  # shards of versions that stay open
+_KEPT = 8  # shards of versions that stay open, and logs
+_VERSIONS = 2  # of which all shards stay open
 
 _lives: OrderedDict[tuple[Any, ...], Live] = OrderedDict()
-_logs: dict[str, Log] = {}
+_logs: OrderedDict[tuple[Any, ...], Log] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,9 @@ def answered(part: Range) -> Iterator[pa.RecordBatch]:
     """The pairs of a range, and the dead of it: those are told by the first shard alone."""
     for module in part.modules:
         import_module(module)
-    log = _log(part.log)
-    live = _live(part, log)
+    which = _which(part.log)
+    log = _log(which)
+    live = _live(part, log, which)
     live.take(log.changes(live.sequence, part.end) if part.end > live.sequence else _NONE, part.end)
     document = json.dumps(log.schema)
     with noting(live.engines, part.report):
@@ -155,18 +159,30 @@ def _text(given: Any) -> str | None:
     return given.decode(errors="replace") if isinstance(given, bytes) else given
 
 
-def _log(folder: str) -> Log:
-    if folder not in _logs:
-        _logs[folder] = Log.open(folder)
-    return _logs[folder]
+def _which(folder: str) -> tuple[Any, ...]:
+    """A log and not just its path, at which there may have been another one before."""
+    with refusing(f"{folder}: cannot be read"):
+        now = (Path(folder) / DOCUMENT).stat()
+    return folder, now.st_dev, now.st_ino, now.st_mtime_ns
 
 
-def _live(part: Range, log: Log) -> Live:
+def _log(which: tuple[Any, ...]) -> Log:
+    log = _logs.get(which)
+    if log is None:
+        log = _logs[which] = Log.open(which[0])
+        while len(_logs) > _KEPT:
+            _logs.popitem(last=False)
+    _logs.move_to_end(which)
+    return log
+
+
+def _live(part: Range, log: Log, which: tuple[Any, ...]) -> Live:
     """The shard as this process has it, with all changes that it has heard of."""
-    key = (part.log, part.folder, part.sequence, part.shard, part.shards, part.modules)
+    key = (which, part.folder, part.sequence, part.shard, part.shards, part.modules)
     live = _lives.get(key)
-    if live is None:
-        base = None if part.folder is None else worker.opened(part.folder)
+    # The engine is asked for each time: another may have been put in its place.
+    base = None if part.folder is None else worker.opened(part.folder, shards=part.shards)
+    if live is None or live.base is not base:
         live = _lives[key] = Live(
             Schema.from_dict(log.schema),
             log.ids,
@@ -175,7 +191,7 @@ def _live(part: Range, log: Log) -> Live:
             shard=part.shard,
             shards=part.shards,
         )
-        while len(_lives) > _KEPT:
+        while len(_lives) > max(_KEPT, _VERSIONS * part.shards):
             _lives.popitem(last=False)
     _lives.move_to_end(key)
     return live

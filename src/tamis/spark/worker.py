@@ -25,17 +25,20 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator
     from tamis.operators.registry import Operators
 
-_KEPT = 4  # engines that stay open; a stream goes over from one version to the next
+_KEPT = 4  # engines that stay open at least
+_VERSIONS = 2  # of which all shards stay open: a stream goes over from one to the next
 
-_engines: OrderedDict[tuple[Any, ...], Engine] = OrderedDict()
+# With how many shards its subscriptions are in.
+_engines: OrderedDict[tuple[Any, ...], tuple[Engine, int]] = OrderedDict()
 _lock = Lock()
 
 
-def opened(folder: str | os.PathLike[str], operators: bytes = b"") -> Engine:
+def opened(folder: str | os.PathLike[str], operators: bytes = b"", *, shards: int = 1) -> Engine:
     """The engine that was saved to a folder, mapped into memory: neighbours share its pages.
 
     `operators` are those that `packed` has packed. Its checksums were compared by the driver, which
-    opened it first. An engine that was put in the place of another is opened anew.
+    opened it first. An engine that was put in the place of another is opened anew. It is one of
+    `shards`, all of which stay open together.
     """
     path = Path(folder)
     try:
@@ -47,17 +50,17 @@ def opened(folder: str | os.PathLike[str], operators: bytes = b"") -> Engine:
         ) from None
     key = (str(path), now.st_dev, now.st_ino, now.st_mtime_ns, operators)
     with _lock:
-        engine = _engines.get(key)
-        if engine is None:
+        if key not in _engines:
             one_thread()
             from tamis.engine import Engine
 
             given = pickle.loads(operators) if operators else ()
-            engine = _engines[key] = Engine.open(path, verify=False, operators=given)
-            while len(_engines) > _KEPT:
-                _engines.popitem(last=False)[1].close()
+            _engines[key] = Engine.open(path, verify=False, operators=given), shards
+            most = max(_KEPT, _VERSIONS * max(each for _, each in _engines.values()))
+            while len(_engines) > most:
+                _engines.popitem(last=False)[1][0].close()
         _engines.move_to_end(key)
-        return engine
+        return _engines[key][0]
 
 
 def packed(operators: Operators | Operator | Iterable[Operator]) -> bytes:

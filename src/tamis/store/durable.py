@@ -35,6 +35,18 @@ def names_in(folder: Path) -> set[str]:
         return {entry.name for entry in entries}
 
 
+def make_folder(path: Path) -> None:
+    """Have a folder, and those above it, on disk. The name of a new one lies in the one above."""
+    new = []
+    at = path
+    while not at.exists():
+        new.append(at)
+        at = at.parent
+    path.mkdir(parents=True, exist_ok=True)
+    for each in reversed(new):
+        sync(each.parent)
+
+
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[int]:
     """Hold the lock of a file, which is made if there is none; gives its descriptor.

@@ -31,6 +31,7 @@ from tamis.store.compaction import merge
 from tamis.store.durable import (
     check_format,
     locked,
+    make_folder,
     names_in,
     read_json,
     refusing,
@@ -90,7 +91,7 @@ class Log:
         known = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
         place = Path(folder).absolute()
         with refusing(f"{place}: no log can be made here"):
-            (place / SEGMENTS).mkdir(parents=True, exist_ok=True)
+            make_folder(place / SEGMENTS)
             with locked(place / LOCK):
                 if (place / DOCUMENT).exists():
                     raise StoreError(f"{place}: there is a log already; open it with Log.open")
@@ -197,6 +198,9 @@ class Log:
         """
         if self._tail is not None and os.pread(lock, 8, 0) == self._tail[0]:
             return self._tail[1]
+        # A merge of the last files may have overtaken the first look, which then ends too early.
+        # What took their place was there before they went, so the second one finds it.
+        self._list()
         listing, names = self._list()
         for name in names:
             if name.startswith(_APPENDING):  # by somebody dead: nobody else has the lock
@@ -293,6 +297,7 @@ class Log:
     def _list(self) -> tuple[Listing, set[str]]:
         """Read the folder: its segments, and the names of all files."""
         known = self._seen.listing
+        reached = known.end
         for attempt in range(_ATTEMPTS):
             with refusing(f"{self._segments}: cannot be read"):
                 stat, now = self._segments.stat(), time.time_ns()
@@ -301,6 +306,8 @@ class Log:
                 sync(self._segments)
             try:
                 listing = self._after(known, names)
+                if listing.end < reached:  # a merge of the last files overtook it
+                    raise HoleError(f"it ends at {listing.end}, and has ended at {reached}")
             except HoleError as why:
                 hole, known = why, _EMPTY
                 time.sleep(0.001 * attempt)

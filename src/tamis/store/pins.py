@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
-from tamis.store.durable import read_json, write_json
+from tamis.store.durable import make_folder, read_json, write_json
 
 PINS = "pins"
 KEPT = 100  # batches of a query: as many as Spark keeps the offsets of, unless it is told otherwise
@@ -40,7 +40,7 @@ class Pins:
 
         Nobody else may say anything meanwhile.
         """
-        self.path.parent.mkdir(exist_ok=True)
+        make_folder(self.path.parent)
         for left in self.path.parent.glob(f".{self.path.name}.*"):  # of somebody who died
             left.unlink(missing_ok=True)
         known = _batches(self.path) if self.path.exists() else {}

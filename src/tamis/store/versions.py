@@ -1,8 +1,8 @@
 """Versions: the live subscriptions as of a sequence number, compiled, in folders that never change.
 
-    INDEX/v00000000000000000042/version.json    sequence, schema, ids, shards, operators
+    INDEX/v00000000000000000042/version.json    sequence, schema, ids, shards, operators, made
     INDEX/v00000000000000000042/shard-0000/...  a saved engine, and what else belongs to it
-    INDEX/readers/…, INDEX/pins/…               who may still ask for which of them
+    INDEX/readers/…, jobs/…, pins/…             who may still ask for which of them
     INDEX/lock                                  held while folders get and lose their names
 
 A version is written into a folder of another name and renamed when all of it is on disk. The
@@ -15,8 +15,9 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,14 +25,23 @@ from typing import Any, NamedTuple
 from tamis.errors import StoreError
 from tamis.index.placing import sync
 from tamis.store.changes import ID_TYPES
-from tamis.store.durable import check_format, locked, names_in, read_json, refusing, write_json
+from tamis.store.durable import (
+    check_format,
+    locked,
+    make_folder,
+    names_in,
+    read_json,
+    refusing,
+    write_json,
+)
 from tamis.store.pins import KEPT, Pins, pinned
 
 FORMAT = 1
 DOCUMENT, LOCK = "version.json", "lock"
 _NAME = re.compile(r"v(\d{20})")
 _DRAFT, _SWEPT = ".publishing-", ".swept-"  # beginnings of names that no reader looks at
-_READERS = "readers"
+_READERS, _JOBS = "readers", "jobs"
+_FORGOTTEN = 24 * 3600.0  # seconds after which a job that has not ended is taken to be dead
 _READER = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _HELD = ".lock"  # beside a draft: locked while its publisher lives
 
@@ -83,6 +93,11 @@ class Version(os.PathLike[str]):
         return list(self.document["operators"])
 
     @property
+    def made(self) -> dict[str, Any]:
+        """What whoever compiled it has noted of how; empty where that is not known."""
+        return dict(self.document.get("made", {}))
+
+    @property
     def shards(self) -> list[Shard]:
         """Its parts."""
         return [Shard(**shard) for shard in self.document["shards"]]
@@ -113,6 +128,7 @@ def describe(
     ids: str,
     shards: Iterable[Shard],
     operators: Iterable[Any] = (),
+    made: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the `version.json` of a folder that `Versions.publish` gave."""
     document = {
@@ -122,6 +138,7 @@ def describe(
         "ids": ids,
         "shards": [shard._asdict() for shard in shards],
         "operators": list(operators),
+        "made": dict(made or {}),
     }
     with refusing(f"{folder}: the version cannot be described"):
         write_json(Path(folder) / DOCUMENT, document)
@@ -165,18 +182,21 @@ class Versions:
         return older[-1] if older else None
 
     @contextmanager
-    def publish(self, sequence: int) -> Iterator[Path]:
+    def publish(self, sequence: int, *, new: bool = False) -> Iterator[Path]:
         """A folder to write a version into, which takes its name at the end, on disk.
 
         Write a `version.json` with `describe`. If the block raises, everything is as it was. If
         somebody else has published the same sequence number meanwhile, his stays and this one is
-        dropped: they are the same.
+        dropped: they are the same. With `new` they may not be, and it is refused.
         """
+        target = self.folder / _named(sequence)
+        if new:
+            _check_new(target, sequence)
         draft = self.folder / f"{_DRAFT}{sequence}-{secrets.token_hex(8)}"
         held = draft.with_name(draft.name + _HELD)
         with ExitStack() as ending:
             with refusing(f"{self.folder}: no version can be published here"):
-                self.folder.mkdir(parents=True, exist_ok=True)
+                make_folder(self.folder)
                 with locked(self.folder / LOCK):
                     self._sweep_left()
                     ending.enter_context(locked(held))
@@ -188,7 +208,8 @@ class Versions:
             with refusing(f"{draft}: the version cannot be published"):
                 _sync_all(draft)
                 with locked(self.folder / LOCK):
-                    target = self.folder / _named(sequence)
+                    if new:
+                        _check_new(target, sequence)
                     if not target.exists():
                         draft.rename(target)
                         sync(self.folder)
@@ -256,18 +277,65 @@ class Versions:
         path = self.folder / _READERS / f"{reader}.json"
         with refusing(f"{path}: cannot be written"):
             if sequence is None:
-                path.unlink(missing_ok=True)
+                self._forget(path)
                 return
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             with locked(self.folder / LOCK):
                 write_json(path, {"sequence": sequence})
 
+    def keep(self, sequences: Iterable[int]) -> Path | None:
+        """A job reads the versions of these sequence numbers: they stay, for a day at most.
+
+        Gives what `let_go` takes; None where the folder is not to be written to, so that nothing
+        is kept. A version may have gone just before this.
+        """
+        path = self.folder / _JOBS / f"{secrets.token_hex(8)}.json"
+        try:
+            make_folder(path.parent)
+            with locked(self.folder / LOCK):
+                write_json(path, {"sequences": sorted({*sequences})})
+        except OSError:
+            return None
+        return path
+
+    def let_go(self, job: Path | None) -> None:
+        """A job is over."""
+        if job is not None:
+            with suppress(OSError):
+                self._forget(job)
+
+    @contextmanager
+    def used(self, sequence: int | None = None) -> Iterator[Version | None]:
+        """The latest version, or that of a sequence number; it stays until the block is over."""
+        with ExitStack() as ending:
+            while True:
+                version = self.latest() if sequence is None else self.at(sequence)
+                if version is None:
+                    break
+                job = self.keep([version.sequence])
+                ending.callback(self.let_go, job)
+                if job is None or version.folder.is_dir():
+                    break  # else it was swept before it was said
+            yield version
+
+    def _forget(self, path: Path) -> None:
+        if path.exists():
+            with locked(self.folder / LOCK):  # nobody reads it meanwhile
+                path.unlink(missing_ok=True)
+
     def _needed(self) -> list[int]:
-        return [
+        """The lock is held."""
+        found = [
             int(read_json(path, "reader of versions")["sequence"])
             for path in (self.folder / _READERS).glob("*.json")
             if not path.name.startswith(".")
         ]
+        for path in (self.folder / _JOBS).glob("*.json"):
+            if time.time() - path.stat().st_mtime > _FORGOTTEN:
+                path.unlink()
+            elif not path.name.startswith("."):
+                found += map(int, read_json(path, "job that reads versions")["sequences"])
+        return found
 
     def _sweep_left(self) -> None:
         """Remove what nobody writes or reads any more. The lock is held."""
@@ -289,6 +357,14 @@ def check_reader(name: str) -> None:
         raise StoreError(f"a reader is named with letters, digits, '.', '-' or '_': {name!r}")
 
 
+def _check_new(target: Path, sequence: int) -> None:
+    if target.exists():
+        raise StoreError(
+            f"{target}: there is a version of sequence number {sequence} already, and a version "
+            "never changes; name another folder, or another sequence number"
+        )
+
+
 def _named(sequence: int) -> str:
     return f"v{sequence:020d}"
 
@@ -301,7 +377,8 @@ def _checked(folder: Path, sequence: int) -> dict[str, Any]:
         raise StoreError(
             f"{path}: is of sequence number {document.get('sequence')!r} instead of {sequence}"
         )
-    forms = {"schema": dict, "ids": str, "shards": list, "operators": list}
+    forms = {"schema": dict, "ids": str, "shards": list, "operators": list, "made": dict}
+    document.setdefault("made", {})  # of versions before it was noted
     for name, form in forms.items():
         if not isinstance(document.get(name), form):
             raise StoreError(f"{path}: is damaged, it lacks {name!r}")

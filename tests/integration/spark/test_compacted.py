@@ -39,6 +39,7 @@ def test_a_stream_goes_on_in_a_folder_that_was_merged(spark: SparkSession, tmp_p
     named = {(part["folder"], part["name"]) for each in (merged, last) for part in each["parts"]}
     there = {(each.parent.name, each.name) for each in found.glob("*/part-*.parquet")}
     assert named == there, "the folders may be read by any program"
+    assert all(name.startswith(f"part-{last['query']}-") for _, name in named), "they know whose"
 
 
 def test_a_checkpoint_that_was_set_back_far_is_refused(spark: SparkSession, tmp_path: Path) -> None:

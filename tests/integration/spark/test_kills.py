@@ -1,7 +1,8 @@
 """Executors, workers and drivers are killed while subscriptions change: each pair comes out once.
 
 Two cycles by default; `TAMIS_KILLS=20` asks for more. The cluster is a real one, two executors in
-processes of their own.
+processes of their own. New versions of the index appear while it runs, old ones are swept, and
+parts are merged, as the keeper of a stream does.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.engine import Engine
+from tamis.model.schema import Schema
+from tamis.spark.compacting import compact
+from tamis.spark.filling import fill
 from tamis.spark.java import java_home
 from tamis.spark.sink import NOTIFICATIONS, manifests
+from tamis.store import Lives, Shard, Versions, describe
 from tests.integration.spark.test_stream import Story
 
 CYCLES = int(os.environ.get("TAMIS_KILLS", "2"))
@@ -108,12 +114,32 @@ def _batches(out: Path) -> int:
     return len(list((out / "found" / "manifests").glob("*.json")))
 
 
+def _compiled(story: Story, index: Path) -> None:
+    """Publish a version of who is subscribed by now."""
+    log = story.log
+    at = log.end
+    lives = Lives()
+    lives.fold(log.changes(0, at))
+    engine = Engine(Schema.from_dict(log.schema))
+    assert not fill(engine, lives.table(log.ids))
+    with Versions(index).publish(at) as draft:
+        engine.save(draft / "shard-0000")
+        shards = [Shard("shard-0000", len(engine), 1)]
+        describe(draft, sequence=at, schema=log.schema, ids=log.ids, shards=shards)
+
+
 def _until(wanted: int, victim: Victim, story: Story, out: Path, seconds: float = 120.0) -> bool:
-    """Go on writing until so many batches are committed, or the victim is dead."""
+    """Go on writing until so many batches are committed, or the victim is dead.
+
+    Subscriptions are compiled meanwhile, and versions that are not needed any more are swept.
+    """
+    _compiled(story, out / "index")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         story.write(2)
         if _batches(out) >= wanted or victim.process.poll() is not None:
+            _compiled(story, out / "index")
+            Versions(out / "index").sweep(story.log.end)
             return True
         time.sleep(0.3)
     return False
@@ -124,6 +150,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(tmp_path: Path) -> None:
     rng = random.Random(11)
     story = Story(tmp_path / "log", seed=11, text=False)
     story.write(40)
+    merged = 0
     for cycle in range(CYCLES):
         way = WAYS[cycle % len(WAYS)]
         before = _batches(tmp_path)
@@ -139,9 +166,15 @@ def test_nothing_is_lost_and_nothing_comes_twice(tmp_path: Path) -> None:
                 # It goes on without a new start.
                 assert _until(_batches(tmp_path) + 2, victim, story, tmp_path), victim.said()
                 assert victim.process.poll() is None, victim.said()
+            else:
+                assert victim.process.poll() is None, victim.said()
         finally:
             victim.end()
         story.write(5)
+        merged += compact(tmp_path / "found", keep=1, many=2, older=0.0)
+    assert merged, "parts of some batches were merged"
+    left = [each.sequence for each in Versions(tmp_path / "index").all()]
+    assert len(left) < 2 * CYCLES, "versions were swept"
     last = Victim(story, tmp_path, "end")
     assert last.wait(180) == 0, last.said()
     last.end()

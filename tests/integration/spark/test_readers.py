@@ -205,3 +205,22 @@ def test_two_streams_that_are_run_on_one_index_leave_each_other_theirs(
     names = {each.name for each in (tmp_path / "index" / "readers").iterdir()}
     assert names == {f"{reader(job.checkpoint)}.json" for job in jobs}
     assert len(names) == 2
+
+
+def test_a_stream_from_the_latest_event_on_that_was_killed_in_its_first_batch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    story = Story(tmp_path / "log", seed=11, text=False)
+    story.write(20)
+    begun = story.log.end
+    latest: dict[str, Any] = {"startingSequence": "latest", "name": "new"}
+    out = tmp_path / "found"
+    out.write_text("a file, so that no batch can be written")
+    with pytest.raises(Exception, match="found"):
+        _run(spark, story, tmp_path, **latest)
+    story.write(20)
+    out.unlink()
+    _run(spark, story, tmp_path, **latest)
+    wanted = sorted(pair for pair in story.pairs if pair[0] >= begun)
+    assert wanted
+    assert sorted(_found(spark, tmp_path)) == wanted

@@ -57,7 +57,7 @@ def main(log: str, index: str, out: str, master: str, token: str, way: str) -> N
     }
     spark = session(master, **config)
     most = "20000" if way == "end" else "150"
-    options = {"index": index, "maxEventsPerTrigger": most, "partitions": "2"}
+    options = {"index": index, "maxEventsPerTrigger": most, "partitions": "2", "name": "victim"}
     stream: DataFrame = spark.readStream.format("tamis").options(**options).load(log)
     writer = stream.writeStream.option("checkpointLocation", str(Path(out) / "checkpoint"))
     if way == "between":

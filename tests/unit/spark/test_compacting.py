@@ -131,6 +131,32 @@ def test_what_was_replaced_stays_for_a_while(out: Out) -> None:
     out.check()
 
 
+def _aged(out: Out, batch: int, seconds: float) -> None:
+    merged = out.path / "manifests" / f"q-{batch:010d}-merged.json"
+    os.utime(merged, (time.time(), time.time() - seconds))
+
+
+def test_who_merges_often_removes_what_was_replaced_long_ago(out: Out) -> None:
+    """The newest merge is always young: an older one tells for how long its batches are gone."""
+    for turn in range(4):
+        out.batches(*range(5 * turn, 5 * turn + 5))
+        compact(out.path, keep=1, many=2)
+    assert sorted(name for name in listed(out.path) if "merged" in name) == [
+        f"q-{batch:010d}-merged.json" for batch in (3, 8, 13, 18)
+    ]
+    assert retire(out.path) == 0
+    _aged(out, 3, 7200.0)
+    _aged(out, 8, 4000.0)
+    assert retire(out.path) > 0
+    left = {each["batch"] for each in listed(out.path).values()}
+    assert left == set(range(8, 20)), "what stands for all up to 8 was replaced just now"
+    assert "q-0000000008-merged.json" in listed(out.path)
+    assert "q-0000000008-8.json" not in listed(out.path)
+    out.check()
+    sweep(out.path, 60.0)
+    out.check()
+
+
 def test_again_and_again(out: Out) -> None:
     written = 0
     for number in range(300):
@@ -183,6 +209,50 @@ def test_a_batch_that_is_run_again_is_not_written_again(out: Out) -> None:
     out.check()
     out.batches(20)
     out.check()
+
+
+def test_a_batch_that_ended_elsewhere_before_is_refused(out: Out) -> None:
+    """Its offsets were lost or set back; what it has now is in part what is there."""
+    out.batches(*range(3))
+    part = out._part(sink.NOTIFICATIONS, {"subscription": [1]}, 200)
+    facts = {"query": "q", "batch": 2, "offsets": [{"sequence": 250, "version": 3}]}
+    with pytest.raises(SparkError, match=r"batch 2 was written before.*come twice"):
+        commit(out.path, "q-0000000002-other", facts, [Parts([part])])
+    assert not (out.path / part.folder / part.name).exists()
+    out.check()
+
+
+def test_a_manifest_names_only_what_is_there(out: Out) -> None:
+    out.batches(0)
+    part = out._part(sink.NOTIFICATIONS, {"subscription": [1]}, 100)
+    facts = {"query": "q", "batch": 1, "offsets": [{"sequence": 100, "version": 3}]}
+    gone = Part(sink.NOTIFICATIONS, "part-gone.parquet", 1)
+    with pytest.raises(SparkError, match=r"part-gone\.parquet: is not there"):
+        commit(out.path, "q-0000000001-1", facts, [Parts([part, gone])])
+    out.check()
+    commit(out.path, "q-0000000001-1", facts, [Parts([part])])
+    assert len(manifests(out.path)) == 2
+
+
+def test_a_stream_sweeps_only_what_is_its_own(out: Out) -> None:
+    out.batches(0)
+    parts, found = out.path / sink.NOTIFICATIONS, out.path / "manifests"
+    others = [parts / "part-job-0-0.parquet", parts / "part-qq-1.parquet", found / ".job.1"]
+    own = [parts / "part-q-1.parquet", out.path / sink.DEAD / "part-q-2.parquet", found / ".q-3.4"]
+    (out.path / sink.DEAD).mkdir()
+    for each in (*others, *own):
+        each.touch()
+    assert sorted(sweep(out.path, 0.0, query="q")) == sorted(own[:2])
+    assert all(each.exists() for each in others)
+    assert not any(each.exists() for each in own)
+    out.check()
+
+
+def test_parts_that_were_merged_are_known_by_their_query(out: Out) -> None:
+    out.batches(*range(6))
+    compact(out.path, keep=1, many=2, older=0.0)
+    names = [part["name"] for part in manifests(out.path)[0]["parts"]]
+    assert all(name.startswith("part-q-") for name in names)
 
 
 def test_one_at_a_time(out: Out) -> None:
@@ -338,3 +408,21 @@ def test_progress_goes_on_counting(tmp_path: Path) -> None:
     later = Watch(log, out.path, "q", 0.0).look(time.time())
     assert later[:6] == watch.look(time.time())[:6] == (25, 2400, 3, 2400, 75, 12)
     assert len(watch.newest()) == 3
+
+
+def test_the_newest_dead_letters_may_have_been_merged(tmp_path: Path) -> None:
+    """Parts that were seen go when others take their place; what is left of them is found there."""
+    out, log = Out(tmp_path / "out"), Log.create(tmp_path / "log", SCHEMA)
+    log.publish(pa.table({"n": list(range(3000))}))
+    watch = Watch(log, out.path, "q", 0.0)
+    out.batches(*range(8))
+    watch.look(time.time())
+    for number in range(8, 14, 2):
+        out.batches(number)
+    watch.look(time.time())
+    assert [row["sequence"] for row in watch.newest(sink.DEAD)] == [790]
+    compact(out.path, keep=1, many=2, older=0.0)
+    assert watch.newest(sink.DEAD) == [], "not looked yet"
+    watch.look(time.time())
+    assert [row["sequence"] for row in watch.newest(sink.DEAD)] == [190, 390, 590, 790]
+    assert watch.newest()[0]["sequence"] == 1200, "that of a later batch is newer"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError
-from tamis.spark.files import check_given, engine_folders, laid_out, mentioned
+from tamis.spark.files import check_given, engine_folders, laid_out, mentioned, scratch
 from tamis.spark.generating import pieces
 from tamis.spark.part_files import Part
 from tamis.spark.row_groups import Rows, found, shares
@@ -160,3 +162,22 @@ def test_pieces_of_a_table() -> None:
     assert [each.rows for each in pieces("events", 0, 3)] == [0]
     with pytest.raises(SparkError, match="files 1 or more"):
         pieces("events", 3, 0)
+
+
+def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
+    """A lock inside says that somebody lives; what has none is not known, and stays."""
+    begin = "import sys, time; from pathlib import Path; from tamis.spark.files import scratch\n"
+    code = f"{begin}with scratch(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
+    left = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert left.stdout is not None
+    left.stdout.readline()
+    left.kill()
+    left.wait()
+    left.stdout.close()
+    (abandoned,) = tmp_path.iterdir()
+    (tmp_path / ".tamis-unknown").mkdir()
+    with scratch(tmp_path) as first, scratch(tmp_path) as second:
+        assert not abandoned.exists()
+        assert first.is_dir()
+        assert second.is_dir()
+    assert [each.name for each in tmp_path.iterdir()] == [".tamis-unknown"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -192,3 +194,54 @@ def test_a_tenth_is_worth_a_version(world: World) -> None:
     version.document["shards"][0]["subscriptions"] = 500_000
     assert worth(version) == 50_000
     assert worth(version, 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (pa.ArrowInvalid("not a parquet file\nbytes"), "not a parquet file"),
+        (json.JSONDecodeError("no JSON", "{", 0), "no JSON: line 1 column 1 (char 0)"),
+        (KeyError(), "KeyError"),
+    ],
+)
+def test_whatever_goes_wrong_in_a_turn_is_told(
+    world: World, monkeypatch: pytest.MonkeyPatch, why: Exception, told: str
+) -> None:
+    """Its thread has to live on."""
+
+    def fails(_: object, sequence: int = 0, end: int | None = None) -> tuple[int, int]:
+        raise why
+
+    keeper = world.keeper()
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "counts", fails)
+        keeper.turn(None)
+    assert keeper.trouble == told
+    keeper.turn(None)
+    assert keeper.trouble is None
+
+
+def test_a_compilation_may_fail_without_a_word(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> Compiled:
+        raise MemoryError
+
+    keeper = Keeper(world.log, world.versions, fails, every=1)
+    world.subscribe(1)
+    keeper.turn(None)
+    assert keeper._compiling is not None
+    keeper._compiling.join()
+    assert keeper.trouble == "no version could be compiled: MemoryError"
+
+
+def test_conditions_that_the_last_version_refused_are_told(world: World) -> None:
+    keeper = world.keeper()
+    world.subscribe(2)
+    made: list[dict[str, Any]] = [{"refused": 2, "reasons": ["7: no such", "8: no such"]}, {}]
+    for at, how in enumerate(made):
+        with world.versions.publish(at) as folder:
+            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=[], made=how)
+        keeper.turn(None)
+        told = [None, "2 conditions were refused; 7: no such"]
+        assert keeper.trouble == told[bool(how)]

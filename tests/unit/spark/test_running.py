@@ -87,3 +87,19 @@ def test_what_is_told_of_an_error_of_spark(said: str, told: str) -> None:
 )
 def test_workers_without_the_package(said: str) -> None:
     assert reason(ValueError(said)).startswith("the workers do not know tamis; install it")
+
+
+def test_the_keeper_ends_before_it_is_closed(tmp_path: Path) -> None:
+    """A turn under way could begin a compilation that nobody waits for."""
+    Log.create(tmp_path / "log", SCHEMA)
+    alive: list[bool] = []
+    with Stream(_job(tmp_path)) as stream:
+        close = stream.keeper.close
+
+        def closed() -> None:
+            alive.append(stream._turning.is_alive())
+            close()
+
+        stream.keeper.close = closed  # type: ignore[method-assign]
+        stream._turning.start()
+    assert alive == [False]

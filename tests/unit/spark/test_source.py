@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError, StoreError
-from tamis.spark.source import Options, next_event
+from tamis.spark.source import Options, TamisDataSource, next_event
 from tamis.store import Log, Shard, Versions, describe, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -102,3 +104,29 @@ def test_refusals(world: World) -> None:
         world.options(maxeventspertrigger="0")
     with pytest.raises(StoreError, match="a reader is named"):
         world.options(name="a b")
+
+
+def _stream(world: World, **given: str) -> Any:
+    paths = {"path": str(world.log.folder), "startingsequence": "latest"}
+    return TamisDataSource(paths | given).streamReader(StructType())
+
+
+def test_the_latest_event_stays_the_same_until_the_first_batch_is_over(world: World) -> None:
+    world.events(3)
+    begun = _stream(world, name="new").initialOffset()
+    assert begun["sequence"] == 3
+    world.events(4)
+    again = _stream(world, name="new")  # Spark was killed in its first batch
+    assert again.initialOffset() == begun
+    assert _stream(world, name="other").initialOffset()["sequence"] == 7
+    end = again.latestOffset(begun, again.getDefaultReadLimit())
+    assert end["sequence"] == 7
+    again.commit(end)
+    world.events(1)
+    assert _stream(world, name="new").initialOffset()["sequence"] == 8, "of another checkpoint"
+
+
+def test_a_stream_from_the_latest_event_on_has_a_name(world: World) -> None:
+    with pytest.raises(SparkError, match="needs a name"):
+        _stream(world)
+    assert Options.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,25 @@ def test_one_put_in_its_place_is_opened_anew(tmp_path: Path) -> None:
     assert before.match({"n": 2}) == [1]
 
 
-def test_few_stay_open(tmp_path: Path) -> None:
+def test_few_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_engines", OrderedDict())
     folders = [saved(tmp_path / f"index-{number}") for number in range(6)]
     engines = [worker.opened(folder) for folder in folders]
     assert worker.opened(folders[-1]) is engines[-1]
     assert worker.opened(folders[0]) is not engines[0]
+
+
+def test_all_shards_of_a_version_and_of_the_one_before_stay_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_engines", OrderedDict())
+    folders = [saved(tmp_path / f"shard-{number}") for number in range(12)]
+    engines = [worker.opened(folder, shards=6) for folder in folders]
+    assert [worker.opened(folder, shards=6) for folder in folders] == engines
+    more = worker.opened(saved(tmp_path / "later"))
+    assert worker.opened(folders[-1]) is engines[-1]
+    assert worker.opened(tmp_path / "later") is more
+    assert worker.opened(folders[0]) is not engines[0], "not for ever"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
-from tamis.store import Log, Segment, appended, cancel
+from tamis.store import Log, Segment, appended, cancel, durable
 from tests.unit.store.world import files, fresh, prices, published
 
 
@@ -196,3 +196,39 @@ def test_reading_while_segments_are_merged(tmp_path: Path) -> None:
     for reader in readers:
         reader.join()
     assert not failed
+
+
+def test_a_merge_of_the_last_files_that_overtakes_a_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system gives neither what was merged nor what it was merged into."""
+    writer = fresh(tmp_path)
+    for price in range(6):
+        writer.publish(prices(price))
+    reader, appender = Log.open(writer.folder), Log.open(writer.folder)
+    assert reader.end == 6
+    writer.compact(6)
+    whole = durable.names_in
+    looks = 0
+
+    def overtaken(folder: Path) -> set[str]:
+        nonlocal looks
+        looks += 1
+        return whole(folder) if looks % 2 == 0 else set()
+
+    monkeypatch.setattr("tamis.store.log.names_in", overtaken)
+    assert reader.end == 6
+    looks = 0
+    assert appender.publish(prices(6)) == range(6, 7), "who knows of nothing looks twice"
+    monkeypatch.undo()
+    assert published(writer) == [(at, at) for at in range(7)]
+
+
+def test_files_that_are_lost_are_told(tmp_path: Path) -> None:
+    log = fresh(tmp_path)
+    for price in range(2):
+        log.publish(prices(price))
+    assert log.end == 2
+    (log.folder / "segments" / files(log)[-1]).unlink()
+    with pytest.raises(StoreError, match="it ends at 1, and has ended at 2"):
+        _ = log.end

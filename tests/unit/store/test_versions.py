@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +165,49 @@ def test_what_a_reader_needs_is_kept(tmp_path: Path) -> None:
     assert versions.sweep(40) == [20]
     with pytest.raises(StoreError, match="named with letters"):
         versions.needed("../up", 1)
+
+
+def test_what_a_job_reads_is_kept_until_it_is_over(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    with versions.used() as nothing:
+        assert nothing is None
+    assert not (tmp_path / "jobs").exists()
+    for sequence in (1, 5, 9):
+        _publish(versions, sequence)
+    with versions.used(5) as version:
+        assert version is not None
+        assert version.sequence == 5
+        assert versions.sweep(9) == [1]
+    assert versions.sweep(9) == [5]
+    with versions.used() as version:
+        _publish(versions, 12)
+        assert versions.sweep(12) == []
+        assert version is not None
+        assert version.folder.is_dir()
+    assert versions.sweep(12) == [9]
+
+
+def test_a_job_that_never_ended_is_forgotten_after_a_day(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    for sequence in (1, 5, 9):
+        _publish(versions, sequence)
+    job = versions.keep([1, 5])
+    assert job is not None
+    assert versions.sweep(9) == []
+    long_ago = time.time() - 25 * 3600
+    os.utime(job, (long_ago, long_ago))
+    assert versions.sweep(9) == [1, 5]
+    assert not job.exists()
+
+
+def test_a_version_that_has_to_be_new_is_refused_where_there_is_one(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    _publish(versions, 1, "first")
+    refused = pytest.raises(StoreError, match="a version of sequence number 1 already")
+    with refused, versions.publish(1, new=True):
+        pytest.fail("it is refused before anybody works for it")
+    refused = pytest.raises(StoreError, match="a version of sequence number 2 already")
+    with refused, versions.publish(2, new=True) as folder:
+        _write(folder, 2, "late")
+        _publish(versions, 2, "early")
+    assert [each.sequence for each in versions.all()] == [1, 2]

@@ -1,0 +1,187 @@
+"""`tamis spark stats`, and those that read what it writes; and the same through Spark Connect."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tamis import Engine
+from tamis.operators import registry
+from tamis.spark.asking import ask
+from tamis.spark.gathering import gather
+from tamis.store import Stats, Versions
+from tests.connect import Server
+from tests.integration.spark.past_events import (
+    CONDITIONS,
+    SCHEMA,
+    check,
+    good_events,
+    quiet_operator,
+    saved,
+    small_shares,
+    written,
+)
+from tests.unit.cli.calls import Capture, refused, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(autouse=True)
+def few_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_shares(monkeypatch)
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """Files, and their rows."""
+    return tmp_path / "events", written(tmp_path / "events")
+
+
+# -- Spark Connect ---------------------------------------------------------------------------------
+
+
+_CONNECT = """
+import sys
+from tamis import Schema
+from tamis.spark import session
+from tamis.spark.asking import ask
+from tamis.spark.gathering import gather
+spark, told = session(sys.argv[5]), []
+def tell(done, of): told.append(done)
+stats = gather(spark, sys.argv[1], Schema.load(sys.argv[2]), progress=tell)
+ask(spark, stats, sys.argv[3], progress=tell).save(sys.argv[4])
+print("told", bool(told))
+"""
+
+
+def test_the_same_through_spark_connect(
+    spark: SparkSession, events: tuple[Path, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    pytest.importorskip("grpc", reason="Spark Connect needs pip install 'pyspark[connect]'")
+    (tmp_path / "schema.yaml").write_text(SCHEMA.to_yaml(), encoding="utf-8")
+    engine, out = saved(CONDITIONS, tmp_path / "engine"), tmp_path / "stats"
+    given = [str(each) for each in (events[0], tmp_path / "schema.yaml", engine, out)]
+    server = Server(tmp_path)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", _CONNECT, *given, server.url],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        server.stop()
+    assert ran.stdout.strip().endswith("told True"), ran.stderr[-2000:]
+    there, here = Stats.open(out), ask(spark, gather(spark, events[0], SCHEMA), engine)
+    check(there, events[1])
+    assert there.sample.equals(here.sample)
+    assert there.subscriptions == here.subscriptions
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command(
+    spark: SparkSession, events: tuple[Path, list[dict[str, Any]]], tmp_path: Path, capsys: Capture
+) -> None:
+    folder, rows = events
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(SCHEMA.to_yaml(), encoding="utf-8")
+    saved(CONDITIONS, tmp_path / "engine")
+    out = tmp_path / "stats"
+    given = ["--events", str(folder), "--schema", str(schema), "--out", str(out)]
+    assert run("spark", "stats", *given, "--subscriptions", str(tmp_path / "engine")) == 0
+    shown = capsys.readouterr().out
+    good = len(good_events(rows))
+    assert f"{folder}: {good} events; {len(rows) - good} dead" in shown
+    assert "such as: " in shown
+    for words in ("seller.rating", "most frequent", "oak (", "5 subscriptions", "pairs an event",
+                  "price exists or title exists", f"The statistics are in {out}."):  # fmt: skip
+        assert words in shown
+    assert {each.name for each in out.iterdir()} == {"stats.json", "sample.parquet"}
+    assert not list(tmp_path.glob(".*")), "nothing is left behind"
+    assert Stats.open(out).sample.num_rows == good
+    assert "holds statistics already" in refused(capsys, "spark", "stats", *given)
+    assert run("spark", "stats", *given, "--replace", "--sample", "50", "--seed", "3") == 0
+    assert Stats.open(out).sample.num_rows == 50
+    capsys.readouterr()
+
+    table = pa.table({"id": list(CONDITIONS), "condition": list(CONDITIONS.values())})
+    parquet.write_table(table, tmp_path / "conditions.parquet")
+    given = ["--conditions", str(tmp_path / "conditions.parquet"), "--schema", str(schema)]
+    index = ["--index", str(tmp_path / "index")]
+    said = refused(capsys, "spark", "compile", *given, *index, "--stats", str(folder))
+    assert "is no statistics" in said
+    assert run("spark", "compile", *given, *index, "--stats", str(out)) == 0
+    (shard,) = Versions(tmp_path / "index").all()[0].shard_folders
+    assert Engine.open(shard).plan().events == 50
+    capsys.readouterr()
+    assert run("plan", str(tmp_path / "engine"), "--stats", str(out)) == 0
+    assert "laid out for 50 events" in capsys.readouterr().out
+
+
+def test_operators_by_the_command(
+    spark: SparkSession, events: tuple[Path, list[dict[str, Any]]], tmp_path: Path, capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    schema, out = tmp_path / "schema.yaml", tmp_path / "stats"
+    schema.write_text(SCHEMA.to_yaml(), encoding="utf-8")
+    saved(
+        {at: f"quiet() and price < {at}" for at in range(4)},
+        tmp_path / "engine",
+        [quiet_operator()],
+    )
+    given = ["--events", str(events[0]), "--schema", str(schema), "--out", str(out)]
+    given += ["--subscriptions", str(tmp_path / "engine"), "--asked", "200"]
+    assert run("spark", "stats", *given) == 2
+    said = capsys.readouterr()
+    assert "an operator that is not there" in said.err
+    assert "Traceback" not in said.err
+    assert Stats.open(out).events == len(good_events(events[1])), "what was counted is not lost"
+    module = """
+from tamis import operator
+@operator(reads=("title",), run="here")
+def quiet(title):
+    return not title.endswith("3")
+"""
+    (tmp_path / "quietly.py").write_text(module, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    spark.sparkContext.addPyFile(str(tmp_path / "quietly.py"))
+    try:
+        assert run("spark", "stats", *given, "--replace", "--operators", "quietly") == 0
+    finally:
+        registry._REGISTERED.pop("quiet", None)
+    shown = capsys.readouterr().out
+    assert "quiet()" in shown
+    assert "a call takes" in shown
+    (told,) = Stats.open(out).predicates.values()
+    assert 0.5 < told.share < 1
+
+
+def test_what_the_command_refuses(
+    spark: SparkSession, events: tuple[Path, list[dict[str, Any]]], tmp_path: Path, capsys: Capture
+) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(SCHEMA.to_yaml(), encoding="utf-8")
+    out = ["--out", str(tmp_path / "stats")]
+    files = ["--events", str(events[0]), "--schema", str(schema)]
+    wrong: list[tuple[list[str], str]] = [
+        (out, "Give either --events and --schema, or --log."),
+        ([*files, "--log", str(tmp_path), *out], "Give either --events and --schema, or --log."),
+        (["--events", str(events[0]), *out], "Give either --events and --schema, or --log."),
+        (["--events", "nowhere", "--schema", str(schema), *out], "no such file or folder"),
+        (["--log", str(tmp_path / "log"), *out], "is no log"),
+        ([*files, "--subscriptions", "nowhere", *out], "there is no folder of that name"),
+        ([*files, "--out", str(tmp_path)], "holds other things than statistics"),
+        ([*files, *out, "--sample", "0"], "0 is not in the range"),
+    ]
+    for given, said in wrong:
+        assert said in refused(capsys, "spark", "stats", *given)
+    assert not (tmp_path / "stats").exists()

@@ -1,0 +1,88 @@
+"""What the sink does by itself, before and after Spark runs its tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StructType
+
+from tamis.errors import SparkError
+from tamis.spark.sink import NotificationsDataSource, manifests
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """As Spark has it while the first batch runs."""
+    folder = tmp_path / "checkpoint"
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "metadata").write_text(json.dumps({"id": "q"}), encoding="utf-8")
+    _offset(folder, 0, 10)
+    return folder
+
+
+def _offset(checkpoint: Path, batch: int, sequence: int) -> None:
+    offset = json.dumps({"sequence": sequence, "version": 3})
+    (checkpoint / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{offset}", encoding="utf-8")
+
+
+def _source(out: str, checkpoint: Path | str) -> NotificationsDataSource:
+    return NotificationsDataSource({"path": out, "checkpointlocation": str(checkpoint)})
+
+
+def _rows(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"sequence": list(numbers), "subscription": list(numbers)})
+
+
+def test_workers_with_another_folder_to_work_in(
+    tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    writer = _source("out", "checkpoint").streamWriter(StructType(), overwrite=False)
+    (tmp_path / "worker").mkdir()
+    monkeypatch.chdir(tmp_path / "worker")
+    parts = writer.write(iter([_rows(1, 2)]))
+    writer.commit([parts], 0)
+    assert [each["notifications"] for each in manifests(tmp_path / "out")] == [2]
+    assert not list((tmp_path / "worker").iterdir())
+
+
+def test_parts_are_known_by_their_query(tmp_path: Path, checkpoint: Path) -> None:
+    writer = _source(str(tmp_path / "out"), checkpoint).streamWriter(StructType(), overwrite=False)
+    (part,) = writer.write(iter([_rows(1)])).parts
+    assert part.name.startswith("part-q-")
+
+
+def test_the_offsets_of_a_batch_are_on_disk_before_its_manifest(
+    tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a power cut could leave a batch that was written, and Spark would cut it anew."""
+    writer = _source(str(tmp_path / "out"), checkpoint).streamWriter(StructType(), overwrite=False)
+    parts = writer.write(iter([_rows(1)]))
+    synced: list[Path] = []
+    fsync = os.fsync
+
+    def noted(file: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{file}").readlink())
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    writer.commit([parts], 0)
+    manifest = next(at for at, path in enumerate(synced) if path.parent.name == "manifests")
+    needed = [checkpoint / "offsets" / "0", checkpoint / "offsets", checkpoint / "metadata"]
+    assert {*needed, checkpoint} <= set(synced[:manifest])
+
+
+def test_a_batch_whose_offsets_were_set_back_is_refused(tmp_path: Path, checkpoint: Path) -> None:
+    writer = _source(str(tmp_path / "out"), checkpoint).streamWriter(StructType(), overwrite=False)
+    writer.commit([writer.write(iter([_rows(1)]))], 0)
+    writer.commit([writer.write(iter([_rows(1)]))], 0)  # run again, as it was
+    _offset(checkpoint, 0, 12)
+    with pytest.raises(SparkError, match="batch 0 was written before"):
+        writer.commit([writer.write(iter([_rows(1, 11)]))], 0)
+    (manifest,) = manifests(tmp_path / "out")
+    assert manifest["notifications"] == 1
+    assert len(list((tmp_path / "out" / "notifications").iterdir())) == 1
