@@ -27,6 +27,7 @@ from tamis.model.schema import Schema
 from tamis.spark.compiling_tasks import MADE, NO_SHARD, TOLD, FromLog, FromRows, Made, shard_name
 from tamis.spark.sharding import shards_at, shards_of
 from tamis.spark.watching import watched
+from tamis.store.lineage import OF, check_log
 from tamis.store.log import Log
 from tamis.store.stats import Stats
 from tamis.store.versions import Shard, Version, Versions, describe
@@ -62,6 +63,7 @@ def compile_log(
     `stats` is the folder of statistics of past events, which all workers can see. `modules` are
     those that declare operators which conditions call; workers import them.
     """
+    check_log(versions, log)
     past = _past(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
     before = versions.at(at)
@@ -77,6 +79,7 @@ def compile_log(
         "modules": sorted(modules),
         "asked": asked or (before is not None and bool(before.made.get("asked"))),
         "log": base is None or bool(base.made.get("log", True)),
+        OF: log.identity,
     }
     with versions.publish(at, new=asked or stats is not None) as draft:
         task = FromLog(

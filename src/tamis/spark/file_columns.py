@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ def layouts(
     `kept` are the columns to hand on, None for all that a file has; of the attributes, those named
     are read, or all; `beside` is read, but not handed on.
     """
+    _check_folders(events, schema)
     found = []
     for number, columns in enumerate(events.schemas):
         file = events.files[events.schema_of.index(number)]
@@ -49,6 +51,19 @@ def layouts(
                 raise absent(file, name, columns.names)
         found.append(_layout(file, schema, columns, kept, attributes, beside))
     return tuple(found)
+
+
+def _check_folders(events: Found, schema: Schema) -> None:
+    """Refuse values that only the names of folders tell (`day=3/`): events would lack them."""
+    for file, number in zip(events.files, events.schema_of, strict=True):
+        for folder in Path(file).parts[:-1]:
+            name, is_, _ = folder.partition("=")
+            if is_ and name in schema.attributes and name not in events.schemas[number].names:
+                raise SparkError(
+                    f"{file}: {name!r} is an attribute, and only the folder {folder!r} tells its "
+                    "value, which is not read; write it as a column too, or match the DataFrame "
+                    "that spark.read.parquet gives, with tamis.spark.match"
+                )
 
 
 def absent(file: str, name: str, names: Sequence[str]) -> SparkError:

@@ -109,8 +109,23 @@ class Stream:
 
     def open(self, master: str | None = None, **config: Any) -> SparkSession:
         """Start a session. It takes some seconds."""
+        self._check_out()
         self._session = quiet_session(self.job.out, master, **config)
         return self._session
+
+    def _check_out(self) -> None:
+        """Refuse a folder in which another query has written: this one would begin from the start.
+
+        All that is there already would be there twice.
+        """
+        out, mine = self.job.out, query_of(self.job.checkpoint)
+        queries = {each.get("query") for each in sink.manifests(out)} - {None}
+        if queries and mine not in queries:
+            raise SparkError(
+                f"{out}: holds notifications of another stream than that of the checkpoint "
+                f"{self.job.checkpoint}, and this one would write them again; name another folder "
+                "to write to, or the checkpoint that belongs to it"
+            )
 
     @property
     def position(self) -> int:

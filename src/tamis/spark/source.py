@@ -55,6 +55,7 @@ from tamis.spark.columns import column_types
 from tamis.spark.sink import RAW, REASON, local
 from tamis.spark.tasks import Range, answered
 from tamis.store.durable import read_json, refusing, write_json
+from tamis.store.lineage import check_log
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS
 from tamis.store.versions import Versions, check_reader
@@ -130,13 +131,16 @@ class Options:
                     f"columns: the events have no attribute {name!r}"
                     + (f"; {hint}" if hint else "")
                 )
+        versions = Versions(local(index)) if index else None
+        if versions is not None:
+            check_log(versions, log)
         latest = given.get("startingsequence") == "latest"
         name = given.get("name", "")
         if name:
             check_reader(name)
         return cls(
             log,
-            Versions(local(index)) if index else None,
+            versions,
             columns,
             _whole(given, "maxEventsPerTrigger"),
             _whole(given, "partitions") or os.cpu_count() or 1,
@@ -269,14 +273,17 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._told: int | None = None  # from where on versions are kept for this reader
         self._begun = Start(options.log, options.name) if options.latest else None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
         """Where a new stream begins.
 
         Spark asks anew at each start, until the first batch is over: it keeps the end of that one,
         and not the beginning.
         """
         start = self._options.start if self._begun is None else self._begun.kept()
-        return {"sequence": start, "version": NO_VERSION}
+        return self._offset(start, NO_VERSION)
+
+    def _offset(self, sequence: int, version: int) -> dict[str, Any]:
+        return {"log": self._options.log.identity, "sequence": sequence, "version": version}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """As the option says."""
@@ -287,26 +294,26 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """What comes from now on is for the next time."""
         self._last = self._options.log.end
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """As far as events and their version reach, or the limit; no events make no batch."""
         log, begin = self._options.log, start["sequence"]
         end = log.end if self._last is None else max(begin, self._last)
-        if begin > end:
+        if begin > end or start.get("log") not in (None, log.identity):
             raise SparkError(
-                f"{log.folder}: ends at {end}, but the checkpoint has read up to {begin}: this is "
-                "another log, or one that was made anew"
+                f"{log.folder}: ends at {end}, and the checkpoint has read up to {begin} of "
+                "another log, or of one that was made anew; give each log a checkpoint of its own"
             )
         if isinstance(limit, ReadMaxRows):
             end = _after(log, begin, end, limit.max_rows)
         self._tell(begin, end)
         piece = self._options.piece(begin, end)
-        return start if piece is None else {"sequence": piece.end, "version": piece.version}
+        return start if piece is None else self._offset(piece.end, piece.version)
 
-    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         """How far the log reaches: what is between is the backlog."""
-        return {"sequence": self._options.log.end, "version": NO_VERSION}
+        return self._offset(self._options.log.end, NO_VERSION)
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """With the version that was journaled with the batch."""
         piece = Piece(start["sequence"], end["sequence"], end["version"])
         self._tell(piece.start, piece.end)
@@ -316,7 +323,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The pairs of a range."""
         return _read(partition)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """Versions before this are not needed for a replay any more, nor is the beginning."""
         if self._begun is not None:
             self._begun.forget()

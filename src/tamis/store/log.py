@@ -73,6 +73,7 @@ class Log:
         self.folder = Path(folder).absolute()
         self.schema: dict[str, Any] = document["schema"]
         self.ids: str = document["ids"]
+        self.identity: str | None = document.get("log")  # which no other log has
         self._segments = self.folder / SEGMENTS
         self._seen = _Seen(_EMPTY, None)
         self._packs: dict[str, list[Segment]] = {}  # what is in each, since they never change
@@ -100,7 +101,12 @@ class Log:
                         f"{place}: has segments but no {DOCUMENT}; choose another folder, or put "
                         "the file back"
                     )
-                document = {"format": FORMAT, "schema": known.to_dict(), "ids": ids}
+                document = {
+                    "format": FORMAT,
+                    "log": secrets.token_hex(16),
+                    "schema": known.to_dict(),
+                    "ids": ids,
+                }
                 write_json(place / DOCUMENT, document)
             sync(place.parent)
         return cls(place, document)

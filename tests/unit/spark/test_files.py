@@ -15,6 +15,7 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError
+from tamis.spark.file_columns import layouts
 from tamis.spark.files import check_given, engine_folders, laid_out, mentioned, scratch
 from tamis.spark.generating import pieces
 from tamis.spark.part_files import Part
@@ -66,6 +67,15 @@ def test_files_with_other_columns_are_told_apart(tmp_path: Path) -> None:
 def test_nothing_to_read(name: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(SparkError, match=why):
         found(f"{tmp_path}/{name}")
+
+
+def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "kind=oak" / "x.parquet", 5)
+    with pytest.raises(SparkError, match="only the folder 'kind=oak' tells"):
+        layouts(found(tmp_path), SCHEMA)
+    write(tmp_path / "other" / "day=3" / "x.parquet", 5)  # no attribute
+    write(tmp_path / "other" / "n=3" / "x.parquet", 5)  # a column as well
+    assert len(layouts(found(tmp_path / "other"), SCHEMA)) == 1
 
 
 def test_what_is_no_parquet(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError, StoreError
+from tamis.spark.manifest_files import put
 from tamis.spark.reasons import reason
 from tamis.spark.running import Job, Stream, alone, first_event
 from tamis.store import Log, subscribe
@@ -103,3 +104,12 @@ def test_the_keeper_ends_before_it_is_closed(tmp_path: Path) -> None:
         stream.keeper.close = closed  # type: ignore[method-assign]
         stream._turning.start()
     assert alive == [False]
+
+
+def test_what_another_stream_has_written_is_not_written_again(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    with Stream(_job(tmp_path)) as stream:
+        facts = {"query": "another", "batch": 0, "offsets": []}
+        put(stream.job.out, "another-0000000000-x", facts, [])
+        with pytest.raises(SparkError, match="notifications of another stream"):
+            stream.open()

@@ -130,3 +130,32 @@ def test_a_stream_from_the_latest_event_on_has_a_name(world: World) -> None:
     with pytest.raises(SparkError, match="needs a name"):
         _stream(world)
     assert Options.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
+
+
+def test_an_index_of_another_log_is_refused(world: World, tmp_path: Path) -> None:
+    world.change(2)
+    with world.versions.publish(2) as folder:
+        made = {"of": world.log.identity}
+        describe(folder, sequence=2, schema=SCHEMA, ids="int64", shards=[], made=made)
+    assert world.options().versions is not None
+    other = Log.create(tmp_path / "other", SCHEMA, ids="int64")
+    assert other.identity != world.log.identity
+    with pytest.raises(StoreError, match="compiled from another log"):
+        world.options(path=str(other.folder))
+
+
+def test_a_checkpoint_of_another_log_is_refused(world: World, tmp_path: Path) -> None:
+    world.events(3)
+    other = Log.create(tmp_path / "other", SCHEMA, ids="int64")
+    other.publish(pa.table({"n": [1, 2, 3, 4]}))
+    source = TamisDataSource({"path": str(world.log.folder)})
+    reader = source.streamReader(StructType())
+    limit = reader.getDefaultReadLimit()
+    offset = reader.latestOffset(reader.initialOffset(), limit)
+    assert offset["sequence"] == 3
+    wrong = TamisDataSource({"path": str(other.folder)}).streamReader(StructType())
+    with pytest.raises(SparkError, match="of another log"):
+        wrong.latestOffset(offset, limit)
+    # One that was written before logs could be told apart.
+    earlier = {"sequence": 3, "version": -1}
+    assert wrong.latestOffset(earlier, limit)["sequence"] == 4
