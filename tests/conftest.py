@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +27,20 @@ os.environ.pop("COLUMNS", None)
 
 # The same plans on every machine, however busy it is.
 os.environ.setdefault("TAMIS_COSTS", "usual")
+
+
+_SPARK = Path(__file__).parent / "integration" / "spark"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests with Spark run in one process, the one in which `spark` is started.
+
+    The hook is here, not in their folder: there it would come after the one that looks for groups.
+    """
+    for item in items:
+        if _SPARK in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -351,7 +351,7 @@ def test_one_that_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -
     from tamis.spark import sessions
 
     asked: list[str] = []
-    monkeypatch.setattr(sessions, "_active", lambda: None)
+    monkeypatch.setattr(sessions, "active", lambda: None)
     monkeypatch.setattr(connecting, "connected", lambda url, app, settings: asked.append(url))
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost:7")
     tamis.spark.session()
