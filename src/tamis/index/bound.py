@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.cells import Cells
-from tamis.index.guide import guided
+from tamis.index.guide import cell_in, slot_of, slots_of
 from tamis.index.kernel import inlined, kernel
 from tamis.index.packed import COUNT_BITS, ROW, Packed, packed_holds
 from tamis.index.vector import prefetch
@@ -16,6 +16,7 @@ from tamis.index.vector import prefetch
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 _AHEAD = 8  # pairs: as long as memory takes to answer
+_MANY = 16  # events from which on it is worth to go attribute by attribute
 
 
 class Events(NamedTuple):
@@ -44,19 +45,75 @@ class Binding(NamedTuple):
 
 
 @kernel
-def find_cells(cells: Cells, events: Events) -> None:
-    """Fill in the cells of all pairs, and which events have several values of an attribute."""
+def alike(events: Events) -> int:
+    """How many pairs each event has, where all bind the same attributes, each once; or else 0.
+
+    So are those of most publishers, and then work can be done attribute by attribute, with all that
+    belongs to one in registers and in the first-level cache.
+    """
+    starts, attribute, _, _, _ = events
+    many = len(starts) - 1
+    each = starts[1] - starts[0] if many else 0
+    for j in range(1, each):
+        if attribute[j] <= attribute[j - 1]:
+            return 0
+    for e in range(many):
+        if starts[e + 1] - starts[e] != each:
+            return 0
+    different = 0
+    for at in range(each, many * each):
+        different |= attribute[at] ^ attribute[at - each]
+    return int(each) if different == 0 else 0
+
+
+@kernel
+def find_cells(cells: Cells, events: Events) -> int:
+    """Fill in the cells of all pairs, and which events have several values of an attribute.
+
+    Gives what `alike` says, or 0 where events are few.
+    """
     start, cuts, guide = cells.start, cells.cuts, cells.guide
     starts, attribute, code, cell, several = events
     width = len(start) - 1
-    for e in range(len(starts) - 1):
+    many = len(starts) - 1
+    each = alike(events) if many >= _MANY else 0
+    if each > 0:
+        several[:many] = 0
+        slot = np.empty(many, np.int32)
+        for j in range(each):
+            _find_column(cells, attribute[j], code[j:], cell[j:], slot, each, many)
+        return each
+    for e in range(many):
         several[e] = 0
         before = -1
         for pair in range(starts[e], starts[e + 1]):
             a = attribute[pair]
-            cell[pair] = guided(guide, start, cuts, a, code[pair]) + 1 if a < width else 0
+            cell[pair] = a < width
+            if a < width and start[a] < start[a + 1]:
+                slots = slots_of(guide, start, cuts, a)
+                cell[pair] += cell_in(slots, slot_of(slots, code[pair]), code[pair])
             several[e] |= a == before
             before = a
+    return 0
+
+
+@inlined
+def _find_column(
+    cells: Cells, attribute: int, code: Int64s, cell: Int32s, slot: Int32s, each: int, many: int
+) -> None:
+    """The cells of one attribute, of which every event has a value: one in `each` of the pairs."""
+    start, known = cells.start, attribute < len(cells.start) - 1
+    if not known or start[attribute] == start[attribute + 1]:
+        for i in range(many):
+            cell[i * each] = known
+        return
+    slots = slots_of(cells.guide, start, cells.cuts, attribute)
+    # In two loops: the first has nothing to guess, and is done for several values at once.
+    for i in range(many):
+        slot[i] = slot_of(slots, code[i * each])
+    for i in range(many):
+        at = np.uint64(i * each)
+        cell[at] = cell_in(slots, np.uint64(slot[i]), code[at]) + 1
 
 
 @inlined

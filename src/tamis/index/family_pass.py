@@ -46,8 +46,8 @@ class Sight(NamedTuple):
 
 
 @kernel
-def sight(cells: Cells, family: Family, events: Events, seen: Sight) -> None:
-    """How a family sees events."""
+def sight(cells: Cells, family: Family, events: Events, each: int, seen: Sight) -> None:
+    """How a family sees events. `each` is what `find_cells` says: how many pairs all have, or 0."""
     base, column_of = family.base, family.column_of
     starts, attribute, _, cell_of_pair, _ = events
     lines, lanes = seen
@@ -55,17 +55,33 @@ def sight(cells: Cells, family: Family, events: Events, seen: Sight) -> None:
     columns = len(family.attribute)
     width = -(-columns // COLUMNS) * LANES
     records = len(lanes) > 0
+    many = len(starts) - 1
     unbound = np.empty(width, np.int16)
     for i in range(width):
         lane = i % LANES
         value = 0 if lane == COLUMNS or lane == LANES - 1 else 1
         unbound[i] = value if lane < LANES // 2 else -value
-    for e in range(len(starts) - 1):
+    for e in range(many):
         for k in range(columns):
             lines[e * columns + k] = base[k]
         if records:
             for i in range(width):
                 lanes[e * width + i] = unbound[i]
+    if each > 0:  # all are of the same attributes: one after the other
+        for j in range(each):
+            a = attribute[j]
+            if a >= len(column_of) or column_of[a] < 0:
+                continue
+            k, rows = column_of[a], row_of_cell[start[a] + a :]
+            lane = k // COLUMNS * LANES + k % COLUMNS
+            for e in range(many):
+                cell = cell_of_pair[e * each + j]
+                lines[e * columns + k] = base[k] + rows[np.uint64(cell - 1)]
+                if records:
+                    lanes[e * width + lane] = cell
+                    lanes[e * width + lane + LANES // 2] = -cell
+        return
+    for e in range(many):
         for pair in range(starts[e], starts[e + 1]):
             a = attribute[pair]
             if a >= len(column_of) or column_of[a] < 0:

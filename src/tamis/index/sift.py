@@ -52,7 +52,7 @@ def find(
     """
     many = len(starts) - 1
     events = Events(starts, attribute, code, room.cell, room.several[:many])
-    find_cells(index.cells, events)
+    each = find_cells(index.cells, events)
     doubts = room.doubts
     doubts.many[0] = 0
     runs = room.runs[:many]
@@ -66,7 +66,7 @@ def find(
             return (MET if met == -1 else DOUBTS if met == -2 else KEYS), 0, 0
     counts[:] = runs
     if index.sparse.head[LIVE] > 0:
-        sight(index.cells, index.sparse, events, room.sparse)
+        sight(index.cells, index.sparse, events, each, room.sparse)
         pairs = pass_sparse(
             index.sparse, room.sparse, events.several, blocks,
             room.candidates, room.event, room.slot, doubts,
@@ -80,7 +80,7 @@ def find(
                 return DOUBTS, 0, 0
     if blocks[0] == 0 and index.dense.head[LIVE] > 0:
         dense = -(-index.dense.head[TOP] // BLOCK)
-        sight(index.cells, index.dense, events, room.dense)
+        sight(index.cells, index.dense, events, each, room.dense)
         if pass_dense(index.dense, room.dense, events.several, dense, words, width, counts, doubts):
             return DOUBTS, 0, 0
         for e in range(many):

@@ -74,22 +74,22 @@ class Part:
 
 
 def _writing(schema: pa.Schema) -> dict[str, Any]:
-    """How columns are written, a third faster than the usual way and to two thirds of the size.
+    """How columns are written, in a third of the usual time and to two thirds of the size.
 
-    Numbers that rise slowly are written as their differences. Ids of subscriptions come in no
-    order, and are too many for a dictionary: byte by byte, the upper ones being alike. What is
-    least and most of them would tell nobody anything.
+    Numbers of events come as often as these have pairs, one after the other: as they are, for the
+    compression to see. Ids of subscriptions come in no order, and are too many for a dictionary:
+    byte by byte, the upper ones being alike. What is least and most of them would tell nobody
+    anything.
     """
     ways: dict[str, str] = {}
     for field in schema:
         if pa.types.is_int64(field.type):
-            way = "BYTE_STREAM_SPLIT" if field.name == SUBSCRIPTION else "DELTA_BINARY_PACKED"
-            ways[field.name] = way
+            ways[field.name] = "BYTE_STREAM_SPLIT" if field.name == SUBSCRIPTION else "PLAIN"
     return {
         "column_encoding": ways,
         "use_dictionary": [field.name for field in schema if field.name not in ways],
         "write_statistics": [field.name for field in schema if field.name != SUBSCRIPTION],
-        "compression": "snappy",
+        "compression": "lz4",
     }
 
 

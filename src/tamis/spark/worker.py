@@ -6,6 +6,7 @@ what is costly to make is kept here, in a module, and found again by what it was
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -59,8 +60,20 @@ def opened(folder: str | os.PathLike[str], operators: bytes = b"", *, shards: in
             most = max(_KEPT, _VERSIONS * max(each for _, each in _engines.values()))
             while len(_engines) > most:
                 _engines.popitem(last=False)[1][0].close()
+            _settled()
         _engines.move_to_end(key)
         return _engines[key][0]
+
+
+def _settled() -> None:
+    """Spark looks for garbage after every task. What was imported and opened is none.
+
+    These are more than 100,000 objects, and to look at them all takes 40 ms, as long as many a task
+    does. What has become garbage since the last time is collected before the rest is put aside.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def packed(operators: Operators | Operator | Iterable[Operator]) -> bytes:
@@ -81,7 +94,9 @@ def encoder(document: str) -> Encoder:
     """The encoder of a schema, given as JSON, to check events with."""
     from tamis.encode.encoder import Encoder
 
-    return Encoder(Schema.from_dict(json.loads(document)))
+    made = Encoder(Schema.from_dict(json.loads(document)))
+    _settled()
+    return made
 
 
 def document(schema: Schema) -> str:

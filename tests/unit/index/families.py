@@ -126,7 +126,7 @@ class Filled:
         width = max(self.table.width, len(self.cells.bound))
         room = room_for(no_room(), index, width, len(events), len(code))
         batch = Events(starts, attribute, code, room.cell, room.several[: len(events)])
-        find_cells(self.cells, batch)
+        self._each = find_cells(self.cells, batch)
         assert self.family.head[LIVE] == len(self.place_of)
         if not self.place_of:
             return Said(set(), set())
@@ -146,7 +146,7 @@ class Filled:
         return Said(set(sure), set(doubts))
 
     def _pass_sparse(self, events: Events, room: Room) -> list[Pair] | int:
-        sight(self.cells, self.family, events, room.sparse)
+        sight(self.cells, self.family, events, self._each, room.sparse)
         many = pass_sparse(
             self.family, room.sparse, events.several, (0, blocks_of(self.family)),
             room.candidates, room.event, room.slot, room.doubts,
@@ -156,7 +156,7 @@ class Filled:
         return list(zip(room.event[:many].tolist(), room.slot[:many].tolist(), strict=True))
 
     def _pass_dense(self, events: Events, room: Room) -> list[Pair] | int:
-        sight(self.cells, self.family, events, room.dense)
+        sight(self.cells, self.family, events, self._each, room.dense)
         blocks = blocks_of(self.family)
         width, many = WORDS * blocks + 3, len(events.several)
         words = np.full(many * width, 2**63, np.uint64)

@@ -284,8 +284,8 @@ def test_rooms_are_large_enough_when_everything_is_let_through(size: int) -> Non
     index = index_of(filled.cells, filled.family, make_family(NO_ONE, filled.cells, dense=True))
     room = room_for(no_room(), index, 1, size, size)
     batch = Events(starts, attribute, code, room.cell, room.several[:size])
-    find_cells(filled.cells, batch)
-    sight(filled.cells, filled.family, batch, room.sparse)
+    each = find_cells(filled.cells, batch)
+    sight(filled.cells, filled.family, batch, each, room.sparse)
     behind = []
 
     def guarded(array: NDArray[Any]) -> NDArray[Any]:

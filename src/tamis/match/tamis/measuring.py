@@ -148,9 +148,9 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
     table = PackedTable()
     index = _index(table, low * step, (low + wide) * step, _keyed_by([], _COLUMNS), columns)
     events = _events(rng.integers(_VALUES, size=(_EVENTS, _COLUMNS)))
-    find_cells(index.cells, events)
+    each = find_cells(index.cells, events)
     room = room_for(no_room(), index, _COLUMNS, _EVENTS, len(events.code))
-    sight(index.cells, index.sparse, events, room.sparse)
+    sight(index.cells, index.sparse, events, each, room.sparse)
     out = np.empty((2, _EVENTS * _FAMILY // 4), np.int32)
     doubts = _doubts(out.shape[1])
 
