@@ -23,7 +23,7 @@ from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
 from tamis.cli.warming import Warming
 from tamis.errors import StoreError
-from tamis.spark.progress import Progress
+from tamis.spark.progress import Standing
 from tamis.spark.running import Job, Stream
 from tamis.store import Lives, Log
 from tamis.workload.auction_schema import schema
@@ -210,8 +210,8 @@ def notification(row: dict[str, Any], condition: str) -> Text:
 def _end(
     console: Console,
     folder: Path,
-    first: Progress,
-    last: Progress,
+    first: Standing,
+    last: Standing,
     auctioneer: Auctioneer,
     live: int,
 ) -> None:

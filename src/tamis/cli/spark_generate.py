@@ -21,13 +21,13 @@ from tamis.workload.tables import conditions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.spark.generating import Piece
+    from tamis.spark.generating import TableFile
     from tamis.workload import Workload
 
 EVENTS, SUBSCRIPTIONS = "events", "subscriptions"
 EVENT_ID = "event_id"
 _IN_A_FILE = {EVENTS: 1_000_000, SUBSCRIPTIONS: 250_000}  # rows, where --files does not say
-_WHOLE = 2_000_000  # subscriptions of a workload that cannot be drawn in pieces
+_WHOLE = 2_000_000  # subscriptions of a workload that cannot be drawn file by file
 _NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
 
 
@@ -65,15 +65,15 @@ def generate(
     from tamis.model.document import to_yaml
     from tamis.model.schema import Schema
     from tamis.spark.generating import generate as generated
-    from tamis.spark.generating import pieces
+    from tamis.spark.generating import table_files
 
     schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
     for each in (EVENTS, SUBSCRIPTIONS, "schema.yaml"):
         if (out / each).exists():
             raise TamisError(f"{out}: holds {each} already; name another folder")
-    wanted: list[Piece] = []
+    wanted: list[TableFile] = []
     for table, rows in ((EVENTS, events), (SUBSCRIPTIONS, subscriptions)):
-        wanted += pieces(table, rows, files or max(1, -(-rows // _IN_A_FILE[table])))
+        wanted += table_files(table, rows, files or max(1, -(-rows // _IN_A_FILE[table])))
     console = screen()
     with started(console, master) as spark, bar(console, "Drawing, by files") as progress:
         begun = perf_counter()
@@ -90,24 +90,24 @@ def generate(
     console.print(f"They are in {out}, with schema.yaml.", soft_wrap=True)
 
 
-def draw(name: str, seed: int, whole: int | None, piece: Piece) -> pa.Table:
-    """The rows of a piece, in a worker: `whole` is the size of a workload that is drawn at once."""
+def draw(name: str, seed: int, whole: int | None, file: TableFile) -> pa.Table:
+    """The rows of a file, in a worker: `whole` is the size of a workload that is drawn at once."""
     import pyarrow as pa
 
-    numbers = pa.array(np.arange(piece.first, piece.first + piece.rows, dtype=np.int64))
-    if piece.table == EVENTS:
-        drawn = _base(name, seed, whole).events(piece.rows, seed=piece.number)
+    numbers = pa.array(np.arange(file.first, file.first + file.rows, dtype=np.int64))
+    if file.table == EVENTS:
+        drawn = _base(name, seed, whole).events(file.rows, seed=file.number)
         return drawn.add_column(0, EVENT_ID, numbers)
     if whole is not None:
-        rows = _base(name, seed, whole).subscriptions.slice(piece.first, piece.rows)
+        rows = _base(name, seed, whole).subscriptions.slice(file.first, file.rows)
     else:
-        rows = _made(name, piece.rows, _child(seed, piece.number)).subscriptions
+        rows = _made(name, file.rows, _child(seed, file.number)).subscriptions
     texts = rows["condition"] if "condition" in rows.column_names else conditions(rows)
     return pa.table({"id": numbers, "condition": texts})
 
 
 def _child(seed: int, number: int) -> int:
-    """A seed for one piece, which no other piece of this or another seed is likely to have."""
+    """A seed for one file, which no other file of this or another seed is likely to have."""
     state = np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)
     return int(state[0]) >> 1  # a whole number from 0 up that fits where signed ones do
 

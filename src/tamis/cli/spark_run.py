@@ -17,7 +17,7 @@ from tamis.cli.spark_jobs import operators_option, tell_operators
 from tamis.cli.steps import Steps
 from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
-from tamis.spark.progress import Progress
+from tamis.spark.progress import Standing
 from tamis.spark.running import Job, Stream
 
 AVAILABLE_NOW = "available-now"
@@ -161,14 +161,14 @@ def follow(
     stream.check()
 
 
-def ended(console: Console, stream: Stream) -> Progress:
+def ended(console: Console, stream: Stream) -> Standing:
     """Stop a stream; how far it came."""
     with console.status("Stopping: what is under way is dropped, and the next run repeats it"):
         stream.stop()
     return stream.look()
 
 
-def summary(first: Progress, last: Progress) -> str:
+def summary(first: Standing, last: Standing) -> str:
     """What was done between two looks."""
     return (
         f"{last.events - first.events:,} events, "

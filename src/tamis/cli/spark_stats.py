@@ -80,8 +80,8 @@ def stats(
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
     from tamis.spark.asking import ask
-    from tamis.spark.files import engine_folders
     from tamis.spark.gathering import check_given, gather
+    from tamis.spark.subscriptions import engine_folders
     from tamis.store.log import Log
     from tamis.store.stats import check_free
 

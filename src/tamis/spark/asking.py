@@ -8,7 +8,6 @@ Tasks tell of each event, of each subscription that matched, and of each predica
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,9 +23,10 @@ from tamis.engine import Engine
 from tamis.engine.expecting import ask as asked_of
 from tamis.errors import SparkError
 from tamis.schedule.exhaustive import Told
-from tamis.spark.files import scratch, used_folders
-from tamis.spark.watching import Progress, cores, watched
-from tamis.spark.worker import opened, packed
+from tamis.spark.scratch import scratch
+from tamis.spark.subscriptions import used_folders
+from tamis.spark.watching import Progress, cores, numbered, watched
+from tamis.spark.worker import opened, packed, unpacked
 from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def ask(
     with ExitStack() as held:
         folders = [str(folder) for folder in held.enter_context(used_folders(subscriptions))]
         # Checksums are compared here, once; and an operator that is missing is missed here.
-        engines = [Engine.open(folder, operators=_unpacked(given)) for folder in folders]
+        engines = [Engine.open(folder, operators=unpacked(given)) for folder in folders]
         for engine in engines:
             held.callback(engine.close)
         calls = any(len(engine.calls) for engine in engines)
@@ -95,10 +95,6 @@ def _check(engine: Engine, events: pa.Table) -> None:
         )
 
 
-def _unpacked(operators: bytes) -> Any:
-    return pickle.loads(operators) if operators else ()
-
-
 class _Asking(NamedTuple):
     """All that tasks have to know."""
 
@@ -113,13 +109,7 @@ class _Asking(NamedTuple):
         tasks = len(self.folders) * len(self.starts)
         if not tasks:
             return []
-        job = self
-
-        # Spark counts the parameters of what it is given, and would count `self` of a method.
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return job.run(batches)
-
-        told = spark.range(tasks, numPartitions=tasks).mapInArrow(run, _TOLD)
+        told = numbered(spark, tasks, self.run, _TOLD)
         return watched(spark, _added_up(told).collect, tasks, progress)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,8 +15,8 @@ from pyarrow import parquet
 from tamis.engine.sources import TableRow
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
-from tamis.spark.files import Pinned
 from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
+from tamis.spark.subscriptions import Subscriptions
 from tamis.spark.tallies import Tally
 from tamis.spark.time_axis import Axis
 
@@ -30,7 +30,7 @@ _WORDED = 100_000  # conditions
 _DEAD = "dead"  # why events are, where some are
 
 
-def subscriptions_table(pinned: Pinned, slots: Sequence[Int64s]) -> pa.Table:
+def subscriptions_table(pinned: Subscriptions, slots: Sequence[Int64s]) -> pa.Table:
     """The id and the condition of each subscription, in the order in which they are numbered."""
     ids, conditions = [], []
     for engine, mine in zip(pinned.engines, slots, strict=True):

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.sifting import Refused
 from tamis.errors import SparkError
-from tamis.spark.event_pieces import Events, Pace, Piece, column_at, encoded
+from tamis.spark.event_pieces import Events, Pace, Piece, checked, column_at
 from tamis.spark.part_files import SEQUENCE
 from tamis.spark.reports import since, total, written
 from tamis.spark.tallies import Tally
-from tamis.spark.time_axis import Axis, Clock, Values
+from tamis.spark.time_axis import Axis, Clock, Times
 from tamis.spark.worker import opened
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class _Shard:
                 self._tally.samples.offer(subscriptions, events, columns)
         return found.total
 
-    def _times(self, numbers: Int64s, table: pa.Table) -> tuple[Values, Int64s]:
+    def _times(self, numbers: Int64s, table: pa.Table) -> tuple[Times, Int64s]:
         """When each event was, and in which bucket that is."""
         clock, axis, rows = self._trial.clock, self._trial.axis, len(numbers)
         if clock is None:
@@ -173,7 +173,7 @@ class _Read(NamedTuple):
 
 def _read(engine: Engine, some: Piece) -> _Read:
     parted = some.layout.parted(some.table)
-    batch, among, refused = encoded(engine, parted.events)
+    batch, among, refused = checked(engine, parted.events)
     rows = np.arange(len(some.numbers)) if parted.rows is None else parted.rows
     late = [Refused(int(rows[row]), reason) for row, reason in refused]
     good = rows if among is None else rows[among]

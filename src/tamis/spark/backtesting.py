@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
@@ -31,11 +31,12 @@ from tamis.spark.backtest_tables import (
     totals_table,
 )
 from tamis.spark.backtest_tasks import DONE, Trial, leaders
-from tamis.spark.files import engine_folders, pinned, scratch
 from tamis.spark.past_events import Past, past
+from tamis.spark.scratch import scratch
+from tamis.spark.subscriptions import engine_folders, taken
 from tamis.spark.tallies import Tally
 from tamis.spark.time_axis import WHOLE, Axis, axis
-from tamis.spark.watching import Progress, watched
+from tamis.spark.watching import Progress, numbered, watched
 from tamis.store.log import Log
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def backtest(
     columns = [] if samples == 0 else columns
     with (
         scratch(None if work is None else Path(work).absolute()) as above,
-        pinned(
+        taken(
             subscriptions,
             above,
             lambda schema: past(given, schema, time, columns).some(schema),
@@ -194,7 +195,7 @@ def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tu
 
 
 def _axis(spark: SparkSession, there: Past, most: int, looking: Progress | None) -> Axis:
-    clock, (low, high) = there.clock, there.range(spark, looking)
+    clock, (low, high) = there.clock, there.span(spark, looking)
     nothing = low > high
     if clock is None:
         return axis(WHOLE, 0 if nothing else low, 0 if nothing else high, most)
@@ -212,12 +213,7 @@ def _run(spark: SparkSession, trial: Trial, progress: Progress | None) -> list[A
     if not tasks:
         return []
 
-    # Spark counts the parameters of what it is given, and would count `self` of a method.
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return trial.run(batches)
-
-    numbers = spark.range(tasks, numPartitions=tasks)
-    rows = watched(spark, lambda: numbers.mapInArrow(run, DONE).collect(), tasks, progress)
+    rows = watched(spark, numbered(spark, tasks, trial.run, DONE).collect, tasks, progress)
     return sorted(rows, key=lambda row: row["task"])
 
 

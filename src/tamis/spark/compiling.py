@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,7 @@ from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.spark.compiling_tasks import MADE, NO_SHARD, TOLD, FromLog, FromRows, Made, shard_name
 from tamis.spark.sharding import shards_at, shards_of
-from tamis.spark.watching import watched
+from tamis.spark.watching import Progress, numbered, watched
 from tamis.store.lineage import OF, check_log
 from tamis.store.log import Log
 from tamis.store.stats import Stats
@@ -34,8 +34,6 @@ from tamis.store.versions import Shard, Version, Versions, describe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-Progress = Callable[[int, int], object]
 
 
 class Compiled(NamedTuple):
@@ -218,12 +216,11 @@ def _describe(
 
 
 def _made(spark: SparkSession, task: FromLog, shards: int, progress: Progress | None) -> list[Made]:
-    numbers = spark.range(shards, numPartitions=shards)
+    told = numbered(spark, shards, task.run, MADE)
 
     def run() -> list[Made]:
         found = []
-        rows = numbers.mapInArrow(task.run, MADE).toLocalIterator(prefetchPartitions=True)
-        for row in rows:
+        for row in told.toLocalIterator(prefetchPartitions=True):
             found.append(Made(**row.asDict()))
             if progress is not None:
                 progress(len(found), shards)

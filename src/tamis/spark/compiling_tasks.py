@@ -15,11 +15,12 @@ import pyarrow as pa
 from tamis.engine import Engine
 from tamis.engine.expecting import lay_out
 from tamis.model.schema import Schema
-from tamis.spark import lines
-from tamis.spark.files import laid_out
+from tamis.spark.event_pieces import LogEvents, Logged, sampled
 from tamis.spark.filling import fill
-from tamis.spark.live import ID_TYPES, shard_of
-from tamis.spark.tasks import JSON
+from tamis.spark.live import shard_of
+from tamis.spark.source import parts
+from tamis.spark.subscriptions import laid_out
+from tamis.store.changes import ID_TYPES
 from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.stats import Stats
@@ -27,7 +28,8 @@ from tamis.store.stats import Stats
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SAMPLE = 4096  # events by which an engine decides where its clauses lie
+_TAIL = 1 << 14  # of the log, by some events of which an engine decides where its clauses lie
+_PARTS = 3  # of it that these are taken from
 TOLD = 20  # refusals that a shard tells of
 _REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
 NO_SHARD = -1  # of rows without an id
@@ -62,7 +64,7 @@ class FromLog(NamedTuple):
     at: int
     shards: int
     folders: list[str] | None  # of the version before
-    past: str | None  # of statistics
+    stats: str | None  # the folder of statistics of past events
     modules: tuple[str, ...]  # that declare operators
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -96,8 +98,8 @@ class FromLog(NamedTuple):
                     engine.unsubscribe(id)
             rows = pa.concat_tables([_refused(self.folders[shard], ids, log.ids), rows])
         draft = Path(self.draft)
-        if self.past is not None:
-            return _saved(engine, rows, draft, shard, self.past)
+        if self.stats is not None:
+            return _saved(engine, rows, draft, shard, self.stats)
         return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
 
 
@@ -107,7 +109,7 @@ class FromRows(NamedTuple):
     schema: str
     draft: str
     shards: int
-    past: str | None  # of statistics
+    stats: str | None  # the folder of statistics of past events
     modules: tuple[str, ...]  # that declare operators
 
     def run(self, conditions: DataFrame) -> list[Made]:
@@ -136,7 +138,7 @@ class FromRows(NamedTuple):
         # One that nobody belongs to is made here.
         schema = Schema.from_dict(json.loads(self.schema))
         for empty in set(range(shards)) - set(made):
-            made[empty] = _saved(Engine(schema), _NOTHING, Path(self.draft), empty, self.past)
+            made[empty] = _saved(Engine(schema), _NOTHING, Path(self.draft), empty, self.stats)
         return [made[each] for each in sorted(made)]
 
     def shard(self, table: pa.Table) -> pa.Table:
@@ -150,7 +152,7 @@ class FromRows(NamedTuple):
         engine = Engine(Schema.from_dict(json.loads(self.schema)))
         shard = table["shard"][0].as_py()
         rows = table.select(["id", "condition"])
-        made = _saved(engine, rows, Path(self.draft), shard, self.past)
+        made = _saved(engine, rows, Path(self.draft), shard, self.stats)
         return pa.Table.from_batches([_row(made)])
 
 
@@ -159,7 +161,7 @@ def _saved(
     table: pa.Table,
     draft: Path,
     shard: int,
-    past: str | None,
+    stats: str | None,
     sample: pa.Table | None = None,
 ) -> Made:
     """Fill an engine and save it, in a folder of its own: another attempt may still be writing.
@@ -168,8 +170,8 @@ def _saved(
     do so for itself, and share nothing; so a sample of events goes through it before.
     """
     refused = fill(engine, table)
-    if past is not None:
-        engine.expect(Stats.open(past))
+    if stats is not None:
+        engine.expect(Stats.open(stats))
     elif sample is not None and not laid_out(engine):
         lay_out(engine, sample)
     folder = draft / f"{shard_name(shard)}-{uuid.uuid4().hex}"
@@ -195,19 +197,10 @@ def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
 
 def _sample(log: Log, end: int) -> pa.Table | None:
     """Some of the last events before a sequence number, as columns; None where there are none."""
-    start = max(0, end - 4 * _SAMPLE)
-    tables = [table for _, table in log.events(start, end)]
-    found: list[pa.Table] = []
-    for table in reversed(tables):
-        found.append(table)
-        if table.column_names == [JSON]:
-            parsed = lines.reader(json.dumps(log.schema)).parse(table[JSON])
-            found[-1] = parsed.events.filter(parsed.dead.is_null())
-        if sum(each.num_rows for each in found) >= _SAMPLE:
-            break
-    if not found:
-        return None
-    return pa.concat_tables(found, promote_options="permissive").slice(0, _SAMPLE)
+    tail = tuple(parts(log, max(0, end - _TAIL), end, _PARTS))
+    events = LogEvents(str(log.folder), Logged(json.dumps(log.schema), ()), tail)
+    found = sampled(events, Schema.from_dict(log.schema).attributes)
+    return found if found.num_rows else None
 
 
 def _row(made: Made) -> pa.RecordBatch:

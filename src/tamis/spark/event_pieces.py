@@ -18,8 +18,8 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.sifting import Refused, sift
 from tamis.errors import EventError, SparkError
 from tamis.spark import lines
+from tamis.spark.lines import JSON
 from tamis.spark.row_groups import Rows
-from tamis.spark.tasks import JSON
 from tamis.store.log import Log
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class LogEvents(NamedTuple):
 Events = FileEvents | LogEvents
 
 
-class Encoded(NamedTuple):
+class Checked(NamedTuple):
     """Events in codes, which rows they are (None: all), and why the others are none."""
 
     batch: EventBatch
@@ -172,13 +172,13 @@ class Encoded(NamedTuple):
     refused: Sequence[Refused]
 
 
-def encoded(engine: Engine, events: pa.Table) -> Encoded:
+def checked(engine: Engine, events: pa.Table) -> Checked:
     """Rows that may be events, by the rules of the schema."""
     try:
-        return Encoded(engine.encode(events), None, ())
+        return Checked(engine.encode(events), None, ())
     except EventError:
         sifted = sift(engine.encoder, events)
-        return Encoded(engine.encode(sifted.good), sifted.rows, sifted.refused)
+        return Checked(engine.encode(sifted.good), sifted.rows, sifted.refused)
 
 
 class Pace:

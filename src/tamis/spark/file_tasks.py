@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tamis.encode.arrow import encode, one_chunk
 from tamis.encode.batch import EventBatch
 from tamis.encode.sifting import Refused
-from tamis.spark.event_pieces import Encoded, FileEvents, Pace, Piece, encoded
+from tamis.spark.event_pieces import Checked, FileEvents, Pace, Piece, checked
 from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON, SEQUENCE, SUBSCRIPTION, Part
 from tamis.spark.reports import NOTHING, since, written
 from tamis.spark.worker import opened
@@ -36,7 +36,7 @@ DONE = (
 )
 
 
-class Job(NamedTuple):
+class Matching(NamedTuple):
     """All that tasks have to know. A task is a share of the rows and a shard."""
 
     events: FileEvents
@@ -93,7 +93,7 @@ class _Done(NamedTuple):
 class _Task:
     """One share against one shard. The first shard also counts events, and tells of the dead."""
 
-    def __init__(self, job: Job, engine: Engine, first: bool) -> None:
+    def __init__(self, job: Matching, engine: Engine, first: bool) -> None:
         self._job, self._engine, self._first = job, engine, first
         self._events = self._matched = self._pairs = self._dead = 0
         self._bits: list[NDArray[np.bool_]] = []
@@ -107,7 +107,7 @@ class _Task:
         """Match some events; how many pairs there were."""
         job, table = self._job, some.table
         events = some.layout.parted(table).events
-        batch, rows, refused = self._encoded(events)
+        batch, rows, refused = self._checked(events)
         found = self._engine.match_batch(batch)
         hit = np.diff(found.starts) > 0
         if len(job.shards) > 1:
@@ -125,8 +125,8 @@ class _Task:
                 self._files[DEAD].write(_letters(refused, extras, events))
         return found.total
 
-    def _encoded(self, events: pa.Table) -> Encoded:
-        return (_trusted if self._job.trusted else encoded)(self._engine, events)
+    def _checked(self, events: pa.Table) -> Checked:
+        return (_trusted if self._job.trusted else checked)(self._engine, events)
 
     def _extras(self, some: Piece) -> dict[str, pa.Array]:
         """The id of each event, and the columns that were asked for."""
@@ -158,7 +158,7 @@ class _Task:
             file.discard()
 
 
-def _trusted(engine: Engine, events: pa.Table) -> Encoded:
+def _trusted(engine: Engine, events: pa.Table) -> Checked:
     """Events of which only some attributes were read: what they lack is no reason to doubt them."""
     codes = encode(engine.encoder, events)
     rows: Int64s | None = None
@@ -175,7 +175,7 @@ def _trusted(engine: Engine, events: pa.Table) -> Encoded:
         stamp=engine.encoder.stamp,
     )
     reason = "a value is not in the domain of its attribute"
-    return Encoded(batch, rows, [Refused(row, reason) for row in bad.tolist()])
+    return Checked(batch, rows, [Refused(row, reason) for row in bad.tolist()])
 
 
 def _repeated(column: pa.Array, rows: Int64s | None, counts: Int64s) -> pa.Array:

@@ -26,12 +26,12 @@ from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.spark.event_pieces import Events, LogEvents, Logged
 from tamis.spark.file_columns import dealt, layouts
-from tamis.spark.files import scratch
 from tamis.spark.gathering_tasks import ALL, HANDED, PART, RANK, Gathering, together, tracked
 from tamis.spark.row_groups import found, shares
+from tamis.spark.scratch import scratch
 from tamis.spark.source import parts
 from tamis.spark.values import in_order, value
-from tamis.spark.watching import Progress, cores, watched
+from tamis.spark.watching import Progress, cores, numbered, watched
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS, appended
 from tamis.store.stats import SHARES, AttributeStats, Place, Stats
@@ -181,13 +181,8 @@ def _aggregated(
     if not job.tasks:
         return {}
 
-    # Spark counts the parameters of what it is given, and would count `self` of a method.
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return job.run(batches)
-
-    numbers = spark.range(job.tasks, numPartitions=job.tasks)
     sums = [functions.expr(sql).alias(name) for name, sql in _AGGREGATES.items()]
-    counted = numbers.mapInArrow(run, HANDED).groupBy("attribute").agg(*sums)
+    counted = numbered(spark, job.tasks, job.run, HANDED).groupBy("attribute").agg(*sums)
     _unwarned(spark)
     rows = watched(spark, counted.collect, None, progress)
     return {row["attribute"]: _Counted(*row[1:]) for row in rows}

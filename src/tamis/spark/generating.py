@@ -1,6 +1,6 @@
-"""Tables of any size as parquet, drawn in tasks: each piece has a seed of its own.
+"""Tables of any size as parquet, drawn in tasks: each file has a seed of its own.
 
-No process ever holds more than a piece, the driver none at all. A piece has the same name and the
+No process ever holds more than a file, the driver none at all. A file has the same name and the
 same rows however often it is drawn, so a task that is tried again does no harm.
 """
 
@@ -17,16 +17,16 @@ from pyarrow import parquet
 
 from tamis.errors import SparkError
 from tamis.index.placing import sync
-from tamis.spark.watching import Progress, watched
+from tamis.spark.watching import Progress, numbered, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROW_GROUP = 1 << 17  # rows: a task's least share of a file
-_DONE = "piece int, rows long, bytes long"
+_DONE = "file int, rows long, bytes long"
 
 
-class Piece(NamedTuple):
+class TableFile(NamedTuple):
     """One file of a table."""
 
     table: str  # and the folder that it is in
@@ -48,41 +48,38 @@ class Generated(NamedTuple):
     files: int
 
 
-Draw = Callable[[Piece], pa.Table]
-"""Draws the rows of a piece. It is sent to workers, who have to be able to import it."""
+Draw = Callable[[TableFile], pa.Table]
+"""Draws the rows of a file. It is sent to workers, who have to be able to import it."""
 
 
-def pieces(table: str, rows: int, files: int) -> list[Piece]:
+def table_files(table: str, rows: int, files: int) -> list[TableFile]:
     """A table in files of about one size; at least one, so that its columns are known."""
     if rows < 0 or files < 1:
         raise SparkError(f"{table}: rows are 0 or more and files 1 or more, got {rows}, {files}")
     files = max(1, min(files, rows))
     cuts = [rows * at // files for at in range(files + 1)]
-    return [Piece(table, at, cuts[at], cuts[at + 1] - cuts[at]) for at in range(files)]
+    return [TableFile(table, at, cuts[at], cuts[at + 1] - cuts[at]) for at in range(files)]
 
 
 def generate(
     spark: SparkSession,
-    wanted: Sequence[Piece],
+    wanted: Sequence[TableFile],
     draw: Draw,
     out: str | os.PathLike[str],
     progress: Progress | None = None,
 ) -> Generated:
-    """Draw all pieces, and write each to its file below `out`; what is there is replaced."""
+    """Draw all files, and write them below `out`; what is there is replaced."""
     folder = Path(out).absolute()
-    tables = list(dict.fromkeys(piece.table for piece in wanted))
+    tables = list(dict.fromkeys(file.table for file in wanted))
     for table in tables:
         (folder / table).mkdir(parents=True, exist_ok=True)
     task = _Task(tuple(wanted), draw, str(folder))
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return task.run(batches)
-
-    numbers = spark.range(len(wanted), numPartitions=len(wanted))
-    made = watched(spark, lambda: numbers.mapInArrow(run, _DONE).collect(), len(wanted), progress)
+    drawn = numbered(spark, len(wanted), task.run, _DONE)
+    made = watched(spark, drawn.collect, len(wanted), progress)
     rows, sizes = dict.fromkeys(tables, 0), dict.fromkeys(tables, 0)
     for row in made:
-        table = wanted[row["piece"]].table
+        table = wanted[row["file"]].table
         rows[table] += row["rows"]
         sizes[table] += row["bytes"]
     for table in tables:
@@ -93,21 +90,21 @@ def generate(
 class _Task(NamedTuple):
     """What workers are told."""
 
-    pieces: tuple[Piece, ...]
+    files: tuple[TableFile, ...]
     draw: Draw
     out: str
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of pieces, gives what became of them."""
+        """Takes numbers of files, gives what became of them."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                piece = self.pieces[number]
-                table = self.draw(piece)
-                path = Path(self.out) / piece.table / piece.name
+                file = self.files[number]
+                table = self.draw(file)
+                path = Path(self.out) / file.table / file.name
                 _write(table, path)
                 yield pa.RecordBatch.from_pydict(
                     {
-                        "piece": pa.array([number], pa.int32()),
+                        "file": pa.array([number], pa.int32()),
                         "rows": pa.array([table.num_rows], pa.int64()),
                         "bytes": pa.array([path.stat().st_size], pa.int64()),
                     }
@@ -115,7 +112,7 @@ class _Task(NamedTuple):
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Whole or not at all: two tasks may draw the same piece at the same time."""
+    """Whole or not at all: two tasks may draw the same file at the same time."""
     fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with fresh.open("xb") as file:

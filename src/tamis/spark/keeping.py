@@ -16,7 +16,7 @@ from threading import Thread
 
 from tamis.spark.compacting import compact
 from tamis.spark.compiling import Compiled
-from tamis.spark.progress import Progress
+from tamis.spark.progress import Standing
 from tamis.spark.reasons import reason
 from tamis.store.lives import Lives
 from tamis.store.log import Log
@@ -86,7 +86,7 @@ class Keeper:
         since = 0 if latest is None else latest.sequence
         return self._log.counts(since)[1], worth(latest, self._every)
 
-    def turn(self, reached: Progress | None) -> None:
+    def turn(self, reached: Standing | None) -> None:
         """Do what is due, given how far the stream is. What fails is noted and tried again."""
         try:
             self._expire()

@@ -32,6 +32,7 @@ from tamis.spark.worker import encoder
 
 Rows = NDArray[np.int64]
 
+JSON = "json"  # the only column of events of a log that came as text
 _LINES = 4096  # of a block
 _FEW = 32  # lines that are not worth another try of Arrow's reader
 _BYTES = 1 << 28  # of a block; Arrow counts in 32 bits

@@ -23,20 +23,12 @@ from tamis.engine.ids import Id
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.spark.filling import fill
+from tamis.store.changes import ID_TYPES
 
 Int64s = NDArray[np.int64]
 FOREVER = np.iinfo(np.int64).max
-ID_TYPES = {"text": pa.string(), "int64": pa.int64()}
 _GOLDEN = 0x9E3779B97F4A7C15  # spreads numbers that are in a row over all shards
 _WORD = (1 << 64) - 1
-
-
-class Refused(NamedTuple):
-    """A subscription of the log that could not be taken in."""
-
-    sequence: int
-    id: Id
-    reason: str
 
 
 def shard_of(id: Id, shards: int) -> int:
@@ -74,9 +66,7 @@ class Live:
     ) -> None:
         self.schema, self.ids, self.base = schema, ids, base
         self.sequence = sequence  # all changes before this number are taken in
-        self.oldest = sequence  # the first event that can be answered
         self.shard, self.shards = shard, shards
-        self.refused: list[Refused] = []
         self._added = Engine(schema, operators=operators)
         if base is not None:  # what it knows of operators from past events holds for others too
             self._added.calls.expect(base.calls.known)
@@ -87,11 +77,6 @@ class Live:
         self._last: dict[Id, int] = {}  # by id: the one that is live
         self._gone: dict[Id, int] = {}  # of the version: when it went
         self._tables: _Tables | None = None
-
-    @property
-    def changed(self) -> int:
-        """How many subscriptions are not as the version has them: a reason to make another."""
-        return len(self._id) + len(self._gone)
 
     @property
     def engines(self) -> list[Engine]:
@@ -105,7 +90,7 @@ class Live:
         """
         if end <= self.sequence:
             return
-        fresh: list[tuple[int, Id, str]] = []
+        fresh: list[tuple[int, str]] = []
         columns = (changes[name].to_pylist() for name in ("sequence", "kind", "id", "condition"))
         for sequence, kind, id, condition in zip(*columns, strict=True):
             mine = self.shards == 1 or shard_of(id, self.shards) == self.shard
@@ -118,7 +103,7 @@ class Live:
                 self._id.append(id)
                 self._from.append(sequence)
                 self._until.append(FOREVER)
-                fresh.append((len(self._id) - 1, id, condition))
+                fresh.append((len(self._id) - 1, condition))
         self._subscribe(fresh)
         self.sequence = end
         self._tables = None
@@ -130,15 +115,12 @@ class Live:
         elif self.base is not None:
             self._gone.setdefault(id, sequence)
 
-    def _subscribe(self, fresh: Sequence[tuple[int, Id, str]]) -> None:
-        """Those that are wrong are left out, and told."""
-        if not fresh:
-            return
-        numbers = pa.array([number for number, _, _ in fresh], pa.int64())
-        table = pa.table({"id": numbers, "condition": [condition for _, _, condition in fresh]})
-        for row, reason in fill(self._added, table):
-            number, id, _ = fresh[row]
-            self.refused.append(Refused(self._from[number], id, reason))
+    def _subscribe(self, fresh: Sequence[tuple[int, str]]) -> None:
+        """Those that are wrong are left out; whoever compiles the next version tells of them."""
+        if fresh:
+            numbers = pa.array([number for number, _ in fresh], pa.int64())
+            conditions = [condition for _, condition in fresh]
+            fill(self._added, pa.table({"id": numbers, "condition": conditions}))
 
     def match(self, events: pa.Table, sequences: Int64s) -> tuple[Int64s, pa.Array]:
         """For consistent events with their numbers, all pairs: number, id of a subscription."""

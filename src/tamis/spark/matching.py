@@ -22,9 +22,10 @@ from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.spark.columns import Extra, sent
 from tamis.spark.following import Following
+from tamis.spark.part_files import SUBSCRIPTION
 from tamis.spark.reports import noting
-from tamis.spark.worker import opened, packed
-from tamis.store.pins import KEPT
+from tamis.spark.sessions import retained
+from tamis.spark.worker import opened, packed, unpacked
 from tamis.store.versions import DOCUMENT, Versions
 
 if TYPE_CHECKING:
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
     from tamis.match.answers import Matches
     from tamis.operators.operator import Operator
 
-SUBSCRIPTION = "subscription"
 _PAIRS = 1 << 18  # pairs to a batch of the answer: what is made of them at once stays small
 _COLLECTED = 1_000_000  # conditions of a DataFrame that are compiled on the driver
 _BAD = ("raise", "skip")
-_RETAINED = "spark.sql.streaming.minBatchesToRetain"
 
 
 def match(
@@ -118,16 +117,12 @@ def _given(
 
 
 def _opened(folders: Sequence[str | os.PathLike[str]], operators: bytes) -> _Given:
-    import pickle
-
     from tamis.engine import Engine
-    from tamis.match.answers import Matches
+    from tamis.spark.subscriptions import has_texts
 
     # Checksums are compared here, once, and not by every worker.
-    given = pickle.loads(operators) if operators else ()
-    engines = [Engine.open(folder, operators=given) for folder in folders]
-    nothing = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64))
-    texts = any(each.roster.named(nothing).subscriptions.dtype == object for each in engines)
+    engines = [Engine.open(folder, operators=unpacked(operators)) for folder in folders]
+    texts = any(map(has_texts, engines))
     paths = tuple(str(Path(folder).absolute()) for folder in folders)
     return _Given(paths, operators, engines[0].schema, texts, None)
 
@@ -161,7 +156,7 @@ def _transform(
     )
     if given.versions is None or not events.isStreaming:
         return chosen.frame.mapInArrow(task.run, result)
-    keep = int(events.sparkSession.conf.get(_RETAINED, str(KEPT)) or KEPT)
+    keep = retained(events.sparkSession)
     following = Following(task, given.versions, keep, events.schema.json())
     return chosen.frame.mapInArrow(following.run, result)
 
@@ -251,7 +246,7 @@ def _folders(
 ) -> tuple[Sequence[str | os.PathLike[str]], bytes]:
     """The folders of engines that hold the subscriptions, and the operators that they need."""
     from tamis.engine import Engine
-    from tamis.spark.files import engine_folders
+    from tamis.spark.subscriptions import engine_folders
 
     if isinstance(subscriptions, (str, os.PathLike)):
         _no_schema(schema, "a folder")

@@ -1,7 +1,4 @@
-"""Parts: files of notifications and of dead letters, as tasks that read files write them.
-
-They lie where `format("tamis_notifications")` has its own, and are read together with them.
-"""
+"""Parts: files of notifications and of dead letters, as tasks write them."""
 
 from __future__ import annotations
 
@@ -36,6 +33,8 @@ class Part:
 
     def write(self, table: pa.Table) -> None:
         """Add rows, all tables with the same columns."""
+        if not table.num_rows:
+            return
         self._waiting.append(table if self._as_is else _required(table))
         self._waits += table.num_rows
         self.rows += table.num_rows
@@ -66,10 +65,12 @@ class Part:
 
     def discard(self) -> None:
         """Remove it."""
-        if self._writer is not None:
+        if self._file is not None:
             with suppress(OSError, ValueError, pa.ArrowException):  # it may have failed just so
-                self._writer.close()
-            self._file.close()
+                if self._writer is not None:
+                    self._writer.close()
+            with suppress(OSError):
+                self._file.close()
             (self._folder / self._name).unlink(missing_ok=True)
 
 

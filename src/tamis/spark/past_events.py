@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tamis.errors import SchemaError, SparkError, nearest
 from tamis.model.domain import Decimal, Integer, Timestamp
 from tamis.model.schema import Schema
-from tamis.spark import time_range
+from tamis.spark import time_span
 from tamis.spark.columns import multiple
 from tamis.spark.event_pieces import Events, LogEvents, Logged
 from tamis.spark.file_columns import absent, check_once, dealt, every_group, layouts, type_at
@@ -17,7 +17,7 @@ from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
 from tamis.spark.row_groups import Found, found, shares
 from tamis.spark.source import parts
 from tamis.spark.time_axis import DECIMAL, TIME, WHOLE, Clock, clock
-from tamis.spark.time_range import Range
+from tamis.spark.time_span import Span
 from tamis.spark.watching import Progress, cores
 from tamis.spark.worker import document
 from tamis.store.log import Log
@@ -53,11 +53,11 @@ class PastFiles(NamedTuple):
         made = layouts(self.there, self.schema, self.columns, beside=beside)
         return dealt(self.there, made, shares(self.there.groups, cores(spark)))
 
-    def range(self, spark: SparkSession, progress: Progress | None) -> Range:
+    def span(self, spark: SparkSession, progress: Progress | None) -> Span:
         """From when to when they are."""
         if self.clock is None:
-            return Range(0, self.there.rows - 1) if self.there.rows else Range()
-        return time_range.of_files(spark, self.there, self.clock, progress)
+            return Span(0, self.there.rows - 1) if self.there.rows else Span()
+        return time_span.of_files(spark, self.there, self.clock, progress)
 
 
 class PastLog(NamedTuple):
@@ -88,13 +88,13 @@ class PastLog(NamedTuple):
         ranges = tuple(parts(self.log, 0, self.end, most))
         return LogEvents(str(self.log.folder), layout, ranges)
 
-    def range(self, spark: SparkSession, progress: Progress | None) -> Range:
+    def span(self, spark: SparkSession, progress: Progress | None) -> Span:
         """From when to when they are."""
         if self.clock is not None:
-            return time_range.of_events(spark, self.dealt(spark), self.clock, progress)
+            return time_span.of_events(spark, self.dealt(spark), self.clock, progress)
         for first, _ in self.log.events(0, self.end):
-            return Range(first, self.end - 1)
-        return Range()
+            return Span(first, self.end - 1)
+        return Span()
 
 
 Past = PastFiles | PastLog

@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     written: float
 
 
-class Progress(NamedTuple):
+class Standing(NamedTuple):
     """Where a stream stands."""
 
     batches: int
@@ -71,10 +71,10 @@ class Watch:
         self._taken = -1  # the last batch that is counted
         self._recent: deque[Batch] = deque()
         self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
-        self._totals = Progress(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
+        self._totals = Standing(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
         self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
 
-    def look(self, now: float) -> Progress:
+    def look(self, now: float) -> Standing:
         """How things stand, with the manifests that have come since the last look."""
         for manifest in self._fresh():
             self._take(manifest)

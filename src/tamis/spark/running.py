@@ -24,14 +24,13 @@ from tamis.errors import SparkError
 from tamis.spark import reports, sink
 from tamis.spark.compiling import Compiled, compile_log
 from tamis.spark.keeping import Keeper
-from tamis.spark.progress import Progress, Watch, query_of
+from tamis.spark.progress import Standing, Watch, query_of
 from tamis.spark.reasons import reason
-from tamis.spark.sessions import session
+from tamis.spark.sessions import retained, session
 from tamis.spark.source import next_event
 from tamis.store.durable import locked, refusing
 from tamis.store.lives import Lives
 from tamis.store.log import Log
-from tamis.store.pins import KEPT
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ LOGS = "logs"
 _TURN = 1.0  # seconds between two turns of the keeper
 _LONG = 24 * 3600.0  # seconds after which what others have not committed is taken for left over
 _TAG = "tamis-compile"
-_RETAINED = "spark.sql.streaming.minBatchesToRetain"
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Stream:
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
         self._query: StreamingQuery | None = None
         self._watch: Watch | None = None
-        self._last: Progress | None = None
+        self._last: Standing | None = None
         self._held = ExitStack()
         self._held.enter_context(alone(job.out))
 
@@ -166,7 +164,7 @@ class Stream:
                 writer = writer.trigger(availableNow=True)
             else:
                 writer = writer.trigger(processingTime=f"{job.trigger} milliseconds")
-            self.keeper.keep = int(self._spark.conf.get(_RETAINED, None) or KEPT)
+            self.keeper.keep = retained(self._spark)
             self._query = writer.start(str(job.out))
         except Exception as why:  # noqa: BLE001 - Spark has many, and all are told alike
             raise self._told(why) from None
@@ -184,7 +182,7 @@ class Stream:
         except Exception as why:  # noqa: BLE001 - as above; a Connect server is asked, or has gone
             raise self._told(why) from None
 
-    def look(self) -> Progress:
+    def look(self) -> Standing:
         """How it stands."""
         assert self._watch is not None
         self._last = self._watch.look(time.time())

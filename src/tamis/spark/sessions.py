@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.spark import connecting
 from tamis.spark.java import java_home
+from tamis.store.pins import KEPT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,6 +77,11 @@ def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSessi
     for name, value in settings.items():
         builder = builder.config(name, _setting(value))
     return builder.getOrCreate()
+
+
+def retained(spark: SparkSession) -> int:
+    """Of how many of its last batches Spark may make a stream run one again."""
+    return int(spark.conf.get("spark.sql.streaming.minBatchesToRetain", None) or KEPT)
 
 
 def active() -> SparkSession | None:

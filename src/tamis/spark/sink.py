@@ -50,9 +50,8 @@ from tamis.spark.manifest_files import (
     put,
     sweep,
 )
-from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON
+from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, Part
 from tamis.spark.progress import query_of
-from tamis.store.durable import make_folder
 
 __all__ = [
     "DEAD",
@@ -61,7 +60,6 @@ __all__ = [
     "RAW",
     "REASON",
     "NotificationsDataSource",
-    "Part",
     "Parts",
     "commit",
     "compact",
@@ -72,19 +70,10 @@ __all__ = [
 
 
 @dataclass
-class Part(WriterCommitMessage):
-    """A file that a task wrote."""
-
-    folder: str  # notifications or dead
-    name: str
-    rows: int
-
-
-@dataclass
 class Parts(WriterCommitMessage):
-    """All that a task wrote."""
+    """All that a task wrote, as `Part.close` tells it: folder, name and rows of each."""
 
-    parts: list[Part]
+    parts: list[dict[str, Any]]
 
 
 class NotificationsDataSource(DataSource):
@@ -158,14 +147,14 @@ class _Writer:
 
     def write(self, iterator: Iterator[Any]) -> Parts:
         """The rows of one task: those with a reason are dead letters, all others notifications."""
-        written = {kind: _File(self._path / kind, self._whose) for kind in (NOTIFICATIONS, DEAD)}
+        written = {kind: self._part(kind) for kind in (NOTIFICATIONS, DEAD)}
         try:
             for batch in iterator:
                 table = pa.Table.from_batches([batch])
                 if REASON in table.column_names:
                     died = pc.is_valid(table[REASON])
                     dead = table.filter(died)
-                    written[DEAD].write(_without(dead, "subscription"))
+                    written[DEAD].write(_without(dead, SUBSCRIPTION))
                     table = _without(table.filter(pc.invert(died)), REASON, RAW)
                 written[NOTIFICATIONS].write(table)
             return Parts([file.close() for file in written.values() if file.rows])
@@ -174,43 +163,13 @@ class _Writer:
                 file.discard()
             raise
 
+    def _part(self, kind: str) -> Part:
+        name = f"part-{self._whose}{uuid.uuid4().hex}.parquet"
+        return Part(self._path / kind, name, as_is=True)
+
 
 def _without(table: pa.Table, *names: str) -> pa.Table:
     return table.drop_columns([name for name in names if name in table.column_names])
-
-
-class _File:
-    """A part, made with its first row."""
-
-    def __init__(self, folder: Path, whose: str) -> None:
-        self._folder, self.rows = folder, 0
-        self._name = f"part-{whose}{uuid.uuid4().hex}.parquet"
-        self._file: Any = None
-        self._writer: pq.ParquetWriter | None = None
-
-    def write(self, table: pa.Table) -> None:
-        if not table.num_rows:
-            return
-        if self._writer is None:
-            make_folder(self._folder)
-            self._file = (self._folder / self._name).open("xb")
-            self._writer = pq.ParquetWriter(self._file, table.schema)
-        self._writer.write_table(table)
-        self.rows += table.num_rows
-
-    def close(self) -> Part:
-        assert self._writer is not None
-        self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        sync(self._folder)
-        return Part(self._folder.name, self._name, self.rows)
-
-    def discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            (self._folder / self._name).unlink(missing_ok=True)
 
 
 class _BatchWriter(_Writer, DataSourceArrowWriter):
@@ -288,23 +247,23 @@ def commit(
             "some would come twice"
         )
     for part in _parts(messages):
-        if not (path / part.folder / part.name).is_file():
+        if not (path / part["folder"] / part["name"]).is_file():
             raise SparkError(
-                f"{path / part.folder / part.name}: is not there any more, though a task has "
+                f"{path / part['folder'] / part['name']}: is not there any more, though a task has "
                 "written it; workers have to see the folder under one path, and nobody may sweep "
                 "it meanwhile. Nothing was committed; run it again"
             )
-    if not put(path, name, facts, [vars(part) for part in _parts(messages)]):
+    if not put(path, name, facts, _parts(messages)):
         _discard(path, messages)
 
 
-def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
+def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[dict[str, Any]]:
     return [part for each in messages if isinstance(each, Parts) for part in each.parts]
 
 
 def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None:
     for part in _parts(messages):
-        (path / part.folder / part.name).unlink(missing_ok=True)
+        (path / part["folder"] / part["name"]).unlink(missing_ok=True)
 
 
 class _PartsReader(DataSourceReader):

@@ -52,7 +52,9 @@ from tamis.errors import SparkError, nearest
 from tamis.index.placing import sync
 from tamis.model.schema import Schema
 from tamis.spark.columns import column_types
-from tamis.spark.sink import RAW, REASON, local
+from tamis.spark.part_files import RAW, REASON, SEQUENCE, SUBSCRIPTION
+from tamis.spark.progress import NO_VERSION
+from tamis.spark.sink import local
 from tamis.spark.tasks import Range, answered
 from tamis.store.durable import read_json, refusing, write_json
 from tamis.store.lineage import check_log
@@ -60,8 +62,6 @@ from tamis.store.log import Log
 from tamis.store.segments import EVENTS
 from tamis.store.versions import Versions, check_reader
 
-SEQUENCE, SUBSCRIPTION = "sequence", "subscription"
-NO_VERSION = -1
 _READERS = "readers"
 _FEW = 512  # events: a task of its own is worth it from here on
 
@@ -90,7 +90,7 @@ class Start:
             self._path.unlink(missing_ok=True)
 
 
-class Piece(NamedTuple):
+class Stretch(NamedTuple):
     """A range of the log, and the version that its events are matched with."""
 
     start: int
@@ -152,7 +152,7 @@ class Options:
             str(local(given["report"]).absolute()) if given.get("report") else None,
         )
 
-    def piece(self, start: int, end: int) -> Piece | None:
+    def stretch(self, start: int, end: int) -> Stretch | None:
         """The events of a range that have the version of its first one; None where there are none.
 
         It ends where a newer version begins.
@@ -162,17 +162,17 @@ class Options:
             return None
         known = [] if self.versions is None else [each.sequence for each in self.versions.all()]
         version = max((each for each in known if each <= first), default=NO_VERSION)
-        return Piece(start, min([end, *(each for each in known if each > first)]), version)
+        return Stretch(start, min([end, *(each for each in known if each > first)]), version)
 
-    def pieces(self, start: int, end: int) -> Iterator[Piece]:
+    def stretches(self, start: int, end: int) -> Iterator[Stretch]:
         """All events of a range."""
-        while (piece := self.piece(start, end)) is not None:
-            yield piece
-            start = piece.end
+        while (stretch := self.stretch(start, end)) is not None:
+            yield stretch
+            start = stretch.end
 
-    def ranges(self, piece: Piece) -> list[Range]:
-        """Tasks for the events of a piece: parts of it, for each shard of the subscriptions."""
-        start, end, version = piece
+    def ranges(self, stretch: Stretch) -> list[Range]:
+        """Tasks for the events of a stretch: parts of it, for each shard of the subscriptions."""
+        start, end, version = stretch
         found = None
         if version != NO_VERSION and self.versions is not None:
             # Should that have been taken away by somebody, others give the same answers: the log
@@ -238,7 +238,7 @@ class TamisDataSource(DataSource):
         return _StreamReader(given)
 
 
-class _Part(InputPartition):
+class _Task(InputPartition):
     """A range, as Spark hands it on."""
 
     def __init__(self, part: Range) -> None:
@@ -254,12 +254,12 @@ class _Reader(DataSourceReader):
         """From the first event to the last, or as the options say."""
         given = self._options
         end = given.log.end if given.end is None else min(given.end, given.log.end)
-        pieces = list(given.pieces(min(given.start, end), end))
-        chosen = {each.version for each in pieces if each.version != NO_VERSION}
+        stretches = list(given.stretches(min(given.start, end), end))
+        chosen = {each.version for each in stretches if each.version != NO_VERSION}
         if given.versions is not None and chosen:
             # Spark does not say when the job is over: it is forgotten after a while.
             given.versions.keep(chosen)
-        return [_Part(each) for piece in pieces for each in given.ranges(piece)]
+        return [_Task(each) for stretch in stretches for each in given.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -306,8 +306,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             end = _after(log, begin, end, limit.max_rows)
         self._tell(begin, end)
-        piece = self._options.piece(begin, end)
-        return start if piece is None else self._offset(piece.end, piece.version)
+        stretch = self._options.stretch(begin, end)
+        return start if stretch is None else self._offset(stretch.end, stretch.version)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         """How far the log reaches: what is between is the backlog."""
@@ -315,9 +315,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """With the version that was journaled with the batch."""
-        piece = Piece(start["sequence"], end["sequence"], end["version"])
-        self._tell(piece.start, piece.end)
-        return [_Part(each) for each in self._options.ranges(piece)]
+        stretch = Stretch(start["sequence"], end["sequence"], end["version"])
+        self._tell(stretch.start, stretch.end)
+        return [_Task(each) for each in self._options.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -343,7 +343,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    if isinstance(partition, _Part):  # Spark asks for one partition even where there is none
+    if isinstance(partition, _Task):  # Spark asks for one partition even where there is none
         yield from answered(partition.part)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.sifting import Refused
 from tamis.spark.samples import Samples
-from tamis.spark.time_axis import Values
+from tamis.spark.time_axis import Times
 
 Int64s = NDArray[np.int64]
 OTHER = "other reasons"
@@ -81,7 +81,7 @@ class Tally:
         self.reasons: dict[str, tuple[int, int]] = {}  # how many died so, and the first of them
         self.samples = Samples(subscriptions, samples)
 
-    def pairs(self, subscriptions: Int64s, places: Int64s, values: Values) -> None:
+    def pairs(self, subscriptions: Int64s, places: Int64s, values: Times) -> None:
         """Pairs: the subscription, and of its event the bucket and, where there is one, the time.
 
         Of those without one `values` are not looked at.

@@ -17,15 +17,18 @@ from numpy.typing import NDArray
 
 from tamis.encode.sifting import sift
 from tamis.model.schema import Schema
-from tamis.spark import lines, worker
+from tamis.spark import worker
 from tamis.spark.columns import column_types
-from tamis.spark.live import ID_TYPES, Live
+from tamis.spark.event_pieces import Logged, column_at
+from tamis.spark.lines import JSON
+from tamis.spark.live import Live
+from tamis.spark.part_files import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.spark.reports import noting
+from tamis.store.changes import ID_TYPES
 from tamis.store.durable import refusing
 from tamis.store.log import DOCUMENT, Log
 
 Int64s = NDArray[np.int64]
-JSON = "json"  # the only column of events that came as text
 _AT_ONCE = 8192  # events: their pairs are handed on before the next are matched
 _KEPT = 8  # shards of versions that stay open, and logs
 _VERSIONS = 2  # of which all shards stay open
@@ -73,14 +76,10 @@ class _Some:
 
     def __init__(self, table: pa.Table, first: int, document: str) -> None:
         self._raw, self._first, self._types = table, first, _types(document)
-        self.dead: dict[int, str] = {}  # by row
-        if table.column_names == [JSON]:
-            parsed = lines.reader(document).parse(table[JSON])
-            died = np.asarray(parsed.dead.is_valid())
-            for row in np.flatnonzero(died).tolist():
-                self.dead[row] = parsed.dead[row].as_py()
-            self._rows = np.flatnonzero(~died)
-            self._good = parsed.events.filter(pa.array(~died))
+        parted = Logged(document, ()).parted(table)
+        self.dead: dict[int, str] = dict(parted.refused)  # by row
+        if parted.rows is not None:  # text, which was sifted when it was parsed
+            self._good, self._rows = parted.events, parted.rows
         else:
             sifted = sift(worker.encoder(document), table)
             self.dead.update(sifted.refused)
@@ -94,7 +93,7 @@ class _Some:
             return
         at = np.searchsorted(self._rows, numbers - self._first)
         kept = {
-            name: _column(self._good, name).take(pa.array(at)).cast(self._types[name])
+            name: column_at(self._good, name.split(".")).take(pa.array(at)).cast(self._types[name])
             for name in columns
         }
         yield _batch(numbers, ids, kept)
@@ -122,11 +121,11 @@ def _batch(
     nothing = pa.nulls(len(numbers), pa.string())
     return pa.RecordBatch.from_pydict(
         {
-            "sequence": pa.array(numbers, pa.int64()),
-            "subscription": ids,
+            SEQUENCE: pa.array(numbers, pa.int64()),
+            SUBSCRIPTION: ids,
             **{name: _whole(column) for name, column in kept.items()},
-            "reason": nothing if reasons is None else reasons,
-            "raw": nothing if raw is None else raw,
+            REASON: nothing if reasons is None else reasons,
+            RAW: nothing if raw is None else raw,
         }
     )
 
@@ -138,17 +137,6 @@ def _types(document: str) -> dict[str, pa.DataType]:
 
     declared = column_types(Schema.from_dict(json.loads(document)))
     return {name: to_arrow_type(kind, timezone="UTC") for name, kind in declared.items()}
-
-
-def _column(table: pa.Table, name: str) -> Any:
-    """An attribute of a table, which may be a field of a struct: `seller.rating`."""
-    if name in table.column_names:
-        return table[name]
-    first, _, rest = name.partition(".")
-    found = table[first]
-    for part in rest.split("."):
-        found = pa.compute.struct_field(found, part)
-    return found
 
 
 def _whole(column: Any) -> pa.Array:

@@ -20,7 +20,7 @@ from tamis.encode.columns import column_codes
 from tamis.errors import SparkError
 from tamis.spark.worker import encoder
 
-Values = NDArray[Any]  # int64, or doubles
+Times = NDArray[Any]  # int64, or doubles
 TIME, WHOLE, DECIMAL = "time", "whole", "decimal"
 _DAY = 86_400 * 10**6  # microseconds
 _MONDAY = 4 * _DAY  # the first one since 1970
@@ -54,7 +54,7 @@ class Clock(NamedTuple):
         """As it was given."""
         return ".".join(self.path)
 
-    def values(self, column: Any) -> tuple[Values, NDArray[np.bool_]]:
+    def values(self, column: Any) -> tuple[Times, NDArray[np.bool_]]:
         """What is on the axis for each row, and whether there is anything."""
         whole = one_chunk(column) if isinstance(column, pa.ChunkedArray) else column
         if isinstance(whole, pa.DictionaryArray):
@@ -76,7 +76,7 @@ class Clock(NamedTuple):
         known &= np.abs(values) < 2.0**63
         return np.floor(np.where(known, values, 0)).astype(np.int64), known
 
-    def _times(self, column: pa.Array, known: NDArray[np.bool_]) -> tuple[Values, Any]:
+    def _times(self, column: pa.Array, known: NDArray[np.bool_]) -> tuple[Times, Any]:
         """Microseconds since 1970."""
         kind = column.type
         if is_text(kind):
@@ -92,7 +92,7 @@ class Clock(NamedTuple):
         near = np.abs(raw) <= np.iinfo(np.int64).max // times
         return np.where(near, raw, 0) * times, known & near
 
-    def _read(self, column: pa.Array, known: NDArray[np.bool_]) -> tuple[Values, Any]:
+    def _read(self, column: pa.Array, known: NDArray[np.bool_]) -> tuple[Times, Any]:
         """Text, by the rules for values of its attribute."""
         rules = encoder(self.schema)
         codes, wrong, _ = column_codes(rules, rules.positions[self.name], column.drop_null())
@@ -157,7 +157,7 @@ class Axis(NamedTuple):
 
     kind: str
     zone: bool
-    edges: Values
+    edges: Times
     step: str  # how long a bucket is, in words; empty where it is all one
 
     @property
@@ -165,12 +165,12 @@ class Axis(NamedTuple):
         """How many there are."""
         return len(self.edges) - 1
 
-    def places(self, values: Values, known: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def places(self, values: Times, known: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The bucket of each row; one more, after the last, for those without a value."""
         found = np.searchsorted(self.edges, values, side="right") - 1
         return np.where(known, np.clip(found, 0, self.buckets - 1), self.buckets)
 
-    def arrow(self, values: Values, known: NDArray[np.bool_] | None = None) -> pa.Array:
+    def arrow(self, values: Times, known: NDArray[np.bool_] | None = None) -> pa.Array:
         """Values of the axis as a column, null where they are not known."""
         column = pa.array(values, mask=None if known is None else ~known)
         if self.kind != TIME:
@@ -206,7 +206,7 @@ def axis(
     return Axis(kind, zone, _edges(kind, [low, end]), "")
 
 
-def _edges(kind: str, edges: list[Any]) -> Values:
+def _edges(kind: str, edges: list[Any]) -> Times:
     if kind == DECIMAL:
         return np.array(edges, np.float64)
     limits = np.iinfo(np.int64)

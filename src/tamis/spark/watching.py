@@ -13,13 +13,16 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from tamis.errors import SparkError
 from tamis.spark.reasons import reason
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Progress = Callable[[int, int], object]  # how many are done, of how many
+Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _Result = TypeVar("_Result")
 _EVERY = 0.2  # seconds between two looks
 
@@ -49,6 +52,16 @@ def watched(
         return found
     except (PySparkException, java) as why:
         raise SparkError(reason(why)) from None
+
+
+def numbered(spark: SparkSession, tasks: int, run: Run, columns: str) -> DataFrame:
+    """What so many tasks give: each is handed its number, and gives rows of these columns."""
+
+    # Spark counts the parameters of what it is given, and would count `self` of a method.
+    def of_numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run(batches)
+
+    return spark.range(tasks, numPartitions=tasks).mapInArrow(of_numbers, columns)
 
 
 def cores(spark: SparkSession) -> int:

@@ -55,8 +55,8 @@ def opened(folder: str | os.PathLike[str], operators: bytes = b"", *, shards: in
             one_thread()
             from tamis.engine import Engine
 
-            given = pickle.loads(operators) if operators else ()
-            _engines[key] = Engine.open(path, verify=False, operators=given), shards
+            engine = Engine.open(path, verify=False, operators=unpacked(operators))
+            _engines[key] = engine, shards
             most = max(_KEPT, _VERSIONS * max(each for _, each in _engines.values()))
             while len(_engines) > most:
                 _engines.popitem(last=False)[1][0].close()
@@ -81,6 +81,11 @@ def packed(operators: Operators | Operator | Iterable[Operator]) -> bytes:
     from tamis.operators.registry import Operators
 
     return b"" if operators == () else pickle.dumps(Operators.of(operators), protocol=5)
+
+
+def unpacked(operators: bytes) -> Any:
+    """What `packed` has packed."""
+    return pickle.loads(operators) if operators else ()
 
 
 def one_thread() -> None:

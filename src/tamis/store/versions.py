@@ -88,11 +88,6 @@ class Version(os.PathLike[str]):
         return str(self.document["ids"])
 
     @property
-    def operators(self) -> list[Any]:
-        """The operators that it was compiled with."""
-        return list(self.document["operators"])
-
-    @property
     def made(self) -> dict[str, Any]:
         """What whoever compiled it has noted of how; empty where that is not known."""
         return dict(self.document.get("made", {}))

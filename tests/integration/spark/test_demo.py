@@ -26,7 +26,7 @@ import pytest
 from tamis import Engine, Schema
 from tamis.errors import SparkError
 from tamis.spark.java import java_home
-from tamis.spark.progress import Progress
+from tamis.spark.progress import Standing
 from tamis.spark.running import Job, Stream
 from tamis.spark.sink import manifests
 from tamis.store import Log, cancel, subscribe
@@ -189,11 +189,11 @@ def _given(stream: Stream, spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _compiled(stream: Stream, versions: int, _: Progress) -> bool:
+def _compiled(stream: Stream, versions: int, _: Standing) -> bool:
     return stream.keeper.compiled == versions
 
 
-def _until(stream: Stream, reached: Callable[[Progress], bool]) -> Progress:
+def _until(stream: Stream, reached: Callable[[Standing], bool]) -> Standing:
     """Wait until a stream is so far."""
     until = time.monotonic() + _LIMIT
     while not reached(now := stream.look()):

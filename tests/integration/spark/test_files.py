@@ -220,7 +220,7 @@ def test_a_task_that_is_tried_again_does_no_harm(
     wanted = expected(engine, written(workload, tmp_path / "events"))
     engine.save(tmp_path / "engine")
     failed = tmp_path / "failed"
-    run = file_tasks.Job.run
+    run = file_tasks.Matching.run
 
     def fails_once(self: Any, batches: Any) -> Any:
         yield from run(self, batches)  # after its parts were closed
@@ -228,7 +228,7 @@ def test_a_task_that_is_tried_again_does_no_harm(
             failed.touch()
             raise RuntimeError("the worker is gone")
 
-    monkeypatch.setattr(file_tasks.Job, "run", fails_once)
+    monkeypatch.setattr(file_tasks.Matching, "run", fails_once)
     done = _by_value(spark, tmp_path)
     assert failed.exists()
     assert done.pairs == len(wanted)

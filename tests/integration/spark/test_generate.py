@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 from tamis import Engine, Schema
 from tamis.cli import spark_generate
 from tamis.cli.spark_generate import draw
-from tamis.spark.generating import Draw, Piece, generate, pieces
+from tamis.spark.generating import Draw, TableFile, generate, table_files
 from tamis.spark.sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 def numbered() -> Draw:
     """A closure: workers cannot import tests."""
-    return lambda piece: pa.table({"n": list(range(piece.first, piece.first + piece.rows))})
+    return lambda file: pa.table({"n": list(range(file.first, file.first + file.rows))})
 
 
 def test_a_table_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
-    wanted = [*pieces("a", 1_000, 4), *pieces("b", 0, 2)]
+    wanted = [*table_files("a", 1_000, 4), *table_files("b", 0, 2)]
     made = generate(spark, wanted, numbered(), tmp_path)
     assert made.rows == {"a": 1_000, "b": 0}
     assert made.files == 5
@@ -44,22 +44,22 @@ def test_a_table_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_workload_can_be_drawn_in_pieces(name: str) -> None:
-    """Events and subscriptions of all pieces fit the one schema, and each other."""
+    """Events and subscriptions of all files fit the one schema, and each other."""
     whole = spark_generate._tied(name, 300)
     engine = Engine(Schema.from_dict(spark_generate._base(name, 1, whole).schema))
-    for piece in pieces("subscriptions", 300, 3):
-        engine.subscribe_table(draw(name, 1, whole, piece))
+    for file in table_files("subscriptions", 300, 3):
+        engine.subscribe_table(draw(name, 1, whole, file))
     assert len(engine) == 300
-    tables = [draw(name, 1, whole, piece) for piece in pieces("events", 400, 2)]
+    tables = [draw(name, 1, whole, file) for file in table_files("events", 400, 2)]
     ids = [id for table in tables for id in table["event_id"].to_pylist()]
     assert ids == list(range(400))
     assert not tables[0].equals(tables[1])
-    assert tables[1].equals(draw(name, 1, whole, pieces("events", 400, 2)[1]))
-    assert not tables[0].equals(draw(name, 2, whole, pieces("events", 400, 2)[0]))
+    assert tables[1].equals(draw(name, 1, whole, table_files("events", 400, 2)[1]))
+    assert not tables[0].equals(draw(name, 2, whole, table_files("events", 400, 2)[0]))
     for table in tables:
         engine.match_batch(table.drop_columns("event_id"))
-    empty = draw(name, 1, whole, pieces("subscriptions", 0, 1)[0])
-    assert empty.schema.equals(draw(name, 1, whole, Piece("subscriptions", 0, 0, 1)).schema)
+    empty = draw(name, 1, whole, table_files("subscriptions", 0, 1)[0])
+    assert empty.schema.equals(draw(name, 1, whole, TableFile("subscriptions", 0, 0, 1)).schema)
 
 
 def test_from_a_workload_to_notifications(

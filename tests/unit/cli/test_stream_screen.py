@@ -12,14 +12,14 @@ from rich.text import Text
 
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
 from tamis.operators import Count, Report
-from tamis.spark.progress import Progress
+from tamis.spark.progress import Standing
 from tamis.spark.running import Job, Stream
 from tamis.store import Log
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
-NOTHING = Progress(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
-SOME = Progress(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
+NOTHING = Standing(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
+SOME = Standing(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
 FACTS = Facts(None, 0, 3, 1000, None, None)
 
 
@@ -65,7 +65,7 @@ def test_what_operators_did_wrong() -> None:
 class _Stream(Stream):
     """One that says what it is told to say."""
 
-    def look(self) -> Progress:
+    def look(self) -> Standing:
         return SOME
 
     def newest(self, kind: str = "notifications", rows: int = 100) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from tamis.errors import SparkError
 from tamis.spark import manifest_files, sink
 from tamis.spark.manifest_files import listed, retire
 from tamis.spark.progress import Watch
-from tamis.spark.sink import Part, Parts, commit, compact, manifests, sweep
+from tamis.spark.sink import Parts, commit, compact, manifests, sweep
 from tamis.store import Log
 from tamis.store.durable import locked
 
@@ -49,15 +49,15 @@ class Out:
         self.rows |= set(rows)
         facts = {"query": query, "batch": number, "offsets": [{"sequence": first, "version": 3}]}
         commit(self.path, f"{query}-{number:010d}-{number:x}", facts, [Parts(parts)])
-        return all((self.path / part.folder / part.name).exists() for part in parts)
+        return all((self.path / part["folder"] / part["name"]).exists() for part in parts)
 
-    def _part(self, folder: str, columns: dict[str, list[Any]], first: int) -> Part:
+    def _part(self, folder: str, columns: dict[str, list[Any]], first: int) -> dict[str, Any]:
         count = len(next(iter(columns.values())))
         table = pa.table({"sequence": list(range(first, first + count)), **columns})
         name = f"part-{os.urandom(8).hex()}.parquet"
         (self.path / folder).mkdir(parents=True, exist_ok=True)
         pq.write_table(table, self.path / folder / name)
-        return Part(folder, name, count)
+        return {"folder": folder, "name": name, "rows": count}
 
     def batches(self, *numbers: int) -> None:
         for number in numbers:
@@ -218,7 +218,7 @@ def test_a_batch_that_ended_elsewhere_before_is_refused(out: Out) -> None:
     facts = {"query": "q", "batch": 2, "offsets": [{"sequence": 250, "version": 3}]}
     with pytest.raises(SparkError, match=r"batch 2 was written before.*come twice"):
         commit(out.path, "q-0000000002-other", facts, [Parts([part])])
-    assert not (out.path / part.folder / part.name).exists()
+    assert not (out.path / part["folder"] / part["name"]).exists()
     out.check()
 
 
@@ -226,7 +226,7 @@ def test_a_manifest_names_only_what_is_there(out: Out) -> None:
     out.batches(0)
     part = out._part(sink.NOTIFICATIONS, {"subscription": [1]}, 100)
     facts = {"query": "q", "batch": 1, "offsets": [{"sequence": 100, "version": 3}]}
-    gone = Part(sink.NOTIFICATIONS, "part-gone.parquet", 1)
+    gone = {"folder": sink.NOTIFICATIONS, "name": "part-gone.parquet", "rows": 1}
     with pytest.raises(SparkError, match=r"part-gone\.parquet: is not there"):
         commit(out.path, "q-0000000001-1", facts, [Parts([part, gone])])
     out.check()

@@ -16,10 +16,12 @@ from tamis import Engine, Schema
 from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError
 from tamis.spark.file_columns import layouts
-from tamis.spark.files import check_given, engine_folders, laid_out, mentioned, scratch
-from tamis.spark.generating import pieces
+from tamis.spark.files import check_given
+from tamis.spark.generating import table_files
 from tamis.spark.part_files import Part
 from tamis.spark.row_groups import Rows, found, shares
+from tamis.spark.scratch import scratch
+from tamis.spark.subscriptions import engine_folders, laid_out, mentioned
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
 
@@ -163,20 +165,20 @@ def test_folders_of_subscriptions(tmp_path: Path) -> None:
 
 
 def test_pieces_of_a_table() -> None:
-    cut = pieces("events", 10, 4)
+    cut = table_files("events", 10, 4)
     assert [(each.first, each.rows) for each in cut] == [(0, 2), (2, 3), (5, 2), (7, 3)]
-    assert [each.name for each in pieces("events", 2, 9)] == [
+    assert [each.name for each in table_files("events", 2, 9)] == [
         "part-00000.parquet",
         "part-00001.parquet",
     ]
-    assert [each.rows for each in pieces("events", 0, 3)] == [0]
+    assert [each.rows for each in table_files("events", 0, 3)] == [0]
     with pytest.raises(SparkError, match="files 1 or more"):
-        pieces("events", 3, 0)
+        table_files("events", 3, 0)
 
 
 def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     """A lock inside says that somebody lives; what has none is not known, and stays."""
-    begin = "import sys, time; from pathlib import Path; from tamis.spark.files import scratch\n"
+    begin = "import sys, time; from pathlib import Path; from tamis.spark.scratch import scratch\n"
     code = f"{begin}with scratch(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
     left = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert left.stdout is not None

@@ -16,7 +16,7 @@ from tamis.spark import keeping
 from tamis.spark.compiling import Compiled
 from tamis.spark.keeping import Keeper, worth
 from tamis.spark.manifest_files import manifests
-from tamis.spark.progress import Progress
+from tamis.spark.progress import Standing
 from tamis.store import Lives, Log, Shard, Versions, describe, subscribe
 from tests.unit.spark.test_compacting import Out
 
@@ -67,8 +67,8 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def _reached(sequence: int, version: int) -> Progress:
-    return Progress(1, sequence, version, 0, 0, 0, 0, None, None, None, None)
+def _reached(sequence: int, version: int) -> Standing:
+    return Standing(1, sequence, version, 0, 0, 0, 0, None, None, None, None)
 
 
 def test_leases_that_have_run_out_are_expired(world: World) -> None:

@@ -134,7 +134,7 @@ def test_a_replay_gives_the_same_though_more_is_known() -> None:
         assert (sequences.tolist(), ids.to_pylist()) == ([1], ["a"])
 
 
-def test_a_condition_that_is_wrong_is_left_out_and_told() -> None:
+def test_a_condition_that_is_wrong_is_left_out() -> None:
     live = Live(SCHEMA, "text")
     rows = [
         (0, "subscribe", "good", "price < 5"),
@@ -144,9 +144,6 @@ def test_a_condition_that_is_wrong_is_left_out_and_told() -> None:
     live.take(_changes(rows, pa.string()), 3)
     _, ids = live.match(pa.table({"price": [1], "kind": ["x"]}), np.array([3]))
     assert ids.to_pylist() == ["good"]
-    assert [(each.sequence, each.id) for each in live.refused] == [(1, "bad"), (2, "worse")]
-    assert "prize" in live.refused[0].reason
-    assert live.changed == 3
 
 
 def test_shards_are_even_and_do_not_move() -> None:

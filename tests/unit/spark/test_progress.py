@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.spark.progress import Progress, Watch, quantile, query_of, rate
+from tamis.spark.progress import Standing, Watch, quantile, query_of, rate
 from tamis.store import Log, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -58,7 +58,7 @@ def world(tmp_path: Path) -> World:
 def test_before_the_first_batch(world: World) -> None:
     watch = Watch(world.log, world.out, "q", 0.0)
     world.publish(7)
-    assert watch.look(time.time()) == Progress(0, 0, -1, 0, 0, 0, 7, None, None, None, None)
+    assert watch.look(time.time()) == Standing(0, 0, -1, 0, 0, 0, 7, None, None, None, None)
     assert watch.newest() == []
 
 

@@ -53,7 +53,7 @@ def test_workers_with_another_folder_to_work_in(
 def test_parts_are_known_by_their_query(tmp_path: Path, checkpoint: Path) -> None:
     writer = _source(str(tmp_path / "out"), checkpoint).streamWriter(StructType(), overwrite=False)
     (part,) = writer.write(iter([_rows(1)])).parts
-    assert part.name.startswith("part-q-")
+    assert part["name"].startswith("part-q-")
 
 
 def test_the_offsets_of_a_batch_are_on_disk_before_its_manifest(

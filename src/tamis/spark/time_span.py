@@ -19,7 +19,7 @@ from tamis.spark.event_pieces import Events, Layout, column_at
 from tamis.spark.file_columns import dealt, type_at
 from tamis.spark.row_groups import Found, Rows, shares
 from tamis.spark.time_axis import DECIMAL, Clock, is_text
-from tamis.spark.watching import Progress, cores, watched
+from tamis.spark.watching import Progress, cores, numbered, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,22 +28,22 @@ _READERS = 8  # threads: the last bytes of a file are waited for, not computed
 _SEEN = "low long, high long, least double, most double"
 
 
-class Range(NamedTuple):
+class Span(NamedTuple):
     """The least and the most of some values. Without any, the least is more than the most."""
 
     low: Any = math.inf
     high: Any = -math.inf
 
-    def joined(self, *others: Range) -> Range:
+    def joined(self, *others: Span) -> Span:
         """With the values of others."""
         every = (self, *others)
-        return Range(min(each.low for each in every), max(each.high for each in every))
+        return Span(min(each.low for each in every), max(each.high for each in every))
 
 
 def of_files(
     spark: SparkSession, events: Found, clock: Clock, progress: Progress | None = None
-) -> Range:
-    """The range of all rows of files."""
+) -> Span:
+    """The span of all rows of files."""
     told, silent = _told(events, clock)
     if silent:
         layouts = (Layout((), (), (clock.name,)),) * len(events.schemas)
@@ -54,21 +54,16 @@ def of_files(
 
 def of_events(
     spark: SparkSession, events: Events, clock: Clock, progress: Progress | None = None
-) -> Range:
-    """The range of events that have to be looked at."""
+) -> Span:
+    """The span of events that have to be looked at."""
     tasks, look = len(events.shares), _Look(events, clock)
     if not tasks:
-        return Range()
+        return Span()
 
-    # Spark counts the parameters of what it is given, and would count `self` of a method.
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return look.run(batches)
-
-    numbers = spark.range(tasks, numPartitions=tasks)
-    rows = watched(spark, lambda: numbers.mapInArrow(run, _SEEN).collect(), tasks, progress)
+    rows = watched(spark, numbered(spark, tasks, look.run, _SEEN).collect, tasks, progress)
     ends = ("least", "most") if clock.kind == DECIMAL else ("low", "high")
-    found = [Range(row[ends[0]], row[ends[1]]) for row in rows if row[ends[0]] is not None]
-    return Range().joined(*found)
+    found = [Span(row[ends[0]], row[ends[1]]) for row in rows if row[ends[0]] is not None]
+    return Span().joined(*found)
 
 
 class _Look(NamedTuple):
@@ -78,7 +73,7 @@ class _Look(NamedTuple):
     clock: Clock
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of shares, gives the range of each."""
+        """Takes numbers of shares, gives the span of each."""
         for batch in batches:
             for share in batch.column(0).to_pylist():
                 found = self._share(share)
@@ -94,8 +89,8 @@ class _Look(NamedTuple):
                     }
                 )
 
-    def _share(self, share: int) -> Range:
-        found = Range()
+    def _share(self, share: int) -> Span:
+        found = Span()
         for piece in self.events.pieces(share):
             column = column_at(piece.layout.readable(piece.table), self.clock.path)
             if column is not None:
@@ -103,36 +98,36 @@ class _Look(NamedTuple):
         return found
 
 
-def _of(clock: Clock, column: Any) -> Range:
+def _of(clock: Clock, column: Any) -> Span:
     values, known = clock.values(column)
     values = values[known]
-    return Range(values.min().item(), values.max().item()) if len(values) else Range()
+    return Span(values.min().item(), values.max().item()) if len(values) else Span()
 
 
 # -- what files say --------------------------------------------------------------------------------
 
 
-def _told(events: Found, clock: Clock) -> tuple[Range, list[Rows]]:
+def _told(events: Found, clock: Clock) -> tuple[Span, list[Rows]]:
     """What row groups say, and those that say nothing."""
     groups: dict[int, list[Rows]] = {}
     for rows in events.groups:
         groups.setdefault(rows.file, []).append(rows)
 
-    def said(file: int) -> list[Range | None]:
+    def said(file: int) -> list[Span | None]:
         return _said(events.files[file], groups[file], clock)
 
-    told, silent = Range(), []
+    told, silent = Span(), []
     with ThreadPoolExecutor(_READERS) as pool:
-        for file, ranges in zip(groups, pool.map(said, groups), strict=True):
-            for rows, range in zip(groups[file], ranges, strict=True):
-                if range is None:
+        for file, spans in zip(groups, pool.map(said, groups), strict=True):
+            for rows, span in zip(groups[file], spans, strict=True):
+                if span is None:
                     silent.append(rows)
                 else:
-                    told = told.joined(range)
+                    told = told.joined(span)
     return told, silent
 
 
-def _said(file: str, groups: Sequence[Rows], clock: Clock) -> list[Range | None]:
+def _said(file: str, groups: Sequence[Rows], clock: Clock) -> list[Span | None]:
     with parquet.ParquetFile(file) as opened:
         facts, kind = opened.metadata, type_at(opened.schema_arrow, clock.path)
         assert kind is not None
@@ -145,7 +140,7 @@ def _said(file: str, groups: Sequence[Rows], clock: Clock) -> list[Range | None]
         return [_stated(column.statistics, kind, clock) for column in columns]
 
 
-def _stated(facts: Any, kind: pa.DataType, clock: Clock) -> Range | None:
+def _stated(facts: Any, kind: pa.DataType, clock: Clock) -> Span | None:
     """What a row group says of a column, if that is of any use."""
     if facts is None or not facts.has_min_max:
         return None
@@ -153,4 +148,4 @@ def _stated(facts: Any, kind: pa.DataType, clock: Clock) -> Range | None:
         values, known = clock.values(pa.array([facts.min, facts.max], kind))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    return Range(*values.tolist()) if known.all() else None
+    return Span(*values.tolist()) if known.all() else None
