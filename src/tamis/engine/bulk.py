@@ -10,13 +10,14 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.conditions import plain
 from tamis.encode.table import Bulk
 from tamis.engine.compiled import Compiled
 from tamis.engine.ids import Id
 from tamis.engine.predicates import condition_of
 from tamis.engine.roster import check_id
 from tamis.errors import ConditionError, SubscriptionError
-from tamis.language.limits import PREDICATE_LIMIT
+from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -44,11 +45,13 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
 def _subscribe_conditions(
     engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
 ) -> None:
-    compiled = [
-        _compile(engine, column[row].as_py(), row, len(ids), progress) for row in range(len(ids))
-    ]
-    _checked(progress, len(ids))
-    _enter(engine, ids, compiled, column)
+    bulk = Bulk(engine.encoder, plain(column, TEXT_LIMIT), PREDICATE_LIMIT)
+    compiled: list[Clauses] = []
+    for done, row in enumerate(bulk.slow.tolist()):
+        if progress and done % _STEP == 0:
+            progress(len(bulk.fast) + done, len(ids))
+        compiled.append(_compile(engine, column[row].as_py(), row))
+    _enter(engine, ids, bulk, compiled, column, progress)
 
 
 def _subscribe_predicates(
@@ -56,23 +59,12 @@ def _subscribe_predicates(
 ) -> None:
     assert isinstance(column, pa.ListArray | pa.LargeListArray)
     bulk = Bulk(engine.encoder, column, PREDICATE_LIMIT)
-    compiled: Clauses = []
+    compiled: list[Clauses] = []
     for done, row in enumerate(bulk.slow.tolist()):
-        compiled.extend(_compile_predicates(engine, column, row))
         if progress and done % _STEP == 0:
-            progress(done, len(ids))
-    _checked(progress, len(ids))  # from here on state changes
-    slots = engine.roster.reserve(len(ids))
-    fast = slots[bulk.fast]
-    moved = engine.encoder.count_texts(bulk.text_uses())
-    engine.put(fast, bulk.terms(), moved)
-    try:
-        engine.place(slots[bulk.slow], compiled, slots[bulk.slow])
-    except BaseException:  # a matcher may refuse, for example for lack of memory
-        # What the table asks now, not what it asked at first: labels may have moved meanwhile.
-        engine.evict(slots)
-        raise
-    engine.roster.enter_table(ids, slots, np.ones(len(ids), np.int64), column)
+            progress(len(bulk.fast) + done, len(ids))
+        compiled.append(_compile_predicates(engine, column, row))
+    _enter(engine, ids, bulk, compiled, column, progress)
 
 
 def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Clauses:
@@ -83,11 +75,7 @@ def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Clauses:
         raise error.at_row(row) from None
 
 
-def _compile(
-    engine: Engine, condition: str | None, row: int, rows: int, progress: Progress
-) -> Clauses:
-    if progress and row % _STEP == 0:
-        progress(row, rows)
+def _compile(engine: Engine, condition: str | None, row: int) -> Clauses:
     if condition is None:
         raise ConditionError("the condition is null").at_row(row)
     try:
@@ -96,20 +84,31 @@ def _compile(
         raise error.at_row(row) from None
 
 
-def _checked(progress: Progress, rows: int) -> None:
-    """All rows are checked. Whatever `progress` raises, it raises before anything is changed."""
-    if progress:
-        progress(rows, rows)
-
-
-def _enter(engine: Engine, ids: list[Id], compiled: list[Clauses], column: pa.Array) -> None:
-    counts = np.array([len(each) for each in compiled], np.int64)
+def _enter(
+    engine: Engine,
+    ids: list[Id],
+    bulk: Bulk,
+    compiled: list[Clauses],
+    column: pa.Array,
+    progress: Progress,
+) -> None:
+    """Let them in: the rows that were coded as arrays, and those that were compiled."""
+    if progress:  # whatever it raises, it raises before anything is changed
+        progress(len(ids), len(ids))
+    counts = np.ones(len(ids), np.int64)
+    counts[bulk.slow] = [len(each) for each in compiled]
     slots = engine.roster.reserve(int(counts.sum()))
-    owners = np.repeat(slots[np.cumsum(counts) - counts], counts)
+    firsts = np.cumsum(counts) - counts
+    rows = np.repeat(np.arange(len(ids)), counts)
+    late = np.isin(rows, bulk.slow)
+    moved = engine.encoder.count_texts(bulk.text_uses())
+    engine.put(slots[firsts[bulk.fast]], bulk.terms(), moved)
     try:
-        engine.place(slots, [clause for each in compiled for clause in each], owners)
+        clauses = [clause for each in compiled for clause in each]
+        engine.place(slots[late], clauses, slots[firsts[rows[late]]])
         engine.roster.enter_table(ids, slots, counts, column)
-    except BaseException:
+    except BaseException:  # a matcher may refuse, for example for lack of memory
+        # What the table asks now, not what it asked at first: labels may have moved meanwhile.
         if ids[0] not in engine.roster:
             engine.evict(slots)
         raise

@@ -33,6 +33,7 @@ from tamis.match.tamis.workers import Workers
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
 _TOO_FEW = 64  # events to make a plan for, once there are more
+_LOOK = 4  # batches, however large they are
 _RECENT = 256  # batches that are remembered until the next look
 _STEP = 16  # clauses that move for an event, where there are more
 _FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
@@ -234,7 +235,9 @@ class Tamis(Matcher):
             if len(self._recent) < _RECENT:
                 self._recent.append(Sample.of(batch.pairs))
             must = self._index is None or self._stale()
-            if must or self._seen >= 2 * max(self._sample.events, 16):  # or now and then, to look
+            # Or now and then, to look, which should take little beside matching.
+            often = max(2 * max(self._sample.events, 16), _LOOK * len(batch))
+            if must or self._seen >= often:
                 for each in self._recent:
                     self._sample = self._sample.joined(each)
                 self._seen = 0
