@@ -16,6 +16,8 @@ from tests import postgres
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.connect import Client, Server
+
 # The same examples on every run where a failure would stop somebody's work for a chance find; at a
 # desk, new ones each time.
 settings.register_profile("ci", derandomize=True, print_blob=True)
@@ -28,6 +30,10 @@ os.environ.pop("COLUMNS", None)
 # The same plans on every machine, however busy it is.
 os.environ.setdefault("TAMIS_COSTS", "usual")
 
+# A Java of the tests lives for minutes at most: one that compiles its own code in a hurry, and has
+# no threads to collect garbage, starts a session with 6 s of processor time instead of 13.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 _SPARK = Path(__file__).parent / "integration" / "spark"
 
@@ -37,10 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests with Spark run in one process, the one in which `spark` is started.
 
     The hook is here, not in their folder: there it would come after the one that looks for groups.
+    The one that takes a server down, which all share, comes last.
     """
     for item in items:
         if _SPARK in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: "doomed" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +83,33 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         made = session("local[2,4]", **options)
         yield made
         made.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Spark Connect server on two cores, for whoever is of the group `spark`."""
+    pytest.importorskip("grpc", reason="Spark Connect needs pip install 'pyspark[connect]'")
+    from tests.connect import Server
+
+    started = Server(tmp_path_factory.mktemp("server"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def client(connect: Server) -> Iterator[Client]:
+    """A process with a session on that server."""
+    from tests.connect import Client
+
+    started = Client(connect.url)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def doomed(connect: Server) -> Server:
+    """That server, for the one test after which there is none: it is run last."""
+    return connect
 
 
 @pytest.fixture(autouse=True)

@@ -1,16 +1,27 @@
-"""A Spark Connect server of the tests' own, in a process of its own."""
+"""A Spark Connect server of the tests' own, and a client of it, each in a process of its own.
+
+A process has sessions of one sort, and that of the other tests is classic. So the client is a
+process as well: what it is to do is sent to it, and what it found comes back.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, TypeVar
 
+import tamis.spark
 from tamis.spark.java import java_home
+
+_Answer = TypeVar("_Answer")
 
 
 class Server:
@@ -54,3 +65,23 @@ class Server:
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait()
+
+
+class Client:
+    """A process with a session on a server."""
+
+    def __init__(self, url: str) -> None:
+        fresh = multiprocessing.get_context("spawn")
+        self._process = ProcessPoolExecutor(1, fresh, initializer=_connect, initargs=(url,))
+
+    def asked(self, function: Callable[..., _Answer], *given: Any) -> _Answer:
+        """What a function of a file of tests gives, there."""
+        return self._process.submit(function, *given).result()
+
+    def stop(self) -> None:
+        self._process.shutdown()
+
+
+def _connect(url: str) -> None:
+    made = tamis.spark.session(url, **{"spark.sql.session.timeZone": "America/New_York"})
+    assert tamis.spark.session() is tamis.spark.session(url) is made

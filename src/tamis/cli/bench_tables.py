@@ -27,6 +27,7 @@ from tamis.lab.scheduling import AS_A_SET, COSTS, by_setting, exceptions
 from tamis.lab.timing import Spread
 
 _Kind = TypeVar("_Kind")
+_COUNTED = ("differ",)  # units of which there is no half
 
 
 def show(console: Console, results: Sequence[Result]) -> None:
@@ -358,5 +359,10 @@ def _short(value: float) -> str:
 
 
 def _number(value: float, unit: str) -> str:
-    digits = 0 if value >= 100 else 2 if value >= 1 else 3
+    """A figure with its unit.
+
+    >>> _number(0.25, "ms"), _number(0.0, "differ"), _number(1250.0, "/s")
+    ('0.250 ms', '0 differ', '1,250/s')
+    """
+    digits = 0 if value >= 100 or unit in _COUNTED else 2 if value >= 1 else 3
     return f"{value:,.{digits}f}{unit if unit.startswith('/') else ' ' + unit}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
@@ -28,6 +29,7 @@ from tamis.spark.running import Job, Stream
 from tamis.store import Lives, Log
 from tamis.workload.auction_schema import schema
 
+_LOG = "tamis-log.json"
 _COLUMNS = ("title", "price")
 _FIRST = 512 * min(os.cpu_count() or 1, 8)  # lots: so many that each worker has some
 _SHORT = 0.2  # seconds
@@ -69,11 +71,12 @@ def demo(
     """
     console = screen()
     place = folder.absolute()
-    console.print(_title(subscriptions, rate, folder))
+    there = (place / "log" / _LOG).exists()
+    console.print(_title(None if there else subscriptions, rate, folder))
     with Stopping() as stopping:
         steps = Steps(console, stopping)
         try:
-            log, lives = _filled(steps, place / "log", subscriptions)
+            log, lives = _filled(steps, place / "log", subscriptions, asked=_asked())
             job = Job(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
             with ExitStack() as ending:
                 stream = ending.enter_context(Stream(job, lives))
@@ -97,26 +100,39 @@ def demo(
 _NAME = "tamis  auctions live on Spark"
 
 
-def _title(subscriptions: int, rate: float, folder: Path) -> Text:
+def _asked() -> bool:
+    """Whether somebody said how many subscriptions there are to be."""
+    source = click.get_current_context().get_parameter_source("subscriptions")
+    return source is not ParameterSource.DEFAULT
+
+
+def _title(subscriptions: int | None, rate: float, folder: Path) -> Text:
+    many = "" if subscriptions is None else f"{subscriptions:,} "
     return Text.assemble(
         ("tamis", "bold cyan"),
-        f"  about {rate:,.0f} lots a second go past {subscriptions:,} subscriptions that come and "
-        f"go.\nAll files are in {folder}. "
+        f"  about {rate:,.0f} lots a second go past {many}subscriptions that come and go.\n"
+        f"All files are in {folder}. "
         "It takes about a minute to start, and two the first time.\n",
     )
 
 
-def _filled(steps: Steps, folder: Path, subscriptions: int) -> tuple[Log, Lives]:
-    """The log with its subscriptions, as an earlier run left it or new; who is live."""
+def _filled(
+    steps: Steps, folder: Path, subscriptions: int, *, asked: bool = False
+) -> tuple[Log, Lives]:
+    """The log with its subscriptions, as an earlier run left it or new; who is live.
+
+    If somebody `asked` for their number, he is told where that comes too late.
+    """
     lives = Lives()
-    if (folder / "tamis-log.json").exists():
+    if (folder / _LOG).exists():
         log = Log.open(folder)
         if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
             raise StoreError(f"{folder}: is the log of something else; choose another --folder")
     else:
         log = Log.create(folder, schema(), ids="int64")
-    fresh = not log.counts(0)[0]
-    if fresh and log.counts(0)[1] < subscriptions:
+    fresh, before = not log.counts(0)[0], log.counts(0)[1]
+    late = asked and (not fresh or before > subscriptions)
+    if fresh and before < subscriptions:
         steps.step(
             f"Subscribing {subscriptions:,}: a second for each 25,000",
             lambda: bulk(log, subscriptions, datetime.now(UTC)),
@@ -124,8 +140,9 @@ def _filled(steps: Steps, folder: Path, subscriptions: int) -> tuple[Log, Lives]
         )
     end = log.end
     lives.fold(log.changes(0, end), end)
-    if not fresh:
-        steps.say(f"{len(lives):,} subscriptions are in the log of an earlier run")
+    if not fresh or late:
+        told = "; --subscriptions does not change that" if late else ""
+        steps.say(f"{len(lives):,} subscriptions are in the log of an earlier run{told}")
     return log, lives
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 EVENTS, SUBSCRIPTIONS = "events", "subscriptions"
 EVENT_ID = "event_id"
+_SCHEMA, _FACTS = "schema.yaml", "workload.json"
 _IN_A_FILE = {EVENTS: 1_000_000, SUBSCRIPTIONS: 250_000}  # rows, where --files does not say
 _WHOLE = 2_000_000  # subscriptions of a workload that cannot be drawn file by file
 _NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
@@ -39,7 +40,8 @@ _NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder that gets events, subscriptions and schema.yaml; it may not hold any yet.",
+    help="Folder that gets events, subscriptions and schema.yaml. It may hold none yet, but for "
+    "what was broken off.",
 )
 @click.option(
     "--files",
@@ -60,29 +62,33 @@ def generate(
     """Write a workload as parquet: events, subscriptions as conditions in text, and the schema.
 
     Each file is drawn in a task and with a seed of its own: the same command writes the same files
-    again, and another number of files gives other rows.
+    again, and another number of files gives other rows. If it fails or is stopped, what there is
+    goes, and the same command begins anew.
     """
     from tamis.model.document import to_yaml
     from tamis.model.schema import Schema
     from tamis.spark.generating import generate as generated
-    from tamis.spark.generating import table_files
+    from tamis.spark.generating import table_files, unfinished
+    from tamis.store.durable import refusing
 
     schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
-    for each in (EVENTS, SUBSCRIPTIONS, "schema.yaml"):
-        if (out / each).exists():
-            raise TamisError(f"{out}: holds {each} already; name another folder")
     wanted: list[TableFile] = []
     for table, rows in ((EVENTS, events), (SUBSCRIPTIONS, subscriptions)):
         wanted += table_files(table, rows, files or max(1, -(-rows // _IN_A_FILE[table])))
     console = screen()
-    with started(console, master) as spark, bar(console, "Drawing, by files") as progress:
+    with (
+        unfinished(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)),
+        started(console, master) as spark,
+        bar(console, "Drawing, by files") as progress,
+    ):
         begun = perf_counter()
         task = partial(draw, name, seed, _tied(name, subscriptions))
         made = cancellable(spark, partial(generated, spark, wanted, task, out, progress))
         seconds = perf_counter() - begun
-    (out / "schema.yaml").write_text(to_yaml(schema), encoding="utf-8")
-    facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}
-    (out / "workload.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}
+        with refusing(f"{out}: cannot be written to"):
+            (out / _SCHEMA).write_text(to_yaml(schema), encoding="utf-8")
+            (out / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     for table, rows in made.rows.items():
         console.print(f"{rows:,} {table}, {size(made.bytes[table])}")
     total = sum(made.rows.values())

@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from tamis.cli.stopping import StoppedError, Stopping
+from tamis.errors import SparkError, TamisError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,15 +83,21 @@ def tell_operators(console: Console, report: Report) -> None:
 def started(console: Console, master: str | None) -> Iterator[SparkSession]:
     """A session for a command: the active one if there is one, else one that ends with it."""
     from tamis.spark import sessions
+    from tamis.spark.reasons import reason
 
     before = sessions.active()
     with waiting(console, "Starting Spark: about 10 seconds"):
-        spark = sessions.session(master)
+        try:
+            spark = sessions.session(master)
+        except TamisError:
+            raise
+        except Exception as why:  # noqa: BLE001 - Spark has many, and all are told alike
+            raise SparkError(f"Spark does not start: {reason(why)}") from None
     try:
         yield spark
     finally:
         if before is None:
-            spark.stop()
+            sessions.end(spark)
 
 
 def cancellable(spark: SparkSession, work: Callable[[], T]) -> T:

@@ -17,6 +17,7 @@ from tamis.cli.spark_jobs import operators_option, tell_operators
 from tamis.cli.steps import Steps
 from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
+from tamis.errors import SparkError
 from tamis.spark.progress import Standing
 from tamis.spark.running import Job, Stream
 
@@ -153,12 +154,17 @@ def follow(
 ) -> None:
     """Show a stream until it ends, somebody asks to stop, or so many seconds have passed."""
     until = None if seconds is None else monotonic() + seconds
-    with shown.shown():
-        while stream.running:
-            shown.update()
-            if stopping.wait(_LOOK) or (until is not None and monotonic() > until):
-                break
-    stream.check()
+    try:
+        with shown.shown():
+            while stream.running:
+                shown.update()
+                if stopping.wait(_LOOK) or (until is not None and monotonic() > until):
+                    break
+        if not stopping.asked:
+            stream.check()
+    except SparkError:
+        if not stopping.asked:  # else it may have been told to stop as well, and is gone
+            raise
 
 
 def ended(console: Console, stream: Stream) -> Standing:

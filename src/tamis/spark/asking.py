@@ -27,6 +27,7 @@ from tamis.spark.scratch import scratch
 from tamis.spark.subscriptions import used_folders
 from tamis.spark.watching import Progress, cores, numbered, watched
 from tamis.spark.worker import opened, packed, unpacked
+from tamis.store.durable import refusing, written
 from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def ask(
         at_once = _AT_ONCE if calls else max(1, -(-events.num_rows // cores(spark)))
         starts = tuple(range(0, events.num_rows, at_once))
         with scratch(None if work is None else Path(work).absolute()) as above:
-            parquet.write_table(events, above / _SAMPLE)
+            with refusing(f"{above}: cannot be written to"), written(above / _SAMPLE) as file:
+                parquet.write_table(events, file)
             job = _Asking(tuple(folders), given, str(above / _SAMPLE), starts, at_once)
             rows = job.collected(spark, progress)
         matched, predicates = _summed(rows, engines)

@@ -19,6 +19,7 @@ from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
 from tamis.spark.subscriptions import Subscriptions
 from tamis.spark.tallies import Tally
 from tamis.spark.time_axis import Axis
+from tamis.store.durable import refusing
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
@@ -167,13 +168,14 @@ def check_new(out: Path) -> None:
 
 def write(found: Backtest, out: Path) -> list[str]:
     """Write the tables of a back-test to a folder; the names of the files."""
-    out.mkdir(parents=True, exist_ok=True)
     tables = {name: getattr(found, name) for name in _FILES}
     if found.dead:
         tables[_DEAD] = found.reasons
-    # Counts are there when all the others are.
-    for name in reversed(tables):
-        fresh = out / f".{name}.parquet"
-        parquet.write_table(tables[name], fresh)
-        fresh.replace(out / f"{name}.parquet")
+    with refusing(f"{out}: cannot be written to", unchanged=False):
+        out.mkdir(parents=True, exist_ok=True)
+        # Counts are there when all the others are.
+        for name in reversed(tables):
+            fresh = out / f".{name}.parquet"
+            parquet.write_table(tables[name], fresh)
+            fresh.replace(out / f"{name}.parquet")
     return [f"{name}.parquet" for name in tables]

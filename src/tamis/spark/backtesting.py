@@ -201,8 +201,9 @@ def _axis(spark: SparkSession, there: Past, most: int, looking: Progress | None)
         return axis(WHOLE, 0 if nothing else low, 0 if nothing else high, most)
     if nothing:
         raise SparkError(
-            f"no event has a value of {clock.name!r}, which is to tell the time; name another "
-            "column, or none to have events counted in their order"
+            f"{there.where}: no event has a value of {clock.name!r} that tells the time"
+            + (", in ISO 8601 such as 2026-01-31T12:00:00Z" if clock.schema else "")
+            + "; name another column, or none to have events counted in their order"
         )
     return axis(clock.kind, low, high, most, zone=clock.zone, days=clock.days)
 

@@ -8,7 +8,7 @@ that of an attribute.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import SparkError, nearest
@@ -55,24 +55,26 @@ def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> li
     """The source of each attribute that a DataFrame has, in the order of its columns.
 
     A `SparkError` where one that every event has to bind is missing, where a column cannot hold
-    values of its attribute, and where a column that is neither an attribute nor `known` otherwise
-    is named almost like an attribute that has no column. Other columns are left alone.
+    values of its attribute, or no fields that are attributes, and where a column that is neither
+    an attribute nor `known` otherwise is named almost like an attribute that has no column. Other
+    columns are left alone.
     """
     found: dict[str, Source] = {}
-    others: list[str] = []
+    others: dict[str, DataType] = {}
     for path, kind in _leaves(struct, schema):
         name = ".".join(path)
         if name not in schema.attributes:
-            others.append(name)
+            others[name] = kind
             continue
         if name in found:
             raise SparkError(f"two columns give the attribute {name!r}; drop one of them")
         _check(schema, name, kind)
         found[name] = Source(name, path)
     exempt = set(known)
-    strange = [name for name in others if name not in exempt]
-    _check_missing(schema, found, others)
-    _check_alike(schema, found, strange)
+    strange = {name: kind for name, kind in others.items() if name not in exempt}
+    _check_parents(schema, found, strange)
+    _check_missing(schema, found, list(others))
+    _check_alike(schema, found, list(strange))
     return list(found.values())
 
 
@@ -107,6 +109,22 @@ def _check(schema: Schema, name: str, kind: DataType) -> None:
         f"the column {name!r} is {kind.simpleString()}, but the attribute is {domain.kind}: "
         f"expected {'an array of ' if several else ''}{expected}"
     )
+
+
+def _check_parents(
+    schema: Schema, found: dict[str, Source], strange: Mapping[str, DataType]
+) -> None:
+    """Refuse what should hold attributes and cannot: they would be absent from every event."""
+    for name, kind in strange.items():
+        below = [
+            each for each in schema.attributes if each.startswith(f"{name}.") and each not in found
+        ]
+        if below and kind.simpleString() != "void":  # which is nothing but nulls
+            raise SparkError(
+                f"the column {name!r} is {kind.simpleString()}, but {below[0]!r} is an attribute: "
+                f"expected a struct that has the field {below[0].removeprefix(f'{name}.')!r}; or, "
+                "if it is meant to be something else, rename it, drop it or keep it"
+            )
 
 
 def _check_missing(schema: Schema, found: dict[str, Source], others: Sequence[str]) -> None:
@@ -195,6 +213,7 @@ def sent(
     }  # a plain column that is an attribute too is sent once
     attributes: list[tuple[str, int]] = []
     for source in sources(schema, frame.schema, struct.names) if schema is not None else ():
+        check_told_apart(frame, source.path)
         at = places.get(source.path[0]) if len(source.path) == 1 else None
         if at is None:
             at = len(columns)
@@ -216,7 +235,32 @@ def column_of(frame: DataFrame, given: str | Column) -> Column:
     if given not in frame.columns:
         hint = nearest(given, frame.columns)
         raise SparkError(f"there is no column {given!r}" + (f"; {hint}" if hint else ""))
+    check_told_apart(frame, (given,))
     return functions.col(quoted(given))
+
+
+def check_told_apart(frame: DataFrame, path: Sequence[str]) -> None:
+    """Refuse a column, or a field in one, whose name another has too, as Spark reads names."""
+    from pyspark.sql.types import StructType
+
+    struct: DataType = frame.schema
+    for part in path:
+        if not isinstance(struct, StructType):
+            return
+        alike = [name for name in struct.names if name.lower() == part.lower()]
+        if alike.count(part) > 1:
+            raise SparkError(f"two columns are named {part!r}; rename or drop one of them")
+        if len(alike) > 1 and not _cased(frame):
+            raise SparkError(
+                f"the columns {' and '.join(map(repr, alike))} have one name for Spark, to which "
+                "capitals and small letters are the same; rename or drop one of them, or set "
+                "spark.sql.caseSensitive to true"
+            )
+        struct = struct[part].dataType
+
+
+def _cased(frame: DataFrame) -> bool:
+    return str(frame.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true"
 
 
 # -- from a schema to columns ----------------------------------------------------------------------

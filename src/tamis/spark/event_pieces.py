@@ -253,3 +253,6 @@ def _read(file: str, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, pa
             f"{file}: a worker cannot find it; on a cluster, events have to be in a folder that "
             "all machines share"
         ) from None
+    except (OSError, pa.ArrowException) as why:  # a page that is damaged has no name in it
+        said = why.strerror if isinstance(why, OSError) else None
+        raise SparkError(f"{file}: cannot be read: {said or why}") from None

@@ -136,10 +136,12 @@ def _spark_type(kind: pa.DataType) -> DataType:
     """
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import from_arrow_type
-    from pyspark.sql.types import ArrayType, LongType, NullType, StringType
+    from pyspark.sql.types import ArrayType, LongType, NullType, StringType, StructField, StructType
 
     if isinstance(kind, pa.DictionaryType):
         return _spark_type(kind.value_type)
+    if isinstance(kind, pa.StructType):  # of which Spark may know some fields, and some not
+        return StructType([StructField(each.name, _spark_type(each.type)) for each in kind])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return ArrayType(_spark_type(kind.value_type))
     if pa.types.is_unsigned_integer(kind):

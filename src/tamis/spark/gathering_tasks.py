@@ -31,6 +31,7 @@ from tamis.model.schema import EVENT_TYPE, Schema
 from tamis.spark.event_pieces import Events, Piece
 from tamis.spark.samples import ranks
 from tamis.spark.values import table_of, values_of
+from tamis.store.durable import refusing, written
 
 Int64s = NDArray[np.int64]
 RANK = "`rank`"  # a column of parts of the sample; no attribute has a backquote
@@ -198,7 +199,9 @@ class _Sample:
         self._cut()
         name = f"{uuid.uuid4().hex}.parquet"
         table = self._events[0].append_column(RANK, pa.array(self._ranks))
-        parquet.write_table(table, Path(self._job.work) / name)
+        path = Path(self._job.work) / name
+        with refusing(f"{path}: cannot be written"), written(path) as file:
+            parquet.write_table(table, file)
         return name
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from tamis.errors import SparkError
 from tamis.index.placing import sync
 from tamis.spark.part_files import DEAD, NOTIFICATIONS
-from tamis.store.durable import locked, make_folder
+from tamis.store.durable import locked, make_folder, refusing
 
 MANIFESTS = "manifests"
 BATCHES = "batches"  # that a manifest stands for, where it is of many
@@ -84,11 +84,12 @@ def put(
     document = {"format": _FORMAT, **written, **counts, "parts": [dict(part) for part in parts]}
     unfinished = folder / f".{name}.{uuid.uuid4().hex}"
     try:
-        with unfinished.open("x", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(manifest)
+        with refusing(f"{manifest}: cannot be written", unchanged=False):
+            with unfinished.open("x", encoding="utf-8") as file:
+                json.dump(document, file)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.rename(manifest)
     except BaseException:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.index.placing import sync
-from tamis.store.durable import make_folder
+from tamis.store.durable import make_folder, refusing
 
 NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"
@@ -45,22 +45,29 @@ class Part:
         if not self._waits:
             return
         table = pa.concat_tables(self._waiting)
-        if self._writer is None:
-            make_folder(self._folder)
-            self._file = (self._folder / self._name).open("xb")
-            self._writer = parquet.ParquetWriter(self._file, table.schema, **_writing(table.schema))
-        self._writer.write_table(table, row_group_size=2 * _ROW_GROUP)
+        with self._refusing():
+            if self._writer is None:
+                make_folder(self._folder)
+                self._file = (self._folder / self._name).open("xb")
+                ways = _writing(table.schema)
+                self._writer = parquet.ParquetWriter(self._file, table.schema, **ways)
+            self._writer.write_table(table, row_group_size=2 * _ROW_GROUP)
         self._waiting, self._waits = [], 0
+
+    def _refusing(self) -> AbstractContextManager[None]:
+        """What is told where it cannot be written, as where a disk is full."""
+        return refusing(f"{self._folder / self._name}: cannot be written", unchanged=False)
 
     def close(self) -> dict[str, Any]:
         """Have it on disk; what it is called, and how many rows it has."""
         self._flush()
         assert self._writer is not None
-        self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        sync(self._folder)
+        with self._refusing():
+            self._writer.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            sync(self._folder)
         return {"folder": self._folder.name, "name": self._name, "rows": self.rows}
 
     def discard(self) -> None:

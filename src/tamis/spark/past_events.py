@@ -43,6 +43,11 @@ class PastFiles(NamedTuple):
         """How many there are."""
         return len(self.there.files)
 
+    @property
+    def where(self) -> str:
+        """The file, or the folder that all of them are in."""
+        return os.path.commonpath(self.there.files)
+
     def some(self, schema: Schema) -> Events:
         """To look at a few of them."""
         return every_group(self.there, schema)
@@ -72,6 +77,11 @@ class PastLog(NamedTuple):
     def files(self) -> int:
         """A log is none."""
         return 0
+
+    @property
+    def where(self) -> str:
+        """The folder of the log."""
+        return str(self.log.folder)
 
     def some(self, schema: Schema) -> Events:
         """To look at a few of them."""
@@ -131,14 +141,19 @@ def _check_columns(columns: Sequence[str] | None, every: Collection[str]) -> Non
 
 
 def _clock(there: Found, schema: Schema, time: str) -> Clock:
-    types = []
+    types, read = [], isinstance(schema.attributes.get(time), Timestamp)
+    rules = document(schema) if read else ""
     for number, columns in enumerate(there.schemas):
+        file = there.files[there.schema_of.index(number)]
         kind = type_at(columns, time.split("."))
         if kind is None:
-            raise absent(there.files[there.schema_of.index(number)], time, columns.names)
+            raise absent(file, time, columns.names)
+        try:
+            clock(time, [kind], rules)
+        except SparkError as why:
+            raise SparkError(f"{file}: {why}") from None
         types.append(kind)
-    read = isinstance(schema.attributes.get(time), Timestamp)
-    return clock(time, types, document(schema) if read else "")
+    return clock(time, types, rules)
 
 
 def _log(log: Log, schema: Schema, time: str | None, columns: Sequence[str] | None) -> PastLog:

@@ -11,6 +11,11 @@ _NOT_THERE = (
     "the workers do not know tamis; install it in the Python that they run, which PYSPARK_PYTHON "
     "names, on all machines, and where a Connect server runs"
 )
+_FULL = "No space left on device"
+_NO_ROOM = (
+    "no space is left on the device where Spark has files of its own: a stream's checkpoint, or "
+    "the folder that SPARK_LOCAL_DIRS names, /tmp by default"
+)
 
 
 def reason(why: BaseException) -> str:
@@ -38,5 +43,7 @@ def reason(why: BaseException) -> str:
             found = next(after, "")
             kind, colon, said = found.partition(": ")
             return said if colon and kind.startswith("tamis.") else found
+    if _FULL in text:
+        return _NO_ROOM
     first = next((line for line in lines if line.strip()), type(why).__name__)
     return first.strip().removeprefix(": ")

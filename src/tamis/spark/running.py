@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.spark import reports, sink
 from tamis.spark.compiling import Compiled, compile_log
+from tamis.spark.job_checks import alone, check_read, check_written
 from tamis.spark.keeping import Keeper
 from tamis.spark.progress import Standing, Watch, query_of
 from tamis.spark.reasons import reason
-from tamis.spark.sessions import retained, session
+from tamis.spark.sessions import end, retained, session
 from tamis.spark.source import next_event
-from tamis.store.durable import locked, refusing
+from tamis.store.durable import refusing
 from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.versions import Versions
@@ -77,6 +78,7 @@ class Stream:
         self, job: Job, lives: Lives | None = None, spark: SparkSession | None = None
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
+        check_read(job.log, job.index, job.columns)
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Keeper(
             self.log, self.versions, self._compile, every=job.every, lives=lives, out=job.out
@@ -88,6 +90,11 @@ class Stream:
         self._last: Standing | None = None
         self._held = ExitStack()
         self._held.enter_context(alone(job.out))
+        try:
+            self._held.enter_context(alone(job.checkpoint, "using it"))
+        except BaseException:
+            self._held.close()
+            raise
 
     def __enter__(self) -> Stream:
         return self
@@ -107,23 +114,9 @@ class Stream:
 
     def open(self, master: str | None = None, **config: Any) -> SparkSession:
         """Start a session. It takes some seconds."""
-        self._check_out()
+        check_written(self.job.out, self.job.checkpoint)
         self._session = quiet_session(self.job.out, master, **config)
         return self._session
-
-    def _check_out(self) -> None:
-        """Refuse a folder in which another query has written: this one would begin from the start.
-
-        All that is there already would be there twice.
-        """
-        out, mine = self.job.out, query_of(self.job.checkpoint)
-        queries = {each.get("query") for each in sink.manifests(out)} - {None}
-        if queries and mine not in queries:
-            raise SparkError(
-                f"{out}: holds notifications of another stream than that of the checkpoint "
-                f"{self.job.checkpoint}, and this one would write them again; name another folder "
-                "to write to, or the checkpoint that belongs to it"
-            )
 
     @property
     def position(self) -> int:
@@ -203,7 +196,10 @@ class Stream:
 
     def check(self) -> None:
         """Raise what the query died of, if it did."""
-        why = None if self._query is None else self._query.exception()
+        try:
+            why: Exception | None = None if self._query is None else self._query.exception()
+        except Exception as gone:  # noqa: BLE001 - as above
+            why = gone
         if why is not None:
             raise self._told(why)
 
@@ -218,7 +214,7 @@ class Stream:
         self.interrupt()
         self.keeper.close()
         if self._session is not None and self._owned:
-            self._session.stop()
+            end(self._session)
             self._session = None
             # From here on its files in the folder are just those that manifests name.
             self._sweep()
@@ -269,21 +265,6 @@ def first_event(log: Log) -> int:
     return log.end if found is None else found
 
 
-@contextmanager
-def alone(out: Path) -> Iterator[None]:
-    """Two streams that write to one folder would tread on each other's toes."""
-    with refusing(f"{out}: cannot be written to"):
-        out.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as held:
-            try:
-                held.enter_context(locked(out / "lock", wait=False))
-            except BlockingIOError:
-                raise SparkError(
-                    f"{out}: a stream is writing here already; stop it, or choose another folder"
-                ) from None
-            yield
-
-
 # -- a session that says nothing -------------------------------------------------------------------
 
 _LOG4J = """\
@@ -311,7 +292,7 @@ def quiet_session(out: Path, master: str | None = None, **config: Any) -> SparkS
         settings = logs / "log4j2.properties"
         text = _LOG4J.format(file=_escaped(str((logs / "spark.log").absolute())))
         settings.write_text(text, encoding="ascii")
-    handler = logging.FileHandler(logs / "driver.log", delay=True)
+    handler = _DriverLog(logs / "driver.log", delay=True)
     for name in ("py4j", "pyspark"):
         logging.getLogger(name).addHandler(handler)
         logging.getLogger(name).propagate = False
@@ -323,6 +304,13 @@ def quiet_session(out: Path, master: str | None = None, **config: Any) -> SparkS
             raise
         except Exception as why:  # noqa: BLE001 - as above
             raise SparkError(f"Spark does not start: {reason(why)}; {logs} has more") from None
+
+
+class _DriverLog(logging.FileHandler):
+    """One that keeps to itself that it cannot be written: a full disk is told by what matters."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
+        """Instead of a traceback on the terminal."""
 
 
 @contextmanager

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,9 @@ from tamis.store.pins import KEPT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_MASTER = re.compile(
+    r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+"
+)
 _RETRIES = 4  # of a task: a worker that dies does not fail the job
 
 
@@ -51,6 +57,11 @@ def session(master: str | None = None, app: str = "tamis", **config: Any) -> Spa
             f"SPARK_REMOTE is {remote!r}, with which PySpark starts no session of its own; unset "
             "it, or let it name a Connect server: sc://host:port"
         )
+    if master is not None and not _MASTER.fullmatch(master):  # which Java tells for pages
+        raise SparkError(
+            f"{master!r} is no master that Spark knows; expected local[4] or local[*] for this "
+            "machine, spark://host:port, yarn or k8s://…, or sc://host:port, a Connect server"
+        )
     return _started(master, app, config)
 
 
@@ -76,7 +87,19 @@ def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSessi
         settings["spark.driver.extraJavaOptions"] = java.strip()
     for name, value in settings.items():
         builder = builder.config(name, _setting(value))
-    return builder.getOrCreate()
+    made = builder.getOrCreate()
+    # A server that Java tells counts to. When Java has gone it would show a traceback, in a thread.
+    counting = getattr(made.sparkContext, "_accumulatorServer", None)
+    if counting is not None:
+        counting.handle_error = lambda *_: None
+    return made
+
+
+def end(spark: SparkSession) -> None:
+    """Stop a session. Its Java may be gone: SIGTERM is often sent to all processes of a group."""
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spark.stop()
 
 
 def retained(spark: SparkSession) -> int:

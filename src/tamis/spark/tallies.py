@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tamis.encode.sifting import Refused
 from tamis.spark.samples import Samples
 from tamis.spark.time_axis import Times
+from tamis.store.durable import refusing
 
 Int64s = NDArray[np.int64]
 OTHER = "other reasons"
@@ -135,7 +136,7 @@ class Tally:
             pa.table({"subscription": subscriptions, "number": numbers}),
             *events,
         ]
-        with path.open("xb") as file:
+        with refusing(f"{path}: cannot be written"), path.open("xb") as file:
             for table in tables:
                 with pa.ipc.new_stream(file, table.schema) as writer:
                     writer.write_table(table)

@@ -68,7 +68,9 @@ class Clock(NamedTuple):
         if kind == TIME:
             return self._times(whole, known)
         if self.kind == kind == WHOLE:
-            return np.asarray(_filled(whole.cast(pa.int64()))), known
+            # As with doubles, what is beyond 64 bits with a sign is taken for no value.
+            values = np.asarray(_filled(whole.cast(pa.int64(), safe=False)))
+            return values, known & (values >= 0) if pa.types.is_uint64(whole.type) else known
         values = np.asarray(_filled(whole.cast(pa.float64(), safe=False)))
         known &= np.isfinite(values)
         if self.kind == DECIMAL:
@@ -131,9 +133,9 @@ def kind_of(kind: pa.DataType, *, text: bool = False) -> str | None:
     """What values of a type are on an axis, `text` if that is read as time; None: nothing."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or (text and is_text(kind)):
         return TIME
-    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+    if pa.types.is_integer(kind):
         return WHOLE
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return DECIMAL
     return None
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.spark.columns import sources
+from tamis.spark.columns import check_told_apart, sources
 from tamis.spark.worker import document, encoder
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
             "validate(schema, reason=…)"
         )
     found = sources(schema, events.schema)
+    for source in found:
+        check_told_apart(events, source.path)
     check = _check(document(schema), [source.attribute for source in found])
     arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
     # Spark may call a function again for each use of its result, unless that might change.

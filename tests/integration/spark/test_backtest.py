@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -16,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.language import parse, to_text
@@ -26,6 +24,7 @@ from tamis.store import Log
 from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, lesubscribe
 from tamis.workload.tables import conditions
+from tests.connect import Client
 from tests.integration.spark.past import (
     SCHEMA,
     START,
@@ -367,38 +366,25 @@ def by_value(function: Any) -> Any:
     return FunctionType(function.__code__, {"__builtins__": __builtins__}, function.__name__)
 
 
-_CONNECT = """
-import sys
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
-from tamis import Engine, Schema
-from tamis.spark.backtesting import backtest
-engine = Engine(Schema.load(sys.argv[2]))
-engine.subscribe("price < 5", id="cheap")
-told = []
-found = backtest(spark, sys.argv[1], engine, time="when", progress=lambda *each: told.append(each))
-print(*found[:4], found.grid.sum(), found.axis.step, bool(told))
-"""
+def _far(folder: Path) -> tuple[Any, ...]:
+    """What a client of Spark Connect finds."""
+    engine = Engine(Schema.load(folder / "schema.yaml"))
+    engine.subscribe("price < 5", id="cheap")
+    told: list[tuple[int, int]] = []
+    found = backtest(
+        tamis.spark.session(),
+        folder / "a.parquet",
+        engine,
+        time="when",
+        progress=lambda *each: told.append(each),
+    )
+    return *found[:4], int(found.grid.sum()), found.axis.step, bool(told)
 
 
-def test_the_same_through_spark_connect(tmp_path: Path) -> None:
-    pytest.importorskip("grpc", reason="Spark Connect needs pip install 'pyspark[connect]'")
+def test_the_same_through_spark_connect(client: Client, tmp_path: Path) -> None:
     table = pa.table({"price": [1.0, 9.0, None, 3.0], "when": ["1", "2", "3", "4"]})
     table = table.set_column(1, "when", table["when"].cast(pa.int32()))
     # Without statistics, so that there are two jobs.
     parquet.write_table(table, tmp_path / "a.parquet", write_statistics=False)
     (tmp_path / "schema.yaml").write_text(YAML, encoding="utf-8")
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            _CONNECT,
-            str(tmp_path / "a.parquet"),
-            str(tmp_path / "schema.yaml"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-    )
-    assert ran.stdout.strip().endswith("4 2 2 1 2 1 True"), ran.stderr[-2000:]
+    assert client.asked(_far, tmp_path) == (4, 2, 2, 1, 2, "1", True)

@@ -6,16 +6,17 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from tamis.operators import registry
 from tamis.spark import row_groups
 from tests.integration.spark.past import (
     YAML,
@@ -135,21 +136,57 @@ def test_a_log_and_an_index_as_a_command(
     assert "Samples" not in capsys.readouterr().out
 
 
-def test_ctrl_c_leaves_nothing(given: tuple[str, ...], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "tamis.cli.main", *given, "price < 5", "--out", str(out)]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    ) as job:
-        until = monotonic() + 120
-        while not list(out.glob(".tamis-*/counts")) and monotonic() < until:
-            sleep(0.05)
-        sleep(0.2)  # the job has begun; its workers take longer than that to start
-        job.send_signal(signal.SIGINT)
-        said, _ = job.communicate(timeout=60)
-    assert job.returncode == 130, said
-    assert "Traceback" not in said
+_WAITING = """
+from pathlib import Path
+from time import sleep
+from tamis import operator
+
+@operator(reads=("price",), run="here")
+def waitsForAWord(price):
+    Path({folder!r}, "asked").touch()
+    while not Path({folder!r}, "word").exists():
+        sleep(0.05)
+    return True
+"""
+
+
+@pytest.fixture
+def waiting(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, ...]]:
+    """A condition that keeps its tasks waiting, once they have begun."""
+    module = "waiting_for_a_word"
+    path = tmp_path / f"{module}.py"
+    path.write_text(_WAITING.format(folder=str(tmp_path)), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    spark.sparkContext.addPyFile(str(path))
+    yield "price < 5 and waitsForAWord()", "--operators", module
+    (tmp_path / "word").touch()
+    registry._REGISTERED.pop("waitsForAWord", None)
+    sys.modules.pop(module, None)
+
+
+def test_ctrl_c_leaves_nothing(
+    given: tuple[str, ...], waiting: tuple[str, ...], tmp_path: Path, capsys: Capture
+) -> None:
+    out, over = tmp_path / "out", Event()
+
+    def interrupt() -> None:
+        while not over.wait(0.05):
+            if (tmp_path / "asked").exists():
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    interrupting = Thread(target=interrupt)
+    interrupting.start()
+    try:
+        code = run(*given, *waiting, "--out", str(out))
+    finally:
+        over.set()
+        interrupting.join()
+    said = capsys.readouterr()
+    assert code == 130, said
+    assert "Traceback" not in said.out + said.err
     assert list(out.iterdir()) == []
 
 

@@ -1,20 +1,17 @@
-"""All of it through a Spark Connect server, which is a process of its own.
+"""All of it through a Spark Connect server, which is a process of its own, and so is its client.
 
-A process has sessions of one sort, and that of the other tests is classic. So the client is a
-process as well: what it is to do is sent to it, and what it found comes back.
+What the client is to do is a function that is sent to it, and what it found comes back.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -32,14 +29,13 @@ from tamis.store.versions import Versions
 from tamis.workload import dexin
 from tamis.workload.base import Workload
 from tamis.workload.tables import conditions
-from tests.connect import Server
+from tests.connect import Client, Server
 from tests.integration.spark.test_stream import Story
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Rows = list[tuple[Any, ...]]
-_Answer = TypeVar("_Answer")
 
 EVENTS = 400
 FILES = 2
@@ -63,44 +59,10 @@ LINES = [
 ]
 
 
-# -- the server and the client ---------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("server"))
-    yield started
-    started.stop()
-
-
-class Client:
-    """A process with a session on the server."""
-
-    def __init__(self, url: str) -> None:
-        fresh = multiprocessing.get_context("spawn")
-        self.process = ProcessPoolExecutor(1, fresh, initializer=_connect, initargs=(url,))
-
-    def asked(self, function: Callable[..., _Answer], *given: Any) -> _Answer:
-        """What a function of this file gives, there."""
-        return self.process.submit(function, *given).result()
-
-
-def _connect(url: str) -> None:
-    made = tamis.spark.session(url, **{"spark.sql.session.timeZone": "America/New_York"})
-    assert tamis.spark.session() is tamis.spark.session(url) is made
-
-
-@pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[Client]:
-    started = Client(server.url)
-    yield started
-    started.process.shutdown()
-
-
 # -- DataFrames ------------------------------------------------------------------------------------
 
 
-def _session(url: str) -> tuple[int, str | None, list[str]]:
+def _session() -> tuple[int, str | None, list[str]]:
     spark = tamis.spark.session()
     told = []
     for other in ("local[1]", "sc://localhost:1"):
@@ -110,10 +72,10 @@ def _session(url: str) -> tuple[int, str | None, list[str]]:
     return cores(spark), spark.conf.get("spark.sql.session.timeZone"), told
 
 
-def test_the_session_knows_where_it_is(server: Server, client: Client) -> None:
-    side_by_side, zone, told = client.asked(_session, server.url)
+def test_the_session_knows_where_it_is(connect: Server, client: Client) -> None:
+    side_by_side, zone, told = client.asked(_session)
     assert (side_by_side, zone) == (2, "America/New_York")
-    assert all(f"a session on {server.url} already" in each for each in told)
+    assert all(f"a session on {connect.url} already" in each for each in told)
 
 
 def _frames() -> tuple[Rows, Rows, Rows, str]:
@@ -310,8 +272,8 @@ print(spark.range(3).count())
 """
 
 
-def test_commands_take_a_server_for_their_master(server: Server, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _COMMANDS, server.url, str(tmp_path)]
+def test_commands_take_a_server_for_their_master(connect: Server, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _COMMANDS, connect.url, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     away, stranger, *rest = ran.stderr.splitlines()
@@ -371,8 +333,9 @@ def _left_alone() -> str:
     return str(refusal.value)
 
 
-def test_a_server_that_has_gone(server: Server, client: Client) -> None:
-    """The last test, as there is no server after it."""
-    server.process.kill()
-    server.process.wait()
+def test_a_server_that_has_gone(doomed: Server, client: Client) -> None:
+    """The last of all tests with a server, as there is none after it."""
+    client.asked(_session)
+    doomed.process.kill()
+    doomed.process.wait()
     assert client.asked(_left_alone) == "the Spark Connect server does not answer any more"

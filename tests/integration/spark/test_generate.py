@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,6 +102,27 @@ def test_from_a_workload_to_notifications(
 
     assert run(*matching, str(there / "index"), "--count-only") == 0
     assert f"{wanted.num_rows:,} pairs" in capsys.readouterr().out
+
+
+def test_a_command_that_failed_can_be_run_again(
+    spark: SparkSession, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "data"
+    command = ("spark", "generate", "lesubscribe", "--events", "20", "--subscriptions", "20",
+               "--out", str(there))  # fmt: skip
+
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tamis.model.document.to_yaml", full)  # when all files are there
+        assert f"{there}: cannot be written to: No space left" in refused(capsys, *command)
+    assert not list(there.rglob("*.parquet"))
+    assert run(*command) == 0
+    capsys.readouterr()
+    before = {each: each.stat().st_mtime_ns for each in there.rglob("*")}
+    assert "holds events already" in refused(capsys, *command)
+    assert {each: each.stat().st_mtime_ns for each in there.rglob("*")} == before
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])

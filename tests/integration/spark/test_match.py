@@ -131,6 +131,21 @@ def test_dotted_columns_are_attributes_too(spark: SparkSession) -> None:
     assert rows(given.transform(tamis.spark.match(bargains(), id="lot"))) == [(1, "oak")]
 
 
+def test_names_that_spark_does_not_tell_apart(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(3.0, 1, 2)], "price double, Price int, lot int")
+    for keep in ([], ["Price"]):
+        with pytest.raises(SparkError, match="columns 'price' and 'Price' have one name for Spark"):
+            tamis.spark.match(bargains(), id="lot", keep=keep)(frame)
+    with pytest.raises(SparkError, match="'Price' have one name"):
+        tamis.spark.validate(OFFERS)(frame)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        found = tamis.spark.match(bargains(), id="lot", keep=["Price"])(frame)
+        assert rows(found) == [(2, "cheap", 1)]
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", "false")
+
+
 def test_an_engine_is_taken_as_it_is_when_it_is_given(spark: SparkSession) -> None:
     engine = bargains()
     matched = tamis.spark.match(engine, id="lot")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 
 import tamis.spark
+from tamis.cli.spark_jobs import started
 from tamis.errors import SparkError
+from tamis.spark import sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +33,40 @@ def test_the_active_session_is_used(spark: SparkSession) -> None:
 def test_another_master_is_refused(spark: SparkSession) -> None:
     with pytest.raises(SparkError, match=r"a session on local\[2,4\] already"):
         tamis.spark.session("local[1]")
+
+
+@pytest.mark.parametrize("master", ["foo://x", "local[x]", "spark://x", "", "Local"])
+def test_what_is_no_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "active", lambda: None)
+    monkeypatch.setattr(sessions, "_started", lambda *_: pytest.fail("Spark is started for it"))
+    with pytest.raises(SparkError, match=re.escape(f"{master!r} is no master that Spark knows")):
+        tamis.spark.session(master)
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[2]", "local[*,4]", "spark://a:7077,b:7077", "yarn", "k8s://https://host:6443"],
+)
+def test_what_may_be_one(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "active", lambda: None)
+    monkeypatch.setattr(sessions, "_started", lambda *given: given[0])
+    given: Any = tamis.spark.session(master)
+    assert given == master
+
+
+def test_what_java_says_when_it_does_not_start_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("An error occurred while calling o1.\n: x.Y: no workers\n\tat a.b")
+
+    monkeypatch.setattr(sessions, "active", lambda: None)
+    monkeypatch.setattr(sessions, "_started", refuse)
+    with (
+        pytest.raises(SparkError, match=r"^Spark does not start: x\.Y: no workers$"),
+        started(Console(file=io.StringIO()), "spark://nowhere:7077"),
+    ):
+        pass
 
 
 def test_without_one_it_is_started_quietly() -> None:

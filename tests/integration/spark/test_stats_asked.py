@@ -142,10 +142,10 @@ def test_what_operators_come_to(spark: SparkSession, stats: Stats, tmp_path: Pat
             len(titles) - len(heard_titles),
         ),
     }
-    assert all(0 < each.seconds < 1 for each in told.predicates.values())
+    assert all(each.seconds > 0 for each in told.predicates.values())
     assert told.subscriptions is not None
     assert told.subscriptions.events == 100, "no operator is asked about the others"
-    assert len({done for done, _ in heard}) > 1 or heard[-1][1] < 3
+    assert heard[-1][0] == heard[-1][1] > 1, "all tasks, of several"
     with Engine.open(where, operators=[rest, loud]) as engine:
         found = [engine.match(row) for row in stats.sample.to_pylist()[:100]]
     assert told.subscriptions.pairs == sum(map(len, found))

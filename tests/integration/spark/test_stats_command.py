@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +9,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import tamis.spark
 from tamis import Engine
 from tamis.operators import registry
 from tamis.spark.asking import ask
 from tamis.spark.gathering import gather
 from tamis.store import Stats, Versions
-from tests.connect import Server
+from tests.connect import Client
 from tests.integration.spark.past_events import (
     CONDITIONS,
     SCHEMA,
@@ -47,38 +46,22 @@ def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
 # -- Spark Connect ---------------------------------------------------------------------------------
 
 
-_CONNECT = """
-import sys
-from tamis import Schema
-from tamis.spark import session
-from tamis.spark.asking import ask
-from tamis.spark.gathering import gather
-spark, told = session(sys.argv[5]), []
-def tell(done, of): told.append(done)
-stats = gather(spark, sys.argv[1], Schema.load(sys.argv[2]), progress=tell)
-ask(spark, stats, sys.argv[3], progress=tell).save(sys.argv[4])
-print("told", bool(told))
-"""
+def _far(events: Path, engine: Path, out: Path) -> bool:
+    """What a client of Spark Connect does; whether it was told how far that is."""
+    spark, told = tamis.spark.session(), []
+    stats = gather(spark, events, SCHEMA, progress=lambda *each: told.append(each))
+    ask(spark, stats, engine, progress=lambda *each: told.append(each)).save(out)
+    return bool(told)
 
 
 def test_the_same_through_spark_connect(
-    spark: SparkSession, events: tuple[Path, list[dict[str, Any]]], tmp_path: Path
+    spark: SparkSession,
+    client: Client,
+    events: tuple[Path, list[dict[str, Any]]],
+    tmp_path: Path,
 ) -> None:
-    pytest.importorskip("grpc", reason="Spark Connect needs pip install 'pyspark[connect]'")
-    (tmp_path / "schema.yaml").write_text(SCHEMA.to_yaml(), encoding="utf-8")
     engine, out = saved(CONDITIONS, tmp_path / "engine"), tmp_path / "stats"
-    given = [str(each) for each in (events[0], tmp_path / "schema.yaml", engine, out)]
-    server = Server(tmp_path)
-    try:
-        ran = subprocess.run(
-            [sys.executable, "-c", _CONNECT, *given, server.url],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    finally:
-        server.stop()
-    assert ran.stdout.strip().endswith("told True"), ran.stderr[-2000:]
+    assert client.asked(_far, events[0], engine, out)
     there, here = Stats.open(out), ask(spark, gather(spark, events[0], SCHEMA), engine)
     check(there, events[1])
     assert there.sample.equals(here.sample)

@@ -1,7 +1,7 @@
 """A program that runs the stream, to be killed: `python victim.py LOG INDEX OUT MASTER TOKEN WAY`.
 
-WAY is "on" (until it is killed), "end" (what there is, then stop), or "between": the driver kills
-itself, and all it has started, after the sink has committed a batch and before Spark has.
+WAY is "on" (until it is killed), or "between": the driver kills itself, and all it has started,
+after the sink has committed a batch and before Spark has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tamis.spark.sessions import session
 from tamis.spark.sink import NotificationsDataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 class KillingDataSource(NotificationsDataSource):
@@ -47,27 +48,37 @@ def _killing(real: type[Any], victim: int) -> type[Any]:
     return Killing
 
 
+def notifying(
+    spark: SparkSession,
+    log: str,
+    index: str,
+    out: str,
+    most: int,
+    sink: str = "tamis_notifications",
+) -> DataStreamWriter:
+    """The stream, to be started: always the same one, whichever session runs it."""
+    options = {"index": index, "maxEventsPerTrigger": str(most), "partitions": "2"}
+    options["name"] = "victim"
+    stream: DataFrame = spark.readStream.format("tamis").options(**options).load(log)
+    writer = stream.writeStream.option("checkpointLocation", str(Path(out) / "checkpoint"))
+    return writer.format(sink)
+
+
 def main(log: str, index: str, out: str, master: str, token: str, way: str) -> None:
     """Run it."""
+    # Executors are started for a minute: see SPARK_SUBMIT_OPTS in conftest.py.
+    java = os.environ.get("SPARK_SUBMIT_OPTS", "")
     config: dict[str, Any] = {
         "spark.ui.enabled": False,
         "spark.sql.shuffle.partitions": 2,
-        "spark.executor.extraJavaOptions": f"-Dtamis.victim={token}",
+        "spark.executor.extraJavaOptions": f"-Dtamis.victim={token} {java}".strip(),
         "spark.sql.warehouse.dir": str(Path(out) / "warehouse"),
     }
     spark = session(master, **config)
-    most = "20000" if way == "end" else "150"
-    options = {"index": index, "maxEventsPerTrigger": most, "partitions": "2", "name": "victim"}
-    stream: DataFrame = spark.readStream.format("tamis").options(**options).load(log)
-    writer = stream.writeStream.option("checkpointLocation", str(Path(out) / "checkpoint"))
-    if way == "between":
-        spark.dataSource.register(KillingDataSource)
-        writer = writer.format("tamis_killed").option("victim", str(os.getpgid(0)))
-    else:
-        writer = writer.format("tamis_notifications")
-    if way == "end":
-        writer = writer.trigger(availableNow=True)
-    query = writer.start(str(Path(out) / "found"))
+    spark.dataSource.register(KillingDataSource)
+    sink = KillingDataSource.name() if way == "between" else NotificationsDataSource.name()
+    writer = notifying(spark, log, index, out, most=150, sink=sink)
+    query = writer.option("victim", str(os.getpgid(0))).start(str(Path(out) / "found"))
     print("running", flush=True)
     query.awaitTermination()
     spark.stop()

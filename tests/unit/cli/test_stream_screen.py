@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +13,19 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from tamis.cli.auctioneer import bulk
+from tamis.cli.demo import _filled
+from tamis.cli.spark_run import follow
+from tamis.cli.steps import Steps
+from tamis.cli.stopping import Stopping
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
+from tamis.errors import SparkError
 from tamis.operators import Count, Report
 from tamis.spark.progress import Standing
 from tamis.spark.running import Job, Stream
 from tamis.store import Log
+from tamis.workload import make
+from tamis.workload.auction_schema import schema
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -108,6 +119,29 @@ def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert file.getvalue() == f"{line(0, SOME, FACTS)}\n"
 
 
+class _Gone(_Stream):
+    """One whose Java was told to stop as well, or has died by itself."""
+
+    @property
+    def running(self) -> bool:
+        raise SparkError("the stream stopped: Connection refused")
+
+    def check(self) -> None:
+        raise AssertionError("nobody is there to be asked")
+
+
+def test_a_stream_that_was_told_to_stop_is_gone(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+    with Stopping() as stopping, _Gone(job) as stream:
+        shown = StreamScreen(Console(file=io.StringIO()), stream, lambda rows: [], "title")
+        with pytest.raises(SparkError, match="Connection refused"):
+            follow(shown, stream, stopping)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopping.wait(60)
+        follow(shown, stream, stopping)
+
+
 def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Capture) -> None:
     log, index, out = (str(tmp_path / name) for name in ("log", "index", "out"))
     where = ("--log", log, "--index", index, "--out", out)
@@ -115,9 +149,34 @@ def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Cap
     assert "available-now" in refused(capsys, "spark", "run", *where, "--trigger", "sometimes")
     assert "--out" in refused(capsys, "spark", "run", "--log", log, "--index", index)
     refused(capsys, "spark", "walk")
+    Log.create(tmp_path / "log", SCHEMA)
+    assert "no attribute 'm'" in refused(capsys, "spark", "run", *where, "--columns", "n,m")
+    (tmp_path / "index").touch()
+    assert "index: cannot be read: Not a directory" in refused(capsys, "spark", "run", *where)
 
 
 def test_the_demonstration_leaves_the_logs_of_others_alone(tmp_path: Path, capsys: Capture) -> None:
     Log.create(tmp_path / "log", SCHEMA)
     assert run("demo", "--folder", str(tmp_path)) == 2
     assert "is the log of something else" in capsys.readouterr().err
+
+
+def test_the_demonstration_goes_on_with_as_many_as_there_are(tmp_path: Path) -> None:
+    log = Log.create(tmp_path / "log", schema(), ids="int64")
+    bulk(log, 5, datetime.now(UTC))
+
+    def said(subscriptions: int, *, asked: bool) -> str:
+        file = io.StringIO()
+        with Stopping() as stopping:
+            steps = Steps(Console(file=file, width=200), stopping)
+            _, lives = _filled(steps, tmp_path / "log", subscriptions, asked=asked)
+        assert len(lives) == 5
+        return file.getvalue()
+
+    assert said(5, asked=True) == ""
+    assert "5 subscriptions are in the log of an earlier run; --subscriptions does not" in said(
+        3, asked=True
+    )
+    log.publish(make("auctions", 0).events(1))
+    assert "earlier run; --subscriptions does not change that" in said(9, asked=True)
+    assert "earlier run\n" in said(9, asked=False)

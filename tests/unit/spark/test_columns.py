@@ -114,6 +114,8 @@ def test_types_that_fit(name: str, kind: Kind) -> None:
         ({"seller.rating": "long", "seller": {"rating": "long"}}, "two columns give the attribute"),
         ({"titel": "string"}, "'titel' is no attribute; did you mean 'title'"),
         ({"Title": "string"}, "'Title' is no attribute; did you mean 'title'"),
+        ({"seller": "string"}, "'seller' is string, but 'seller.rating' is an attribute: expected"),
+        ({"seller": [{"rating": "long"}]}, "'seller' is array<struct<rating:bigint>>, but 'sel"),
         ({"seller": {"ratin": "long"}}, "'seller.ratin' is no attribute; .* 'seller.rating'"),
     ],
 )
@@ -126,6 +128,14 @@ def test_a_column_that_is_known_may_be_named_almost_like_an_attribute() -> None:
     given = {"price": "double", "titel": "string"}
     assert found(given, known=("titel",)) == {"price": "`price`"}
     assert found(given | {"title": "string"})  # it has its own column
+
+
+def test_a_column_beside_an_attribute_with_a_dot() -> None:
+    """`seller` holds no rating; but nobody looks for one there, or there is none."""
+    given = {"price": "double", "seller": "string"}
+    assert found(given, known=("seller",)) == {"price": "`price`"}
+    assert found(given | {"seller.rating": "long"})
+    assert found(given | {"seller": "void"})
 
 
 def test_what_every_event_binds_has_to_be_there() -> None:

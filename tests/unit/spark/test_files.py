@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +17,10 @@ from pyarrow import parquet
 
 from tamis import Engine, Schema
 from tamis.engine.expecting import lay_out
-from tamis.errors import SparkError
-from tamis.spark.file_columns import layouts
+from tamis.errors import SparkError, StoreError
+from tamis.spark.file_columns import every_group, layouts
 from tamis.spark.files import check_given
-from tamis.spark.generating import table_files
+from tamis.spark.generating import _write, table_files, unfinished
 from tamis.spark.part_files import Part
 from tamis.spark.row_groups import Rows, found, shares
 from tamis.spark.scratch import scratch
@@ -84,6 +87,30 @@ def test_what_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
     with pytest.raises(SparkError, match=r"a\.parquet: is no parquet that can be read"):
         found(tmp_path)
+
+
+def test_what_should_hold_attributes_has_to_be_a_struct(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"attributes": {"n": "integer", "seller.rating": "integer"}})
+    path = tmp_path / "a.parquet"
+    small = pa.array([{"rating": 3}], pa.struct([("rating", pa.uint8())]))  # no type of Spark's
+    parquet.write_table(pa.table({"n": [1], "seller": small}), path)
+    (found_there,) = layouts(found(tmp_path), schema)
+    assert ("seller.rating", ("seller", "rating")) in found_there.attributes
+    parquet.write_table(pa.table({"n": [1], "seller": ["Ann"]}), path)
+    with pytest.raises(SparkError, match=r"a\.parquet: the column 'seller' is string, but 'seller"):
+        layouts(found(tmp_path), schema)
+
+
+def test_a_page_that_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, 300)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 3)
+        file.write(b"\xff" * 64)
+    events = every_group(found(path), SCHEMA)
+    shares_of = map(events.pieces, range(len(events.shares)))
+    with pytest.raises(SparkError, match=r"a\.parquet: cannot be read: "):
+        list(chain.from_iterable(shares_of))
 
 
 @pytest.mark.parametrize(
@@ -174,6 +201,61 @@ def test_pieces_of_a_table() -> None:
     assert [each.rows for each in table_files("events", 0, 3)] == [0]
     with pytest.raises(SparkError, match="files 1 or more"):
         table_files("events", 3, 0)
+
+
+def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
+    def begin(part: str) -> None:
+        (tmp_path / "events").mkdir()
+        (tmp_path / "events" / part).touch()
+
+    def fail() -> None:
+        begin("a")
+        (tmp_path / "schema").touch()
+        with unfinished(tmp_path, ["events"]):
+            pass
+
+    (tmp_path / "mine").touch()
+    with (
+        pytest.raises(SparkError, match="somebody is writing here"),
+        unfinished(tmp_path, ["events", "schema"]),
+    ):
+        fail()
+    assert not (tmp_path / "events").exists()
+    begin("b")  # as a task may, or somebody who was killed
+    with unfinished(tmp_path, ["events", "schema"]):
+        begin("c")
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["c", "events", "mine"]
+    with (
+        pytest.raises(SparkError, match="holds events already"),
+        unfinished(tmp_path, ["events", "schema"]),
+    ):
+        pass
+    assert (tmp_path / "events" / "c").exists()
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.parquet"
+    table = pa.table({"n": np.random.default_rng(0).integers(0, 1 << 60, 1 << 16)})
+    with full_disk(), pytest.raises(StoreError, match=r"part-0\.parquet: cannot be written: File"):
+        _write(table, path)
+    assert not list(tmp_path.iterdir())
+    part = Part(tmp_path, "part-1.parquet")
+    part.write(table)
+    with full_disk(), pytest.raises(StoreError, match=r"part-1\.parquet: cannot be written: File"):
+        part.close()
+    part.discard()
+    assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Files become no larger than this, which is what comes nearest."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:

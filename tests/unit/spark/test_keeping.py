@@ -18,7 +18,7 @@ from tamis.spark.keeping import Keeper, worth
 from tamis.spark.manifest_files import manifests
 from tamis.spark.progress import Standing
 from tamis.store import Lives, Log, Shard, Versions, describe, subscribe
-from tests.unit.spark.test_compacting import Out
+from tests.unit.spark.written_out import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError, StoreError
+from tamis.spark.job_checks import alone, check_written
 from tamis.spark.manifest_files import put
 from tamis.spark.reasons import reason
-from tamis.spark.running import Job, Stream, alone, first_event
-from tamis.store import Log, subscribe
+from tamis.spark.running import Job, Stream, first_event
+from tamis.store import Log, Versions, subscribe
+from tamis.store.versions import describe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 _CALL = "<_Rendezvous of RPC that terminated with:"
@@ -90,6 +93,13 @@ def test_workers_without_the_package(said: str) -> None:
     assert reason(ValueError(said)).startswith("the workers do not know tamis; install it")
 
 
+def test_a_full_disk_below_spark() -> None:
+    said = "Job aborted: Task 0 failed: java.io.IOException: No space left on device\n\tat a.b"
+    assert reason(ValueError(said)).startswith("no space is left on the device where Spark has")
+    python = f"x\n{_TRACE}\n  b\ntamis.errors.StoreError: a.parquet: No space left on device"
+    assert reason(ValueError(python)) == "a.parquet: No space left on device"
+
+
 def test_the_keeper_ends_before_it_is_closed(tmp_path: Path) -> None:
     """A turn under way could begin a compilation that nobody waits for."""
     Log.create(tmp_path / "log", SCHEMA)
@@ -113,3 +123,58 @@ def test_what_another_stream_has_written_is_not_written_again(tmp_path: Path) ->
         put(stream.job.out, "another-0000000000-x", facts, [])
         with pytest.raises(SparkError, match="notifications of another stream"):
             stream.open()
+
+
+def test_a_checkpoint_has_one_folder(tmp_path: Path) -> None:
+    """The second one would lack what the first one has; and two at once would share the rest."""
+    Log.create(tmp_path / "log", SCHEMA)
+    checkpoint = tmp_path / "checkpoint"
+    first = replace(_job(tmp_path), checkpoint=checkpoint)
+    second = replace(first, out=tmp_path / "other")
+    with Stream(first):
+        with pytest.raises(SparkError, match="checkpoint: a stream is using it already"):
+            Stream(second)
+        (checkpoint / "metadata").write_text('{"id": "one"}', encoding="utf-8")
+        (checkpoint / "commits").mkdir()
+        put(first.out, "one-0000000000-x", {"query": "one", "batch": 0, "offsets": []}, [])
+    check_written(second.out, checkpoint)  # no batch is over
+    (checkpoint / "commits" / "0").touch()
+    check_written(first.out, checkpoint)
+    with Stream(second) as stream, pytest.raises(SparkError, match="has written to another folder"):
+        stream.open()
+
+
+def test_what_cannot_be_read_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    job, index = _job(tmp_path), tmp_path / "index"
+    with pytest.raises(SparkError, match="no attribute 'm'"):
+        Stream(replace(job, columns=("m",)))
+    index.touch()
+    with pytest.raises(StoreError, match="index: cannot be read: Not a directory"):
+        Stream(job)
+    index.unlink()
+    index.mkdir()
+    with Stream(job):
+        pass
+    (index / "part-0.parquet").touch()
+    with pytest.raises(SparkError, match=r"no folder of compiled versions, it holds part-0\.parq"):
+        Stream(job)
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["checkpoint", "lock"]
+    with Versions(index).publish(0) as folder:
+        describe(folder, sequence=0, schema=SCHEMA, ids="text", shards=[])
+    with Stream(job):  # whatever else is there
+        pass
+
+
+def test_a_session_that_is_gone_can_be_stopped(tmp_path: Path) -> None:
+    """A signal to all processes of a group ends Java as well, which then answers nobody."""
+
+    class Gone:
+        def stop(self) -> None:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    Log.create(tmp_path / "log", SCHEMA)
+    with Stream(_job(tmp_path)) as stream:
+        stream._session = Gone()  # type: ignore[assignment]
+    with alone(tmp_path / "out"):  # it is not held any more
+        pass

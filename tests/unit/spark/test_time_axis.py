@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import decimal
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tamis import Schema
 from tamis.errors import SparkError
+from tamis.spark.past_events import past
 from tamis.spark.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock
 from tamis.spark.worker import document
 
@@ -139,7 +142,7 @@ NAIVE = MOMENT.replace(tzinfo=None)
         (pa.array([date(2024, 2, 3), None], pa.date32()), micros("2024-02-03")),
         (pa.array([date(2024, 2, 3), None], pa.date64()), micros("2024-02-03")),
         (pa.array([7, None], pa.int16()), 7),
-        (pa.array([7, None], pa.uint64()), 7.0),
+        (pa.array([2**53 + 1, None, 2**63], pa.uint64()), 2**53 + 1),  # which no double is
         (pa.array([7.5, None, float("nan")]), 7.5),
         (pa.array([decimal.Decimal("7.25"), None]), 7.25),
         (pa.array([7, None]).dictionary_encode(), 7),
@@ -184,3 +187,13 @@ def test_types_of_several_files() -> None:
     for kind in (pa.string(), pa.bool_(), pa.list_(pa.int64()), pa.time64("us")):
         with pytest.raises(SparkError, match="which tells no time"):
             clock("n", [kind])
+
+
+def test_a_file_whose_column_tells_no_time_is_named(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"attributes": {"n": "integer"}})
+    parquet.write_table(pa.table({"n": [1], "at": [5]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"n": [1], "at": ["soon"]}), tmp_path / "b.parquet")
+    with pytest.raises(SparkError, match=r"b\.parquet: the column 'at' is string, which tells no"):
+        past(tmp_path, schema, "at")
+    assert past(tmp_path / "a.parquet", schema, "at").where == str(tmp_path / "a.parquet")
+    assert past(tmp_path, schema).where == str(tmp_path)
