@@ -67,8 +67,8 @@ def generate(
     """
     from tamis.model.document import to_yaml
     from tamis.model.schema import Schema
+    from tamis.spark.generating import drafted, table_files
     from tamis.spark.generating import generate as generated
-    from tamis.spark.generating import table_files, unfinished
     from tamis.store.durable import refusing
 
     schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
@@ -77,18 +77,18 @@ def generate(
         wanted += table_files(table, rows, files or max(1, -(-rows // _IN_A_FILE[table])))
     console = screen()
     with (
-        unfinished(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)),
+        drafted(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)) as draft,
         started(console, master) as spark,
         bar(console, "Drawing, by files") as progress,
     ):
         begun = perf_counter()
         task = partial(draw, name, seed, _tied(name, subscriptions))
-        made = cancellable(spark, partial(generated, spark, wanted, task, out, progress))
+        made = cancellable(spark, partial(generated, spark, wanted, task, draft, progress))
         seconds = perf_counter() - begun
         facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}
         with refusing(f"{out}: cannot be written to"):
-            (out / _SCHEMA).write_text(to_yaml(schema), encoding="utf-8")
-            (out / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+            (draft / _SCHEMA).write_text(to_yaml(schema), encoding="utf-8")
+            (draft / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     for table, rows in made.rows.items():
         console.print(f"{rows:,} {table}, {size(made.bytes[table])}")
     total = sum(made.rows.values())

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], object] | None
 Clauses = list[Compiled]
 _STEP = 1000  # rows between two calls of progress
+_MANY = 64  # conditions from which on it is worth to have Arrow read them
 
 
 def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
@@ -45,7 +46,13 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
 def _subscribe_conditions(
     engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
 ) -> None:
-    bulk = Bulk(engine.encoder, plain(column, TEXT_LIMIT), PREDICATE_LIMIT)
+    longest = TEXT_LIMIT if len(ids) >= _MANY else 0  # of a few, all are left to the parser
+
+    def read(rows: int) -> None:
+        if progress:
+            progress(rows, len(ids))
+
+    bulk = Bulk(engine.encoder, plain(column, longest, read), PREDICATE_LIMIT)
     compiled: list[Clauses] = []
     for done, row in enumerate(bulk.slow.tolist()):
         if progress and done % _STEP == 0:

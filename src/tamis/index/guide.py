@@ -2,7 +2,7 @@
 
 A binary search over two thousand cuts is eleven guesses, and each is a coin toss to the processor:
 50 ns a value, more than all else that is done for it where subscriptions are few. So the range of
-the cuts is divided into equal slots, four times as many as cuts or more, and for each it is noted
+the cuts is divided into equal slots, two to four times as many as cuts, and for each it is noted
 between which two cuts its values lie. That leaves a cut or two to compare with: 7 ns, where many
 values of an attribute are looked up one after the other. Where cuts crowd together in few slots the
 search there is the binary one, and no worse than it was.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tamis.index.kernel import inlined
 
 Int64s = NDArray[np.int64]
-_SLOTS = 4  # for each cut, at least
+_SLOTS = 4  # for each cut, or half as many: a power of two is wide
 _LAST = 2  # cuts that are compared with in any case
 _OUTER = 64  # one cut in so many lies outside, at each end
 

@@ -123,7 +123,7 @@ def _check_parents(
             raise SparkError(
                 f"the column {name!r} is {kind.simpleString()}, but {below[0]!r} is an attribute: "
                 f"expected a struct that has the field {below[0].removeprefix(f'{name}.')!r}; or, "
-                "if it is meant to be something else, rename it, drop it or keep it"
+                "if it is meant to be something else, rename it or drop it"
             )
 
 

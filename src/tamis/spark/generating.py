@@ -1,17 +1,16 @@
 """Tables of any size as parquet, drawn in tasks: each file has a seed of its own.
 
 No process ever holds more than a file, the driver none at all. A file has the same name and the
-same rows however often it is drawn, so a task that is tried again does no harm. A folder that is
-not complete says so by a file, `.unfinished`: whoever comes next may begin anew.
+same rows however often it is drawn, so a task that is tried again does no harm. All is
+drawn in a folder beside, and moved when it is complete.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,15 +19,15 @@ from pyarrow import parquet
 
 from tamis.errors import SparkError
 from tamis.index.placing import sync
+from tamis.spark.scratch import scratch
 from tamis.spark.watching import Progress, numbered, watched
-from tamis.store.durable import locked, make_folder, refusing, written
+from tamis.store.durable import refusing, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROW_GROUP = 1 << 17  # rows: a task's least share of a file
 _DONE = "file int, rows long, bytes long"
-_UNFINISHED = ".unfinished"  # locked while somebody writes to the folder it is in
 
 
 class TableFile(NamedTuple):
@@ -67,62 +66,29 @@ def table_files(table: str, rows: int, files: int) -> list[TableFile]:
 
 
 @contextmanager
-def unfinished(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[None]:
-    """In this block files and folders of these names are made in `out`; the end completes them.
+def drafted(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]:
+    """A folder to make files and folders of these names in. At the end they are moved to `out`.
 
-    What an earlier block did not complete is removed at the beginning, and what this one does not
-    as well. All else that has such a name is refused, and so is a folder that somebody writes to.
+    If the block raises, or whoever runs it is killed, there is nothing of it in `out`, and the next
+    one begins anew. What is there under these names is refused.
     """
     folder = Path(out).absolute()
-    mark = folder / _UNFINISHED
-    if not mark.exists():
-        _check_free(folder, names)
+    _check_free(folder, names)
     with ExitStack() as held:
         with refusing(f"{folder}: cannot be written to"):
-            make_folder(folder)
-            _mark(held, mark, names)
-        _clear(folder, names)
-        try:
-            yield
-        except BaseException:
-            _clear(folder, names)
-            raise
-        sync(folder)
-        mark.unlink()
-        sync(folder)
-
-
-def _mark(held: ExitStack, mark: Path, names: Sequence[str]) -> None:
-    """Mark a folder, or take over a mark that somebody has left."""
-    busy = SparkError(f"{mark.parent}: somebody is writing here; name another folder")
-    try:
-        opened = held.enter_context(locked(mark, wait=False))
-    except BlockingIOError:
-        raise busy from None
-    if not mark.exists() or not os.path.samestat(os.fstat(opened), mark.stat()):
-        raise busy  # until just now
-    if not os.fstat(opened).st_size:  # it was not there: what is, is complete
-        try:
-            _check_free(mark.parent, names)
-        except SparkError:
-            mark.unlink()
-            raise
-        os.write(opened, b"not complete\n")
+            above = held.enter_context(scratch(folder))
+        yield above
+        _check_free(folder, names)
+        with refusing(f"{folder}: cannot be written to"):
+            for name in names:
+                (above / name).rename(folder / name)
+            sync(folder)
 
 
 def _check_free(folder: Path, names: Sequence[str]) -> None:
     for name in names:
         if (folder / name).exists():
             raise SparkError(f"{folder}: holds {name} already; name another folder")
-
-
-def _clear(folder: Path, names: Sequence[str]) -> None:
-    for name in names:
-        if (folder / name).is_dir():
-            shutil.rmtree(folder / name, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                (folder / name).unlink(missing_ok=True)
 
 
 def generate(

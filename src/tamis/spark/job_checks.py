@@ -14,7 +14,7 @@ from tamis.spark.source import Options
 from tamis.store.durable import locked, names_in, refusing
 from tamis.store.versions import Versions
 
-_OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|\..*")
+_OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|lost\+found|\..*")
 
 
 def check_read(log: Path, index: Path, columns: tuple[str, ...]) -> None:
@@ -28,6 +28,12 @@ def check_read(log: Path, index: Path, columns: tuple[str, ...]) -> None:
                 f"{index}: is no folder of compiled versions, it holds {listed}; name one that is, "
                 "or one that is empty or not there yet"
             )
+
+
+def check_apart(out: Path, checkpoint: Path) -> None:
+    """Refuse one folder for both."""
+    if out.resolve() == checkpoint.resolve():
+        raise SparkError(f"{out}: cannot be the checkpoint as well; name another folder for that")
 
 
 def check_written(out: Path, checkpoint: Path) -> None:

@@ -16,6 +16,7 @@ from tamis.store.durable import make_folder, refusing
 NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"
 _ROW_GROUP = 1 << 20  # rows, about: those of smaller tables are written together
+_BYTES = 1 << 26  # or as soon as so much waits
 
 
 class Part:
@@ -29,7 +30,7 @@ class Part:
         self._file: Any = None
         self._writer: parquet.ParquetWriter | None = None
         self._waiting: list[pa.Table] = []
-        self._waits = 0
+        self._waits = self._bytes = 0
 
     def write(self, table: pa.Table) -> None:
         """Add rows, all tables with the same columns."""
@@ -37,8 +38,9 @@ class Part:
             return
         self._waiting.append(table if self._as_is else _required(table))
         self._waits += table.num_rows
+        self._bytes += table.nbytes
         self.rows += table.num_rows
-        if self._waits >= _ROW_GROUP:
+        if self._waits >= _ROW_GROUP or self._bytes >= _BYTES:
             self._flush()
 
     def _flush(self) -> None:
@@ -52,7 +54,7 @@ class Part:
                 ways = _writing(table.schema)
                 self._writer = parquet.ParquetWriter(self._file, table.schema, **ways)
             self._writer.write_table(table, row_group_size=2 * _ROW_GROUP)
-        self._waiting, self._waits = [], 0
+        self._waiting, self._waits, self._bytes = [], 0, 0
 
     def _refusing(self) -> AbstractContextManager[None]:
         """What is told where it cannot be written, as where a disk is full."""
@@ -93,12 +95,21 @@ def _writing(schema: pa.Schema) -> dict[str, Any]:
     for field in schema:
         if pa.types.is_int64(field.type):
             ways[field.name] = "BYTE_STREAM_SPLIT" if field.name == SUBSCRIPTION else "PLAIN"
+    leaves = _leaves(schema)
     return {
         "column_encoding": ways,
-        "use_dictionary": [field.name for field in schema if field.name not in ways],
-        "write_statistics": [field.name for field in schema if field.name != SUBSCRIPTION],
+        "use_dictionary": [path for path in leaves if path not in ways],
+        "write_statistics": [path for path in leaves if path != SUBSCRIPTION],
         "compression": "lz4",
     }
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """Columns as parquet has them, where a list is one within others: `tags.list.element`."""
+    written = pa.BufferOutputStream()
+    parquet.write_metadata(schema, written)
+    facts = parquet.read_metadata(pa.BufferReader(written.getvalue()))
+    return [facts.schema.column(at).path for at in range(facts.num_columns)]
 
 
 def _required(table: pa.Table) -> pa.Table:

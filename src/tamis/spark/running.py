@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.spark import reports, sink
 from tamis.spark.compiling import Compiled, compile_log
-from tamis.spark.job_checks import alone, check_read, check_written
+from tamis.spark.job_checks import alone, check_apart, check_read, check_written
 from tamis.spark.keeping import Keeper
 from tamis.spark.progress import Standing, Watch, query_of
 from tamis.spark.reasons import reason
@@ -79,6 +79,7 @@ class Stream:
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)
+        check_apart(job.out, job.checkpoint)
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Keeper(
             self.log, self.versions, self._compile, every=job.every, lives=lives, out=job.out

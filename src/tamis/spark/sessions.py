@@ -18,8 +18,10 @@ from tamis.store.pins import KEPT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# The ones that Spark brings; others may be brought by plug-ins, but not under names like these.
 _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+"
+    r"|(?!local|spark|k8s|sc:)\w[\w+.-]*://.+"
 )
 _RETRIES = 4  # of a task: a worker that dies does not fail the job
 
@@ -89,7 +91,7 @@ def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSessi
         builder = builder.config(name, _setting(value))
     made = builder.getOrCreate()
     # A server that Java tells counts to. When Java has gone it would show a traceback, in a thread.
-    counting = getattr(made.sparkContext, "_accumulatorServer", None)
+    counting = getattr(getattr(made, "sparkContext", None), "_accumulatorServer", None)
     if counting is not None:
         counting.handle_error = lambda *_: None
     return made

@@ -70,7 +70,12 @@ def _settled() -> None:
 
     These are more than 100,000 objects, and to look at them all takes 40 ms, as long as many a task
     does. What has become garbage since the last time is collected before the rest is put aside.
+    Only in a worker: in any other process that is not ours to decide.
     """
+    from pyspark import TaskContext
+
+    if TaskContext.get() is None:
+        return
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -35,7 +35,7 @@ def test_another_master_is_refused(spark: SparkSession) -> None:
         tamis.spark.session("local[1]")
 
 
-@pytest.mark.parametrize("master", ["foo://x", "local[x]", "spark://x", "", "Local"])
+@pytest.mark.parametrize("master", ["local[x]", "spark://x", "", "Local", "k8s:"])
 def test_what_is_no_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "active", lambda: None)
     monkeypatch.setattr(sessions, "_started", lambda *_: pytest.fail("Spark is started for it"))
@@ -45,7 +45,15 @@ def test_what_is_no_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(
     "master",
-    ["local", "local[2]", "local[*,4]", "spark://a:7077,b:7077", "yarn", "k8s://https://host:6443"],
+    [
+        "local",
+        "local[2]",
+        "local[*,4]",
+        "spark://a:7077,b:7077",
+        "yarn",
+        "k8s://https://host:6443",
+        "plugin://x",
+    ],
 )
 def test_what_may_be_one(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "active", lambda: None)

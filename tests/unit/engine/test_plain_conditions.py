@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tamis.encode.conditions import plain
@@ -123,7 +123,15 @@ def _outcome(text: str, bulk: bool) -> Any:
     return terms, engine.condition(1), np.diff(engine.match_batch(EVENTS).starts).tolist()
 
 
-@settings(deadline=None, max_examples=400)
+@pytest.fixture(autouse=True)
+def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few conditions would all be left to the parser."""
+    monkeypatch.setattr("tamis.engine.bulk._MANY", 1)
+
+
+@settings(
+    deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(conditions())
 @example("n > 9007199254740992 and n < 9007199254740994")
 @example("x = -0.0 and n = -0")
@@ -183,6 +191,8 @@ def test_rows_of_both_sorts_get_their_own_ids(monkeypatch: pytest.MonkeyPatch) -
         lambda done, rows: told.append((done, rows)),
     )
     assert told[-1] == (60, 60)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert len(told) > 60 // 7
     for event in ({"n": 3, "x": 1.0}, {"n": 103}, {"n": 0}, {"x": 1.0}):
         assert sorted(many.match(event)) == sorted(one.match(event))
     assert [many.condition(i) for i in range(60)] == texts
@@ -190,6 +200,23 @@ def test_rows_of_both_sorts_get_their_own_ids(monkeypatch: pytest.MonkeyPatch) -
         many.unsubscribe(i)
         one.unsubscribe(i)
     assert sorted(many.match({"n": 3, "x": 1.0})) == sorted(one.match({"n": 3, "x": 1.0}))
+
+
+def test_a_few_are_left_to_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.engine.bulk._MANY", 3)
+    read: list[str] = []
+    compiled = Engine.compile
+
+    def noted(self: Engine, text: Any) -> Any:
+        read.append(text)
+        return compiled(self, text)
+
+    monkeypatch.setattr(Engine, "compile", noted)
+    for rows in (2, 3):
+        engine = Engine(SCHEMA)
+        engine.subscribe_table(pa.table({"id": list(range(rows)), "condition": ["n = 5"] * rows}))
+        assert len(engine.match({"n": 5})) == rows
+        assert len(read) == 2
 
 
 def test_a_table_with_a_mistake_changes_nothing() -> None:

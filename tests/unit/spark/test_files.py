@@ -20,7 +20,7 @@ from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError, StoreError
 from tamis.spark.file_columns import every_group, layouts
 from tamis.spark.files import check_given
-from tamis.spark.generating import _write, table_files, unfinished
+from tamis.spark.generating import _write, drafted, table_files
 from tamis.spark.part_files import Part
 from tamis.spark.row_groups import Rows, found, shares
 from tamis.spark.scratch import scratch
@@ -204,33 +204,42 @@ def test_pieces_of_a_table() -> None:
 
 
 def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
-    def begin(part: str) -> None:
-        (tmp_path / "events").mkdir()
-        (tmp_path / "events" / part).touch()
+    def begin(draft: Path, part: str) -> None:
+        (draft / "events").mkdir()
+        (draft / "events" / part).touch()
+        (draft / "schema").touch()
 
     def fail() -> None:
-        begin("a")
-        (tmp_path / "schema").touch()
-        with unfinished(tmp_path, ["events"]):
-            pass
+        with drafted(tmp_path, ["events", "schema"]) as draft:
+            begin(draft, "a")
+            raise RuntimeError("no")
 
     (tmp_path / "mine").touch()
-    with (
-        pytest.raises(SparkError, match="somebody is writing here"),
-        unfinished(tmp_path, ["events", "schema"]),
-    ):
+    with pytest.raises(RuntimeError):
         fail()
-    assert not (tmp_path / "events").exists()
-    begin("b")  # as a task may, or somebody who was killed
-    with unfinished(tmp_path, ["events", "schema"]):
-        begin("c")
-    assert sorted(each.name for each in tmp_path.rglob("*")) == ["c", "events", "mine"]
+    assert [each.name for each in tmp_path.rglob("*")] == ["mine"]
+    with drafted(tmp_path, ["events", "schema"]) as draft:
+        begin(draft, "b")
+        assert not (tmp_path / "events").exists()
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["b", "events", "mine", "schema"]
     with (
         pytest.raises(SparkError, match="holds events already"),
-        unfinished(tmp_path, ["events", "schema"]),
+        drafted(tmp_path, ["events", "schema"]),
     ):
         pass
-    assert (tmp_path / "events" / "c").exists()
+    assert (tmp_path / "events" / "b").exists()
+
+
+def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
+    begin = "import os; from tamis.spark.generating import drafted\n"
+    killed = f"with drafted({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
+    done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
+    assert done.returncode == 9
+    assert list(tmp_path.rglob("events"))
+    with drafted(tmp_path, ["events"]) as draft:
+        assert list(tmp_path.iterdir()) == [draft]
+        (draft / "events").touch()
+    assert [each.name for each in tmp_path.iterdir()] == ["events"]
 
 
 def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:

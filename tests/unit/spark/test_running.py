@@ -144,6 +144,13 @@ def test_a_checkpoint_has_one_folder(tmp_path: Path) -> None:
         stream.open()
 
 
+def test_one_folder_for_both(tmp_path: Path) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    job = replace(_job(tmp_path), checkpoint=tmp_path / "log" / ".." / "out")
+    with pytest.raises(SparkError, match="out: cannot be the checkpoint as well"):
+        Stream(job)
+
+
 def test_what_cannot_be_read_is_refused_before_spark_starts(tmp_path: Path) -> None:
     Log.create(tmp_path / "log", SCHEMA)
     job, index = _job(tmp_path), tmp_path / "index"

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
+from tamis.spark.part_files import Part
 from tamis.spark.sink import NotificationsDataSource, manifests
 
 
@@ -86,3 +88,28 @@ def test_a_batch_whose_offsets_were_set_back_is_refused(tmp_path: Path, checkpoi
     (manifest,) = manifests(tmp_path / "out")
     assert manifest["notifications"] == 1
     assert len(list((tmp_path / "out" / "notifications").iterdir())) == 1
+
+
+def test_large_rows_do_not_wait_for_many(tmp_path: Path) -> None:
+    """A million rows are written together, but not of a hundred kilobytes each."""
+    part = Part(tmp_path, "part-a.parquet", as_is=True)
+    letter = pa.table({"sequence": [1], "raw": ["x" * 100_000]})
+    waited = 0
+    for _ in range(2_000):
+        part.write(letter)
+        waited = max(waited, sum(each.nbytes for each in part._waiting))
+    assert waited < 1 << 27
+    part.close()
+    assert pq.ParquetFile(tmp_path / "part-a.parquet").metadata.num_rows == 2_000
+
+
+def test_lists_are_written_with_a_dictionary(tmp_path: Path) -> None:
+    part = Part(tmp_path, "part-a.parquet", as_is=True)
+    ids, tags = list(range(1000)), [[f"tag-{i % 7}", "oak"] for i in range(1000)]
+    part.write(pa.table({"sequence": ids, "subscription": ids, "tags": tags}))
+    part.close()
+    facts = pq.ParquetFile(tmp_path / "part-a.parquet").metadata.row_group(0)
+    columns = {facts.column(at).path_in_schema: facts.column(at) for at in range(3)}
+    assert "BYTE_STREAM_SPLIT" in columns["subscription"].encodings
+    assert columns["tags.list.element"].has_dictionary_page
+    assert columns["tags.list.element"].statistics is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from pathlib import Path
 
@@ -82,3 +83,20 @@ def test_an_encoder_is_made_once() -> None:
     document = worker.document(SCHEMA)
     assert worker.encoder(document) is worker.encoder(document)
     assert worker.encoder(document).schema == SCHEMA
+
+
+def test_a_worker_alone_puts_aside_what_it_has_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever else opens an engine decides himself where his garbage is looked for."""
+    saved(tmp_path / "a")
+    before = gc.get_freeze_count()
+    worker.opened(tmp_path / "a")
+    assert gc.get_freeze_count() == before
+    monkeypatch.setattr("pyspark.TaskContext.get", lambda: "a task")
+    saved(tmp_path / "b")
+    try:
+        worker.opened(tmp_path / "b")
+        assert gc.get_freeze_count() > before
+    finally:
+        gc.unfreeze()
