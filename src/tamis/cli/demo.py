@@ -134,7 +134,7 @@ def _filled(
     late = asked and (not fresh or before > subscriptions)
     if fresh and before < subscriptions:
         steps.step(
-            f"Subscribing {subscriptions:,}: a second for each 25,000",
+            f"Subscribing {subscriptions:,}: a second for each 50,000",
             lambda: bulk(log, subscriptions, datetime.now(UTC)),
             lambda _: f"{log.counts(0)[1]:,} subscriptions are in the log",
         )

@@ -65,8 +65,9 @@ class Victim:
         return Path(self._log.name).read_text(errors="replace")
 
     def executors(self) -> list[int]:
-        """The JVMs of its executors."""
-        return [pid for pid, line in _processes() if f"tamis.victim={self.token}" in line]
+        """The JVMs of its executors. That of the driver has the token among its arguments too."""
+        mine = [(pid, line) for pid, line in _processes() if f"tamis.victim={self.token}" in line]
+        return [pid for pid, line in mine if "ExecutorBackend" in line]
 
     def workers(self) -> list[int]:
         """The Python workers of its executors."""
