@@ -40,8 +40,7 @@ _NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder that gets events, subscriptions and schema.yaml. It may hold none yet, but for "
-    "what was broken off.",
+    help="Folder that gets events, subscriptions and schema.yaml. It may hold none of these yet.",
 )
 @click.option(
     "--files",

@@ -95,6 +95,7 @@ class _Given(NamedTuple):
     schema: Schema
     texts: bool  # whether ids are text
     versions: str | None  # the folder that may have another one for the next batch of a stream
+    sequence: int = 0  # of the version, where they are of one
 
 
 def _given(
@@ -113,7 +114,7 @@ def _given(
     if version is None:
         return found
     # An engine without subscriptions does not know what their ids are.
-    return found._replace(texts=version.ids == "text", versions=folder)
+    return found._replace(texts=version.ids == "text", versions=folder, sequence=version.sequence)
 
 
 def _opened(folders: Sequence[str | os.PathLike[str]], operators: bytes) -> _Given:
@@ -154,7 +155,11 @@ def _transform(
         bad,
         report,
     )
-    if given.versions is None or not events.isStreaming:
+    if given.versions is None:
+        return chosen.frame.mapInArrow(task.run, result)
+    if not events.isStreaming:
+        # Spark does not say when it runs, and when it is over: the version is kept for a day.
+        Versions(given.versions).keep([given.sequence])
         return chosen.frame.mapInArrow(task.run, result)
     keep = retained(events.sparkSession)
     following = Following(task, given.versions, keep, events.schema.json())

@@ -82,6 +82,9 @@ class World:
             .repartition(tasks)
         )
 
+    def table(self) -> DataFrame:
+        return self._spark.read.schema(COLUMNS).parquet(str(self._folder / "events"))
+
     def run(self, stream: DataFrame | None = None, **options: Any) -> StreamingQuery:
         """All there is, and end. What comes out of a batch is kept, and then `after` is called."""
         frame = self.stream() if stream is None else stream
@@ -242,6 +245,18 @@ def test_a_version_by_itself_does_not_move(world: World) -> None:
     query.awaitTermination(120)
     assert set(found) == _below(3, "ann", 0) | _below(3, "ann", 1)
     assert not (world.versions.folder / "pins").exists()
+
+
+def test_a_table_is_matched_with_a_version_that_others_would_sweep(world: World) -> None:
+    """It is planned now and runs later, maybe twice: nobody says when it is over."""
+    world.publish(1, {"old": "price < 5"})
+    world.file(1)
+    table = world.table()
+    matched = table.transform(tamis.spark.match(world.versions.folder, id="lot"))
+    world.publish(2, {"new": "price >= 5"})
+    assert world.versions.sweep(2) == []
+    for _ in range(2):
+        assert {row["subscription"] for row in matched.collect()} == {"old"}
 
 
 def test_an_index_that_is_empty_at_first_knows_what_its_ids_are(world: World) -> None:
