@@ -180,10 +180,16 @@ def _filled(
 def _write(console: Console, found: Backtest, out: Path) -> None:
     from tamis.lab.plots.backtests import plot
     from tamis.spark.backtest_tables import write
+    from tamis.store.durable import make_folder, refusing
 
-    names = write(found, out)
-    try:
-        names.append(plot(found, out / _PICTURE).name)
-    except TamisError as why:  # the counts are there all the same
+    with refusing(f"{out}: cannot be written to"):
+        make_folder(out)
+    picture = []
+    try:  # before the counts: with these it is complete
+        picture.append(plot(found, out / _PICTURE).name)
+    except TamisError as why:
         console.print(str(why))
+    except (ValueError, OverflowError, ArithmeticError) as why:  # of times that are off the chart
+        console.print(f"There is no picture: {why}")
+    names = [*write(found, out), *picture]
     console.print(f"{out} has {', '.join(names[:-1])} and {names[-1]}.", soft_wrap=True)

@@ -22,7 +22,7 @@ from tamis.spark.file_columns import check_once, dealt, every_group, layouts
 from tamis.spark.file_tasks import DONE, Matching
 from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
 from tamis.spark.row_groups import found, shares
-from tamis.spark.scratch import scratch
+from tamis.spark.scratch import others, scratch
 from tamis.spark.subscriptions import engine_folders, taken
 from tamis.spark.watching import Progress, cores, numbered, watched
 
@@ -87,6 +87,8 @@ def match_files(
         scratch(folder) as above,
         taken(subscriptions, above, lambda schema: every_group(there, schema), operators) as now,
     ):
+        if folder is not None and not append:
+            _clear(folder, above)
         attributes = now.mentioned if trusted and not now.calls else None
         job = Matching(
             dealt(
@@ -176,11 +178,21 @@ def _counted(job: Matching, made: Sequence[Any], seconds: float) -> Matched:
 def _ready(out: Path, append: bool) -> Path:
     if out.exists() and not out.is_dir():
         raise SparkError(f"{out}: is a file, and not a folder that pairs could be written to")
-    if not append and sink.manifests(out):
+    if sink.manifests(out) and not append:  # which refuses those that are damaged
         raise SparkError(
             f"{out}: holds notifications already; name another folder, or ask for these to be added"
         )
     return out
+
+
+def _clear(out: Path, mine: Path) -> None:
+    """Remove parts that somebody has left who was killed: readers that know of no manifests see
+    them. There is no manifest here yet; but others may be at work here who have not come so far.
+    """
+    if (out / "lock").exists():  # that of a stream, which may be at its first batch
+        return
+    if others(out) == [mine]:
+        sink.sweep(out, 0.0)
 
 
 def _discard(job: Matching) -> None:

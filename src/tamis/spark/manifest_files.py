@@ -198,13 +198,22 @@ def _batch(manifest: Mapping[str, Any]) -> int:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        manifest: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as why:
+        raise SparkError(f"{path}: is damaged, it is not valid JSON: {why}") from None
+    if not isinstance(manifest, dict):
+        raise SparkError(f"{path}: is damaged, it holds no JSON object")
     if manifest.get("format", 1) > _FORMAT:
         raise SparkError(
             f"{path}: has format {manifest['format']}, and this tamis reads formats up to "
             f"{_FORMAT}; use the newer tamis that wrote it"
         )
-    return manifest
+    for name in ("query", "written", "parts"):
+        if name not in manifest:
+            raise SparkError(f"{path}: is damaged, it lacks {name!r}")
+    found: dict[str, Any] = manifest
+    return found
 
 
 def _names(folder: Path) -> set[str]:

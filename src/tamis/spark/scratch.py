@@ -32,6 +32,11 @@ def scratch(out: Path | None) -> Iterator[Path]:
         yield above
 
 
+def others(folder: Path) -> list[Path]:
+    """The folders of all jobs that have one here."""
+    return sorted(folder.glob(f"{_SCRATCH}*"))
+
+
 def _sweep_scratch(folder: Path) -> None:
     for left in folder.glob(f"{_SCRATCH}*"):
         # Where there is no lock yet somebody may be about to make one; others' are not to be read.

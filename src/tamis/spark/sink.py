@@ -93,7 +93,11 @@ class NotificationsDataSource(DataSource):
             for part in manifest["parts"]:
                 if part["folder"] == folder:
                     return from_arrow_schema(pq.read_schema(self._path() / folder / part["name"]))
-        raise SparkError(f"{self._path()}: there is no part of {folder} yet, and so no schema")
+        if not self._path().is_dir():
+            raise SparkError(f"{self._path()}: there is no folder of that name")
+        raise SparkError(
+            f"{self._path()}: nothing has come to {folder} so far, and no part tells its columns"
+        )
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """All parts that manifests name."""
@@ -282,4 +286,7 @@ class _PartsReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Its rows."""
         if partition is not None and partition.value:
-            yield from pq.ParquetFile(partition.value).iter_batches()
+            try:
+                yield from pq.ParquetFile(partition.value).iter_batches()
+            except (OSError, pa.ArrowException) as why:
+                raise SparkError(f"{partition.value}: cannot be read: {why}") from None

@@ -105,7 +105,8 @@ class _Some:
         reasons = pa.array(self.dead.values(), pa.string())
         taken = self._raw.take(pa.array(rows))
         if taken.column_names == [JSON]:
-            raw = [_text(each) for each in taken[JSON].to_pylist()]
+            # As bytes: of a damaged segment, they may be no text.
+            raw = [_text(each) for each in taken[JSON].cast(pa.binary()).to_pylist()]
         else:
             raw = [json.dumps(each, default=str, ensure_ascii=False) for each in taken.to_pylist()]
         return _batch(self._first + rows, nothing, kept, reasons, pa.array(raw, pa.string()))

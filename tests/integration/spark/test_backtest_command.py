@@ -190,6 +190,23 @@ def test_ctrl_c_leaves_nothing(
     assert list(out.iterdir()) == []
 
 
+def test_with_times_that_cannot_be_drawn_there_are_counts(
+    given: tuple[str, ...],
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def plot(*_: object) -> None:
+        assert not (tmp_path / "out" / "counts.parquet").exists(), "these come last"
+        raise ValueError("arange: cannot compute length")
+
+    monkeypatch.setattr("tamis.lab.plots.backtests.plot", plot)
+    assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
+    assert "There is no picture: arange" in capsys.readouterr().out
+    assert (tmp_path / "out" / "counts.parquet").exists()
+
+
 def test_without_matplotlib_there_are_counts(
     given: tuple[str, ...],
     spark: SparkSession,

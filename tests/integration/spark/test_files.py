@@ -277,3 +277,18 @@ def test_progress_is_told(spark: SparkSession, tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
     match_files(spark, events, engine, progress=lambda *told: heard.append(told))
     assert heard[-1] == (1, 1)
+
+
+def test_parts_of_somebody_who_was_killed_go(spark: SparkSession, tmp_path: Path) -> None:
+    """Who reads the folder without its manifests would find their pairs twice."""
+    workload = WORKLOADS["LS"]()
+    engine = engine_of(workload)
+    wanted = expected(engine, written(workload, tmp_path / "events"))
+    engine.save(tmp_path / "engine")
+    left = tmp_path / "out" / "notifications" / "part-killed.parquet"
+    left.parent.mkdir(parents=True)
+    parquet.write_table(pa.table({"sequence": [1], "subscription": [1]}), left)
+    done = _by_value(spark, tmp_path)
+    assert done.pairs == len(wanted)
+    assert not left.exists()
+    assert parquet.read_table(left.parent).num_rows == done.pairs

@@ -113,3 +113,31 @@ def test_lists_are_written_with_a_dictionary(tmp_path: Path) -> None:
     assert "BYTE_STREAM_SPLIT" in columns["subscription"].encodings
     assert columns["tags.list.element"].has_dictionary_page
     assert columns["tags.list.element"].statistics is not None
+
+
+@pytest.mark.parametrize("text", ["", '{"format": 2, "wri', "{}", "[]", "[" * 100_000])
+def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "q-0000000000-x.json").write_text(text, encoding="utf-8")
+    with pytest.raises(SparkError, match=r"q-0000000000-x\.json: is damaged"):
+        manifests(tmp_path)
+
+
+def test_a_part_that_cannot_be_read_is_named(tmp_path: Path, checkpoint: Path) -> None:
+    writer = _source(str(tmp_path / "out"), checkpoint).writer(StructType(), overwrite=False)
+    writer.commit([writer.write(iter([_rows(1)]))])
+    source = NotificationsDataSource({"path": str(tmp_path / "out")})
+    reader = source.reader(StructType())
+    (partition,) = reader.partitions()
+    Path(str(partition.value)).write_bytes(b"PAR1 no more")
+    with pytest.raises(SparkError, match=r"part-[0-9a-f]+\.parquet: cannot be read"):
+        list(reader.read(partition))
+
+
+def test_where_there_is_nothing_to_read(tmp_path: Path, checkpoint: Path) -> None:
+    with pytest.raises(SparkError, match="nowhere: there is no folder of that name"):
+        NotificationsDataSource({"path": str(tmp_path / "nowhere")}).schema()
+    writer = _source(str(tmp_path / "out"), checkpoint).writer(StructType(), overwrite=False)
+    writer.commit([writer.write(iter([]))])
+    with pytest.raises(SparkError, match="out: nothing has come to notifications so far"):
+        NotificationsDataSource({"path": str(tmp_path / "out")}).schema()

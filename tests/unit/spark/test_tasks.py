@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from tamis import Engine, Schema
 from tamis.spark import tasks
+from tamis.spark.live import Live
 from tamis.spark.tasks import Range, answered
 from tamis.store import Log, subscribe
 
@@ -53,3 +55,13 @@ def test_few_logs_are_kept(tmp_path: Path) -> None:
     for number in range(tasks._KEPT + 2):
         _found(_log(tmp_path / str(number), "n < 3"))
     assert len(tasks._logs) == tasks._KEPT
+
+
+def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
+    """As of a damaged segment: Arrow calls it text, and it is not."""
+    broken = pa.array([b'{"n": 1}', b'{"n": \xa4}'], pa.binary()).view(pa.string())
+    live = Live(Schema.from_dict(SCHEMA), "int64")
+    some = tasks._Some(pa.table({"json": broken}), 10, json.dumps(SCHEMA))
+    (row,) = some.dead_letters(live, ()).to_pylist()
+    assert (row["sequence"], row["raw"]) == (11, '{"n": \ufffd}')
+    assert "UTF-8" in row["reason"]
