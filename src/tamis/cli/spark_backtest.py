@@ -189,7 +189,7 @@ def _write(console: Console, found: Backtest, out: Path) -> None:
         picture.append(plot(found, out / _PICTURE).name)
     except TamisError as why:
         console.print(str(why))
-    except (ValueError, OverflowError, ArithmeticError) as why:  # of times that are off the chart
+    except (ValueError, ArithmeticError) as why:  # of times that are off the chart
         console.print(f"There is no picture: {why}")
     names = [*write(found, out), *picture]
     console.print(f"{out} has {', '.join(names[:-1])} and {names[-1]}.", soft_wrap=True)

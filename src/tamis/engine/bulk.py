@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
-from tamis.encode.conditions import plain
+from tamis.encode.conditions import none_plain, plain
 from tamis.encode.table import Bulk
 from tamis.engine.compiled import Compiled
 from tamis.engine.ids import Id
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], object] | None
 Clauses = list[Compiled]
 _STEP = 1000  # rows between two calls of progress
-_MANY = 64  # conditions from which on it is worth to have Arrow read them
+_MANY = 40  # conditions from which on it is worth to have Arrow read them
 
 
 def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
@@ -46,13 +46,12 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
 def _subscribe_conditions(
     engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
 ) -> None:
-    longest = TEXT_LIMIT if len(ids) >= _MANY else 0  # of a few, all are left to the parser
-
     def read(rows: int) -> None:
         if progress:
             progress(rows, len(ids))
 
-    bulk = Bulk(engine.encoder, plain(column, longest, read), PREDICATE_LIMIT)
+    lists = plain(column, TEXT_LIMIT, read) if len(ids) >= _MANY else none_plain(len(ids))
+    bulk = Bulk(engine.encoder, lists, PREDICATE_LIMIT)
     compiled: list[Clauses] = []
     for done, row in enumerate(bulk.slow.tolist()):
         if progress and done % _STEP == 0:

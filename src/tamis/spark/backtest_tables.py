@@ -31,14 +31,14 @@ _WORDED = 100_000  # conditions
 _DEAD = "dead"  # why events are, where some are
 
 
-def subscriptions_table(pinned: Subscriptions, slots: Sequence[Int64s]) -> pa.Table:
+def subscriptions_table(taken: Subscriptions, slots: Sequence[Int64s]) -> pa.Table:
     """The id and the condition of each subscription, in the order in which they are numbered."""
     ids, conditions = [], []
-    for engine, mine in zip(pinned.engines, slots, strict=True):
+    for engine, mine in zip(taken.engines, slots, strict=True):
         starts = np.array([0, len(mine)], np.int64)
         named = engine.roster.named(Matches(starts, mine))
         conditions.append(_conditions(engine, named.subscriptions.tolist()))
-        ids.append(named.arrow_ids(pinned.texts))
+        ids.append(named.arrow_ids(taken.texts))
     return pa.table(
         {SUBSCRIPTION: pa.chunked_array(ids), "condition": pa.chunked_array(conditions)}
     ).combine_chunks()

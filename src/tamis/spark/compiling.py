@@ -62,7 +62,7 @@ def compile_log(
     those that declare operators which conditions call; workers import them.
     """
     check_log(versions, log)
-    past = _past(stats, Schema.from_dict(log.schema))
+    where = _stats_folder(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
     before = versions.at(at)
     if before is not None and before.sequence == at:
@@ -81,7 +81,7 @@ def compile_log(
     }
     with versions.publish(at, new=asked or stats is not None) as draft:
         task = FromLog(
-            str(log.folder), str(draft), since, at, shards, folders, past, tuple(modules)
+            str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
         made = _made(spark, task, shards, progress)
         _describe(draft, made, at, log.schema, log.ids, how)
@@ -104,20 +104,20 @@ def compile_conditions(
     those that declare operators which conditions call; workers import them. Rows without an id are
     refused. So is a sequence number of which there is a version.
     """
-    past = _past(stats, schema)
+    where = _stats_folder(stats, schema)
     ids = _kind(conditions)
     if shards is None:
         shards = shards_of(conditions.count())
     how = {"modules": sorted(modules), "asked": True, "log": False}
     with versions.publish(sequence, new=True) as draft:
         document = json.dumps(schema.to_dict())
-        task = FromRows(document, str(draft), shards, past, tuple(modules))
+        task = FromRows(document, str(draft), shards, where, tuple(modules))
         made = task.run(conditions)
         _describe(draft, made, sequence, schema.to_dict(), ids, how)
     return _published(versions, sequence, made)
 
 
-def _past(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
+def _stats_folder(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
     """A folder of statistics, tried out on an empty engine: a task would refuse them late."""
     if stats is None:
         return None
