@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tamis.index.codestore import read
-from tamis.index.sift import sift
+from tamis.index.code_cache import read
+from tamis.match.default.passes.batch_pass import sift
 
 CODE = """\
 import sys

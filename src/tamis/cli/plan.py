@@ -18,7 +18,7 @@ from tamis.cli.counts import Count
 from tamis.cli.files import read_events, read_subscriptions
 from tamis.cli.plan_tables import Measured, show
 from tamis.cli.screen import screen
-from tamis.match.tamis.plan import LINES
+from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant
 
 _MATCHER = "tamis"

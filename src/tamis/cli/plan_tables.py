@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tamis.match.tamis.plan import (
+from tamis.match.plan import (
     ANY,
     CELLS,
     COMBINATION,

@@ -178,9 +178,9 @@ def _filled(
 
 
 def _write(console: Console, found: Backtest, out: Path) -> None:
+    from tamis.files.durable import make_folder, refusing
     from tamis.lab.plots.backtests import plot
     from tamis.spark.backtest_tables import write
-    from tamis.store.durable import make_folder, refusing
 
     with refusing(f"{out}: cannot be written to"):
         make_folder(out)

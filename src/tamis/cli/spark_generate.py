@@ -64,11 +64,11 @@ def generate(
     again, and another number of files gives other rows. If it fails or is stopped, what there is
     goes, and the same command begins anew.
     """
+    from tamis.files.durable import refusing
     from tamis.model.document import to_yaml
     from tamis.model.schema import Schema
     from tamis.spark.generating import drafted, table_files
     from tamis.spark.generating import generate as generated
-    from tamis.store.durable import refusing
 
     schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
     wanted: list[TableFile] = []

@@ -28,8 +28,8 @@ from tamis.engine.turns import Turns
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, expand, parse, to_text
 from tamis.match.base import Bitmaps, Matcher, Matches
+from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
-from tamis.match.tamis.plan import LINES, Plan
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain

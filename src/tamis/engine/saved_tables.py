@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import one_chunk
 from tamis.errors import SavedIndexError
-from tamis.index.placing import Summed
-from tamis.index.saved import Arrays, Bytes, WriteBlob
+from tamis.files.array_folder import Arrays, Bytes, WriteBlob
+from tamis.files.placement import Summed
 
 _SUFFIX = ".arrow"
 

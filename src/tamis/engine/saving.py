@@ -30,7 +30,7 @@ from tamis.errors import (
     SchedulerError,
     SchemaError,
 )
-from tamis.index.saved import Arrays, Saved, part, read, under, write
+from tamis.files.array_folder import Arrays, Saved, part, read, under, write
 from tamis.match.base import Matcher
 from tamis.match.registry import create, name_of
 from tamis.model.schema import Schema

@@ -14,11 +14,11 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.files.array_folder import part, under
 from tamis.index.clauses import ClauseTable, Table
-from tamis.index.saved import part, under
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
-from tamis.match.tamis.plan import LINES, Plan
+from tamis.match.plan import LINES, Plan
 
 __all__ = ["Bitmaps", "Matcher", "Matches", "Slots", "Tally"]
 

@@ -32,7 +32,7 @@ _TABLE: dict[str, Entry] = {
     for entry in (
         Entry(
             "tamis",
-            "tamis.match.tamis.matcher:Tamis",
+            "tamis.match.default.matcher:Tamis",
             "none: the default",
             "each clause where it is cheapest: hashed values and cells, or bitmaps in blocks",
             options=("threads",),
@@ -40,7 +40,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "naive",
-            "tamis.match.naive:Naive",
+            "tamis.match.lesubscribe.naive:Naive",
             "Le Subscribe, figure 1",
             "every clause, predicate by predicate, until one is false",
         ),
@@ -52,7 +52,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "fair-predicate",
-            "tamis.match.fair_predicate:FairPredicate",
+            "tamis.match.lesubscribe.fair_predicate:FairPredicate",
             "Le Subscribe, figure 2",
             "count the satisfied predicates of every subscription",
             options=("final",),
@@ -60,19 +60,19 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "equality-preferred",
-            "tamis.match.equality_preferred:EqualityPreferred",
+            "tamis.match.lesubscribe.equality_preferred:EqualityPreferred",
             "Le Subscribe, figure 4",
             "look up the equalities of subscriptions together, count their other predicates",
         ),
         Entry(
             "quarantine",
-            "tamis.match.quarantine:Quarantine",
+            "tamis.match.lesubscribe.quarantine:Quarantine",
             "Le Subscribe, figure 5",
             "look up equalities and verify the rest; count only where there are none",
         ),
         Entry(
             "neon",
-            "tamis.match.neon:Neon",
+            "tamis.match.lesubscribe.neon:Neon",
             "Le Subscribe, figure 8",
             "evaluate every predicate on the event's attributes, and count",
             options=("value_index",),
@@ -80,7 +80,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "be-tree",
-            "tamis.match.be_tree:BETree",
+            "tamis.match.dexin.be_tree.matcher:BETree",
             "BE-Tree, SIGMOD 2011 and TODS 2013",
             "space cut by attribute, then by value, in turns; adjusts itself to what it sees",
             options=("capacity", "min_partition", "window"),
@@ -88,7 +88,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "rein",
-            "tamis.match.rein:Rein",
+            "tamis.match.dexin.rein:Rein",
             "Qian et al., INFOCOM 2014",
             "mark what each attribute rules out, in buckets of interval ends",
             options=("buckets",),
@@ -96,7 +96,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "dexin",
-            "tamis.match.dexin:Dexin",
+            "tamis.match.dexin.dexin:Dexin",
             "DEXIN, algorithms 1 to 4",
             "rule out by some attributes, check what is left on the others, as a cost model says",
             options=("plan", "slots", "boundary"),
@@ -109,7 +109,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "tama",
-            "tamis.match.tama:Tama",
+            "tamis.match.dexin.tama:Tama",
             "TAMA, ICDCS 2011",
             "count the cells of a hierarchical partition that the event falls into",
             exact=False,
@@ -118,7 +118,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "hanson",
-            "tamis.match.hanson:Hanson",
+            "tamis.match.lesubscribe.hanson:Hanson",
             "Le Subscribe, figure 6; Hanson et al., SIGMOD 1990",
             "the most selective predicate of each subscription in an interval tree",
             options=("access",),
@@ -126,7 +126,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "counting-byte",
-            "tamis.match.counting_byte:CountingByte",
+            "tamis.match.topss.counting_byte:CountingByte",
             "TOPSS, sections 3.3 and 5.1.2",
             "predicates to a bit vector; add up rows of a byte matrix",
             options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
@@ -134,7 +134,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "counting-bit",
-            "tamis.match.counting_bit:CountingBit",
+            "tamis.match.topss.counting_bit:CountingBit",
             "TOPSS, section 3.3",
             "predicates to a bit vector; count along rows of a bit matrix",
             options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
@@ -142,7 +142,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "counting-list",
-            "tamis.match.counting_list:CountingList",
+            "tamis.match.topss.counting_list:CountingList",
             "TOPSS, section 3.3",
             "predicates to a bit vector; count along lists of subscriptions",
             options=("predicates", "domain", "skip_empty", "search", "grow"),
@@ -155,7 +155,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "opindex",
-            "tamis.match.opindex:OpIndex",
+            "tamis.match.dexin.opindex:OpIndex",
             "OpIndex, VLDB 2014",
             "predicates under the rarest attribute of their clause, by comparator and attribute",
             options=("segments", "signature"),
@@ -163,7 +163,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "gough",
-            "tamis.match.gough:Gough",
+            "tamis.match.lesubscribe.gough:Gough",
             "Le Subscribe, figure 3; Gough and Smith, ACSC 1995",
             "a decision graph in which an event follows a single path",
             options=("max_nodes", "overflow", "order", "memo"),
@@ -175,7 +175,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "h-tree",
-            "tamis.match.h_tree:HTree",
+            "tamis.match.dexin.h_tree:HTree",
             "H-Tree, TPDS 2015",
             "a tree of overlapping cells over a few attributes, clauses cloned where they are wide",
             options=("attributes", "cells", "overlap", "max_clones"),
@@ -187,7 +187,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "sql-sequential",
-            "tamis.match.sql_sequential:SqlSequential",
+            "tamis.match.topss.sql.sequential:SqlSequential",
             "TOPSS, section 4.1",
             "a row for each predicate in a database; one statement compares and counts",
             options=("database", "dsn", "threads"),
@@ -196,7 +196,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "sql-grouping",
-            "tamis.match.sql_grouping:SqlGrouping",
+            "tamis.match.topss.sql.grouping:SqlGrouping",
             "TOPSS, section 4.2",
             "each distinct predicate once in a database, and who has which",
             options=("database", "dsn", "threads"),
@@ -205,7 +205,7 @@ _TABLE: dict[str, Entry] = {
         ),
         Entry(
             "aguilera",
-            "tamis.match.aguilera:Aguilera",
+            "tamis.match.gryphon.aguilera:Aguilera",
             "Gryphon's matching tree, sections 3 to 5; Le Subscribe, figure 7",
             "a tree of tests: follow the edges that agree with the event, and the stars",
             options=("tree", "collapse", "successors", "factor", "replication"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.kernel import inlined, kernel
 from tamis.schedule.graph import BITS, FALSE, TRUE, Int32s, Int64s
-from tamis.schedule.kernel import inlined, kernel
 
 Floats = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tamis.index.kernel import kernel
 from tamis.schedule.graph import Int32s, Int64s
-from tamis.schedule.kernel import kernel
 from tamis.schedule.numbering import SIZES, Numbered
 from tamis.schedule.steps import NOW, Flat, Singles, flat
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.kernel import kernel
 from tamis.schedule.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
-from tamis.schedule.kernel import kernel
 from tamis.schedule.numbering import numbering
 from tamis.schedule.prices import BUCKETS, prices_in
 from tamis.schedule.steps import (

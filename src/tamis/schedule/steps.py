@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.kernel import kernel
 from tamis.schedule.graph import BITS, Int8s, Int32s, Int64s
-from tamis.schedule.kernel import kernel
 from tamis.schedule.numbering import SIZES, Numbered, numbering
 from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN, telling
 

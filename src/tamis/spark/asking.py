@@ -22,12 +22,12 @@ from tamis.encode.sifting import sift
 from tamis.engine import Engine
 from tamis.engine.expecting import ask as asked_of
 from tamis.errors import SparkError
+from tamis.files.durable import refusing, written
 from tamis.schedule.exhaustive import Told
 from tamis.spark.scratch import scratch
 from tamis.spark.subscriptions import used_folders
 from tamis.spark.watching import Progress, cores, numbered, watched
 from tamis.spark.worker import opened, packed, unpacked
-from tamis.store.durable import refusing, written
 from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from pyarrow import parquet
 
 from tamis.engine.sources import TableRow
 from tamis.errors import SparkError
+from tamis.files.durable import refusing
 from tamis.match.answers import Matches
 from tamis.spark.part_files import SEQUENCE, SUBSCRIPTION
 from tamis.spark.subscriptions import Subscriptions
 from tamis.spark.tallies import Tally
 from tamis.spark.time_axis import Axis
-from tamis.store.durable import refusing
 
 if TYPE_CHECKING:
     from tamis.engine import Engine

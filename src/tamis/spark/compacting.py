@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamis.files.durable import locked, refusing
 from tamis.spark.manifest_files import (
     BATCHES,
     LOCK,
@@ -27,7 +28,6 @@ from tamis.spark.manifest_files import (
     retire,
 )
 from tamis.spark.part_files import DEAD, NOTIFICATIONS, Part
-from tamis.store.durable import locked, refusing
 from tamis.store.pins import KEPT
 
 MANY = 100  # batches whose manifests are worth to be merged

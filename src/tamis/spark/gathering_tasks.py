@@ -26,12 +26,12 @@ from tamis.encode.arrow import Encoded, encode, refusals
 from tamis.encode.codes import TextCodec
 from tamis.encode.encoder import Encoder
 from tamis.errors import SparkError
+from tamis.files.durable import refusing, written
 from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE, Schema
 from tamis.spark.event_pieces import Events, Piece
 from tamis.spark.samples import ranks
 from tamis.spark.values import table_of, values_of
-from tamis.store.durable import refusing, written
 
 Int64s = NDArray[np.int64]
 RANK = "`rank`"  # a column of parts of the sample; no attribute has a backquote

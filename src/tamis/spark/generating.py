@@ -18,10 +18,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.errors import SparkError
-from tamis.index.placing import sync
+from tamis.files.durable import refusing, written
+from tamis.files.placement import sync
 from tamis.spark.scratch import scratch
 from tamis.spark.watching import Progress, numbered, watched
-from tamis.store.durable import refusing, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tamis.errors import SparkError
+from tamis.files.durable import locked, names_in, refusing
 from tamis.spark import sink
 from tamis.spark.progress import query_of
 from tamis.spark.source import Options
-from tamis.store.durable import locked, names_in, refusing
 from tamis.store.versions import Versions
 
 _OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|lost\+found|\..*")

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import SparkError
-from tamis.index.placing import sync
+from tamis.files.durable import locked, make_folder, refusing
+from tamis.files.placement import sync
 from tamis.spark.part_files import DEAD, NOTIFICATIONS
-from tamis.store.durable import locked, make_folder, refusing
 
 MANIFESTS = "manifests"
 BATCHES = "batches"  # that a manifest stands for, where it is of many

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.index.placing import sync
-from tamis.store.durable import make_folder, refusing
+from tamis.files.durable import make_folder, refusing
+from tamis.files.placement import sync
 
 NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"

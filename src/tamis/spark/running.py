@@ -21,6 +21,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
+from tamis.files.durable import refusing
 from tamis.spark import reports, sink
 from tamis.spark.compiling import Compiled, compile_log
 from tamis.spark.job_checks import alone, check_apart, check_read, check_written
@@ -29,7 +30,6 @@ from tamis.spark.progress import Standing, Watch, query_of
 from tamis.spark.reasons import reason
 from tamis.spark.sessions import end, retained, session
 from tamis.spark.source import next_event
-from tamis.store.durable import refusing
 from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.versions import Versions

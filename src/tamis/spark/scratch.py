@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tamis.store.durable import locked, make_folder
+from tamis.files.durable import locked, make_folder
 
 _SCRATCH, _HELD = ".tamis-", "lock"  # a folder for a job, and what is locked in it while it runs
 

@@ -40,7 +40,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
-from tamis.index.placing import sync
+from tamis.files.placement import sync
 from tamis.spark.compacting import compact
 from tamis.spark.manifest_files import (
     MANIFESTS,

@@ -49,14 +49,14 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import SparkError, nearest
-from tamis.index.placing import sync
+from tamis.files.durable import read_json, refusing, write_json
+from tamis.files.placement import sync
 from tamis.model.schema import Schema
 from tamis.spark.columns import column_types
 from tamis.spark.part_files import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.spark.progress import NO_VERSION
 from tamis.spark.sink import local
 from tamis.spark.tasks import Range, answered
-from tamis.store.durable import read_json, refusing, write_json
 from tamis.store.lineage import check_log
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS

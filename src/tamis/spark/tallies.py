@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.sifting import Refused
+from tamis.files.durable import refusing
 from tamis.spark.samples import Samples
 from tamis.spark.time_axis import Times
-from tamis.store.durable import refusing
 
 Int64s = NDArray[np.int64]
 OTHER = "other reasons"

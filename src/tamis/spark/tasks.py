@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.sifting import sift
+from tamis.files.durable import refusing
 from tamis.model.schema import Schema
 from tamis.spark import worker
 from tamis.spark.columns import column_types
@@ -25,7 +26,6 @@ from tamis.spark.live import Live
 from tamis.spark.part_files import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.spark.reports import noting
 from tamis.store.changes import ID_TYPES
-from tamis.store.durable import refusing
 from tamis.store.log import DOCUMENT, Log
 
 Int64s = NDArray[np.int64]

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.index.placing import sync
+from tamis.files.durable import written
+from tamis.files.placement import sync
 from tamis.store import packs, segments
-from tamis.store.durable import written
 from tamis.store.segments import PACKED, Listing, Segment
 
 _BYTES = 64 << 20  # of one merged file: all of it is in memory while it is written

@@ -24,11 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import StoreError
-from tamis.index.placing import sync
-from tamis.model.schema import Schema
-from tamis.store import changes, segments
-from tamis.store.compaction import merge
-from tamis.store.durable import (
+from tamis.files.durable import (
     check_format,
     locked,
     make_folder,
@@ -38,6 +34,10 @@ from tamis.store.durable import (
     write_json,
     written,
 )
+from tamis.files.placement import sync
+from tamis.model.schema import Schema
+from tamis.store import changes, segments
+from tamis.store.compaction import merge
 from tamis.store.lives import Lives
 from tamis.store.packs import unpack
 from tamis.store.segments import CHANGES, EVENTS, HoleError, Listing, Segment

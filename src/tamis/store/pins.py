@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
-from tamis.store.durable import make_folder, read_json, write_json
+from tamis.files.durable import make_folder, read_json, write_json
 
 PINS = "pins"
 KEPT = 100  # batches of a query: as many as Spark keeps the offsets of, unless it is told otherwise

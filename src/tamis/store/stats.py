@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.errors import StoreError
-from tamis.index.placing import placed
-from tamis.store.durable import check_format, names_in, read_json, refusing, write_json, written
+from tamis.files.durable import check_format, names_in, read_json, refusing, write_json, written
+from tamis.files.placement import placed
 
 if TYPE_CHECKING:
     from tamis.schedule.statistics import Known

@@ -23,9 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.errors import StoreError
-from tamis.index.placing import sync
-from tamis.store.changes import ID_TYPES
-from tamis.store.durable import (
+from tamis.files.durable import (
     check_format,
     locked,
     make_folder,
@@ -34,6 +32,8 @@ from tamis.store.durable import (
     refusing,
     write_json,
 )
+from tamis.files.placement import sync
+from tamis.store.changes import ID_TYPES
 from tamis.store.pins import KEPT, Pins, pinned
 
 FORMAT = 1

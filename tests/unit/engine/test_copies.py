@@ -13,7 +13,7 @@ import pytest
 from tamis import Engine, Operator, Schema
 from tamis.engine.calls import CallTests
 from tamis.engine.roster import Roster
-from tamis.match.tamis.matcher import Tamis
+from tamis.match.default.matcher import Tamis
 from tamis.model.operator import Parameter, Signature
 
 SCHEMA = Schema.from_dict({"attributes": {"a": "integer", "name": "text"}})

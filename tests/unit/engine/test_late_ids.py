@@ -18,7 +18,7 @@ from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
 from tamis.match.answers import FoundSlots, Matches, SlotIds
 from tamis.match.base import Bitmaps
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "s": "text"}})
 EVENTS: list[dict[str, Any]] = [{"n": 1}, {"n": 2}, {"n": 1, "s": "x"}]

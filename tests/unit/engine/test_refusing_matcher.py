@@ -9,7 +9,7 @@ from tamis import Engine, Schema
 from tamis.encode.terms import Terms
 from tamis.errors import LimitError, MatcherError
 from tamis.match.base import Slots
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tamis.model.condition import And, Or, Predicate
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "t": "text"}})

@@ -17,7 +17,7 @@ from tamis.encode.labels import Labels
 from tamis.engine import Engine
 from tamis.engine.later import Later
 from tamis.errors import EventError, SubscriptionError
-from tamis.index.saved import read
+from tamis.files.array_folder import read
 from tamis.language import parse
 from tamis.match import create, matchers
 from tamis.match.registry import entry
@@ -346,8 +346,8 @@ def test_unknown_ids_are_refused_as_ever(index: Path) -> None:
 
 
 def test_a_matcher_made_by_hand_is_made_again_with_its_options(tmp_path: Path) -> None:
-    from tamis.match.be_tree import BETree
-    from tamis.match.gough import Gough
+    from tamis.match.dexin.be_tree.matcher import BETree
+    from tamis.match.lesubscribe.gough import Gough
 
     for matcher, options in (
         (BETree(3, window=5), {"capacity": 3, "window": 5}),

@@ -15,10 +15,10 @@ import pytest
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, SavedIndexError, TamisError
-from tamis.index.placing import Summed
-from tamis.index.saved import DATA, MANIFEST, write
+from tamis.files.array_folder import DATA, MANIFEST, write
+from tamis.files.placement import Summed
 from tamis.match.base import Matches
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tamis.match.registry import _TABLE, Entry, register
 from tamis.testing import cases
 

@@ -21,7 +21,7 @@ from tamis.lab.records import (
 )
 from tamis.lab.timing import Spread
 from tamis.match.base import Matches
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tamis.match.registry import Entry
 
 MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

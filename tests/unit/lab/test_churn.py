@@ -16,7 +16,7 @@ from tamis.lab.records import Churn
 from tamis.lab.setting import Setting
 from tamis.match import registry
 from tamis.match.base import Matches, Slots
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
 QUICK = Setting(matchers=("quarantine",)).quick()

@@ -17,7 +17,7 @@ from tamis.lab.records import Duel, Goal, Refusal
 from tamis.lab.setting import Setting
 from tamis.lab.yardstick import Yardstick
 from tamis.match import registry
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, Threaded, entry
 
 QUICK = Setting(matchers=("scan",)).quick()

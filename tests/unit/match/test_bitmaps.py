@@ -13,7 +13,7 @@ from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tamis.model.condition import Condition
 from tests.unit.engine.world import SCHEMA, conditions, events, expected, fill
 

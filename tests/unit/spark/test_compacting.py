@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import SparkError
+from tamis.files.durable import locked
 from tamis.spark import sink
 from tamis.spark.manifest_files import listed, retire
 from tamis.spark.sink import Parts, commit, compact, manifests, sweep
-from tamis.store.durable import locked
 from tests.unit.spark.written_out import Out
 
 

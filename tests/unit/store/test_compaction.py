@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
-from tamis.store import Log, Segment, appended, cancel, durable
+from tamis.files import durable
+from tamis.store import Log, Segment, appended, cancel
 from tests.unit.store.world import files, fresh, prices, published
 
 

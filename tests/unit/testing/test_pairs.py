@@ -7,7 +7,7 @@ import pytest
 from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.match.base import Bitmaps
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tamis.match.scan import Scan
 from tamis.testing.pairs import compare_pairs
 from tests.unit.lab.examples import Greedy, Lossy
