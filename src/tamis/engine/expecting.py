@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from tamis.encode.batch import EventBatch
 from tamis.encode.sifting import sift
 from tamis.errors import EventError
 from tamis.match.answers import Matches
@@ -67,7 +68,7 @@ class Asked(NamedTuple):
     told: Mapping[str, Told]
 
 
-def ask(engine: Engine, events: pa.Table) -> Asked:
+def ask(engine: Engine, events: pa.Table | EventBatch) -> Asked:
     """Match events, and have all predicates on operators evaluated that could matter to them.
 
     These are the predicates of clauses whose ordinary ones hold. That is what a scheduler will be

@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from tamis.errors import SparkError
+from tamis.errors import StoreError
 from tamis.files.durable import locked, make_folder, refusing
 from tamis.files.placement import sync
 from tamis.replay.parts import DEAD, NOTIFICATIONS
@@ -52,7 +52,7 @@ def listed(path: Path) -> dict[str, dict[str, Any]]:
             found = {name: _read(folder / name) for name in names}
             if not any(name.endswith(_ENDING) for name in _names(folder) - names):
                 return found
-    raise SparkError(f"{folder}: changes too fast to be read; somebody removes files from it")
+    raise StoreError(f"{folder}: changes too fast to be read; somebody removes files from it")
 
 
 def merged_up_to(path: Path, query: str) -> int:
@@ -201,17 +201,17 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         manifest: Any = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as why:
-        raise SparkError(f"{path}: is damaged, it is not valid JSON: {why}") from None
+        raise StoreError(f"{path}: is damaged, it is not valid JSON: {why}") from None
     if not isinstance(manifest, dict):
-        raise SparkError(f"{path}: is damaged, it holds no JSON object")
+        raise StoreError(f"{path}: is damaged, it holds no JSON object")
     if manifest.get("format", 1) > _FORMAT:
-        raise SparkError(
+        raise StoreError(
             f"{path}: has format {manifest['format']}, and this tamis reads formats up to "
             f"{_FORMAT}; use the newer tamis that wrote it"
         )
     for name in ("query", "written", "parts"):
         if name not in manifest:
-            raise SparkError(f"{path}: is damaged, it lacks {name!r}")
+            raise StoreError(f"{path}: is damaged, it lacks {name!r}")
     found: dict[str, Any] = manifest
     return found
 

@@ -18,8 +18,8 @@ from tamis.files.durable import refusing
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
 from tamis.spark.backtest.tally import Tally
-from tamis.spark.backtest.time_axis import Axis
-from tamis.spark.jobs.job_subscriptions import Subscriptions
+from tamis.spark.events.time_axis import Axis
+from tamis.spark.runtime.engine_folders import SavedSubscriptions
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
@@ -31,7 +31,7 @@ _WORDED = 100_000  # conditions
 _DEAD = "dead"  # why events are, where some are
 
 
-def subscriptions_table(taken: Subscriptions, slots: Sequence[Int64s]) -> pa.Table:
+def subscriptions_table(taken: SavedSubscriptions, slots: Sequence[Int64s]) -> pa.Table:
     """The id and the condition of each subscription, in the order in which they are numbered."""
     ids, conditions = [], []
     for engine, mine in zip(taken.engines, slots, strict=True):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis.encode.sifting import Refused
 from tamis.files.durable import refusing
 from tamis.spark.backtest.event_samples import Samples
-from tamis.spark.backtest.time_axis import Times
+from tamis.spark.events.time_axis import Times
 
 Int64s = NDArray[np.int64]
 OTHER = "other reasons"

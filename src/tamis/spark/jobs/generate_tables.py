@@ -20,14 +20,14 @@ from pyarrow import parquet
 from tamis.errors import SparkError
 from tamis.files.durable import refusing, written
 from tamis.files.placement import sync
-from tamis.spark.runtime.job_runner import Progress, numbered, watched
+from tamis.spark.runtime.job_runner import Progress, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROW_GROUP = 1 << 17  # rows: a task's least share of a file
-_DONE = "file int, rows long, bytes long"
+_DRAWN = pa.schema([("file", pa.int32()), ("rows", pa.int64()), ("bytes", pa.int64())])
 
 
 class TableFile(NamedTuple):
@@ -104,10 +104,8 @@ def generate(
     for table in tables:
         with refusing(f"{folder / table}: cannot be written to"):
             (folder / table).mkdir(parents=True, exist_ok=True)
-    task = _Task(tuple(wanted), draw, str(folder))
-
-    drawn = numbered(spark, len(wanted), task.run, _DONE)
-    made = watched(spark, drawn.collect, len(wanted), progress)
+    task = _DrawTask(tuple(wanted), draw, str(folder))
+    made = run_tasks(spark, len(wanted), task.run, _DRAWN, progress)
     rows, sizes = dict.fromkeys(tables, 0), dict.fromkeys(tables, 0)
     for row in made:
         table = wanted[row["file"]].table
@@ -118,28 +116,20 @@ def generate(
     return Generated(rows, sizes, len(made))
 
 
-class _Task(NamedTuple):
-    """What workers are told."""
+class _DrawTask(NamedTuple):
+    """What all tasks need. A task is a file."""
 
     files: tuple[TableFile, ...]
     draw: Draw
     out: str
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of files, gives what became of them."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                file = self.files[number]
-                table = self.draw(file)
-                path = Path(self.out) / file.table / file.name
-                _write(table, path)
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "file": pa.array([number], pa.int32()),
-                        "rows": pa.array([table.num_rows], pa.int64()),
-                        "bytes": pa.array([path.stat().st_size], pa.int64()),
-                    }
-                )
+    def run(self, number: int) -> Iterator[dict[str, int]]:
+        """Draw a file, and say how large it is."""
+        file = self.files[number]
+        table = self.draw(file)
+        path = Path(self.out) / file.table / file.name
+        _write(table, path)
+        yield {"file": number, "rows": table.num_rows, "bytes": path.stat().st_size}
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 from tamis.replay.compact_parts import compact
-from tamis.spark.jobs.compile_index import Compiled
+from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.runtime.error_text import reason
 from tamis.spark.stream.progress import Standing
 from tamis.store.lives import Lives
@@ -47,7 +47,7 @@ class Keeper:
         self,
         log: Log,
         versions: Versions,
-        compile: Callable[[], Compiled],
+        compile: Callable[[], CompiledIndex],
         *,
         every: int | None = None,
         lives: Lives | None = None,
