@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents
 from tamis.replay.event_columns import column_at
 
 Int64s = NDArray[np.int64]
@@ -23,24 +21,14 @@ _SAMPLE = 4096  # events that stand for all
 
 
 class RowLayout(Protocol):
-    """Where the rows of a chunk have what a job needs."""
+    """Where the rows of a chunk have their attributes."""
 
     def events(self, table: pa.Table) -> pa.Table:
-        """The attributes of all rows, as they are stored."""
-        ...
-
-    def validated(
-        self, table: pa.Table, encoder: Encoder, partial: bool
-    ) -> tuple[pa.Table, ValidEvents]:
-        """All rows as `readable` gives them, and the events among them."""
+        """The attributes of all rows: columns, or one column of JSON lines."""
         ...
 
     def readable(self, table: pa.Table) -> pa.Table:
         """All rows with a column for each attribute."""
-        ...
-
-    def selected(self, readable: pa.Table) -> pa.Table:
-        """The columns that a job hands on."""
         ...
 
 

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,6 @@ from tamis.errors import EventError
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.encoders import schema_encoder
 from tamis.replay.event_columns import arrow_types, multiple
 
 Rows = NDArray[np.int64]
@@ -79,12 +77,6 @@ class _Block(NamedTuple):
 
     table: pa.Table
     rows: Rows
-
-
-@lru_cache(maxsize=4)
-def line_reader(document: str) -> LineReader:
-    """The reader of a schema, given as JSON; kept for the next task of this process."""
-    return LineReader(schema_encoder(document))
 
 
 class LineReader:

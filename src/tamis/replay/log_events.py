@@ -9,11 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents, valid_events
-from tamis.replay.event_columns import column_at
+from tamis.replay.encoders import schema_encoder
 from tamis.replay.event_source import READ, EventChunk, Int64s
-from tamis.replay.json_lines import JSON, line_reader
+from tamis.replay.json_lines import JSON, LineReader
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS
 
@@ -24,33 +22,16 @@ class LogLayout(NamedTuple):
     """Rows of a log: columns as they are, or lines to parse."""
 
     document: str  # of the schema
-    kept: tuple[str, ...] | None = ()  # attributes that are handed on; None: all
 
     def events(self, table: pa.Table) -> pa.Table:
         """The columns, or the lines, as they are."""
         return table
 
-    def validated(
-        self, table: pa.Table, encoder: Encoder, partial: bool
-    ) -> tuple[pa.Table, ValidEvents]:
-        """The rows as columns, and the events among them."""
-        if table.column_names != [JSON]:
-            return table, valid_events(encoder, table, partial=partial)
-        parsed = line_reader(self.document).parse(table[JSON])
-        return parsed.events, parsed.valid
-
     def readable(self, table: pa.Table) -> pa.Table:
         """The columns as they are, or those of the lines."""
         if table.column_names != [JSON]:
             return table
-        return line_reader(self.document).parse(table[JSON]).events
-
-    def selected(self, readable: pa.Table) -> pa.Table:
-        """The attributes that are handed on, as far as the rows have them."""
-        if self.kept is None:
-            return readable
-        found = {name: column_at(readable, name.split(".")) for name in self.kept}
-        return pa.table({name: column for name, column in found.items() if column is not None})
+        return LineReader(schema_encoder(self.document)).parse(table[JSON]).events
 
 
 class LogEvents(NamedTuple):

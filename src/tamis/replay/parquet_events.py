@@ -9,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents, valid_events
 from tamis.errors import StoreError
 from tamis.replay.event_columns import column_at
 from tamis.replay.event_source import READ, EventChunk
@@ -35,19 +33,9 @@ class ParquetLayout(NamedTuple):
         """The columns that are attributes."""
         return pa.table({".".join(path): column_at(table, path) for path in self.attributes})
 
-    def validated(
-        self, table: pa.Table, encoder: Encoder, partial: bool
-    ) -> tuple[pa.Table, ValidEvents]:
-        """The rows as they are, and the events among them."""
-        return table, valid_events(encoder, self.events(table), partial=partial)
-
     def readable(self, table: pa.Table) -> pa.Table:
         """The columns as they are."""
         return table
-
-    def selected(self, readable: pa.Table) -> pa.Table:
-        """The columns that are handed on."""
-        return readable.select(self.kept)
 
 
 class ParquetEvents(NamedTuple):

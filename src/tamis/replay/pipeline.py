@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents
+from tamis.encode.valid_events import ValidEvents, valid_events
 from tamis.engine import Engine
 from tamis.match.answers import Matches
 from tamis.replay.event_source import READ, EventChunk, Int64s
-from tamis.replay.json_lines import JSON
+from tamis.replay.json_lines import JSON, LineReader
 
 _FEWEST = 1 << 10  # events that are matched at once
 _PAIRS = 1 << 21  # pairs that are wanted of the events that are matched at once, about
@@ -87,7 +87,15 @@ def read_events(
         while at < len(chunk.numbers):
             some = chunk.slice(at, pace.step)
             at += len(some.numbers)
-            yield ReadEvents(some, *some.layout.validated(some.table, encoder, partial))
+            yield _validated(some, encoder, partial)
+
+
+def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents:
+    events = chunk.layout.events(chunk.table)
+    if events.column_names == [JSON]:
+        parsed = LineReader(encoder).parse(events[JSON])
+        return ReadEvents(chunk, parsed.events, parsed.valid)
+    return ReadEvents(chunk, chunk.table, valid_events(encoder, events, partial=partial))
 
 
 def match_events(

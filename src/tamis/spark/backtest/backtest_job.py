@@ -141,6 +141,7 @@ def backtest(
             clock,
             _axis(there, clock, there.span(spark, clock, looking), most),
             each,
+            None if columns is None else tuple(columns),
             str(counts),
         )
         begun = perf_counter()

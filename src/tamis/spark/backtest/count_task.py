@@ -47,6 +47,7 @@ class CountTask(NamedTuple):
     clock: Clock | None  # None: time is the number of an event
     axis: Axis
     samples: int
+    columns: tuple[str, ...] | None  # that samples have; None: all
     folder: str  # for the counts
 
     def run(self, share: int) -> Iterator[dict[str, Any]]:
@@ -106,9 +107,16 @@ class _ShardCount:
             subscriptions, matched = self._number[found.slots], np.repeat(rows, counts)
             self._tally.pairs(subscriptions, places[matched], values[matched])
             if self._task.samples:
-                columns = events.chunk.layout.selected(events.table)
+                columns = self._selected(events.table)
                 columns = columns.add_column(0, SEQUENCE, pa.array(numbers))
                 self._tally.samples.offer(subscriptions, matched, columns)
+
+    def _selected(self, table: pa.Table) -> pa.Table:
+        """The columns that samples have, as far as the events have them."""
+        if self._task.columns is None:
+            return table
+        found = {name: column_at(table, name.split(".")) for name in self._task.columns}
+        return pa.table({name: column for name, column in found.items() if column is not None})
 
     def _times(self, events: ReadEvents) -> tuple[Times, Int64s]:
         """When each row was, and in which bucket that is."""

@@ -69,10 +69,8 @@ class PastLog(PastEvents):
         """Ranges of the log."""
         events = self.log.counts(0, self.end)[0]
         most = max(_SHARES * cores, -(-events // _LARGEST))
-        kept = None if columns is None else tuple(columns)
-        layout = LogLayout(schema_document(Schema.from_dict(self.log.schema)), kept)
-        ranges = tuple(log_shares(self.log, 0, self.end, most))
-        return LogEvents(self.where, layout, ranges)
+        layout = LogLayout(schema_document(Schema.from_dict(self.log.schema)))
+        return LogEvents(self.where, layout, tuple(log_shares(self.log, 0, self.end, most)))
 
     def numbers(self) -> Span:
         """From the first event to the end of the log."""

@@ -83,10 +83,9 @@ class _LinesTask(NamedTuple):
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The events of each batch of lines."""
-        from tamis.replay.json_lines import line_reader
+        from tamis.replay.json_lines import LineReader
 
-        schema_encoder(self.schema)  # made, and out of the sight of the collector
-        lines = line_reader(self.schema)
+        lines = LineReader(schema_encoder(self.schema))
         for batch in batches:
             parsed = lines.parse(batch.column(0))
             tops = _nested(parsed.events)

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
-from tamis.encode.valid_events import ValidEvents, valid_events
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventChunk
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame
 
-    from tamis.encode.encoder import Encoder
     from tamis.engine import Engine
     from tamis.match.answers import Matches
     from tamis.operators.operator import Operator
@@ -189,19 +187,9 @@ class FrameLayout(NamedTuple):
         """The attributes of all rows."""
         return pa.table({name: table.column(at) for name, at in self.attributes})
 
-    def validated(
-        self, table: pa.Table, encoder: Encoder, partial: bool
-    ) -> tuple[pa.Table, ValidEvents]:
-        """All rows, and the events among them."""
-        return table, valid_events(encoder, self.events(table), partial=partial)
-
     def readable(self, table: pa.Table) -> pa.Table:
         """The columns that were sent."""
         return table
-
-    def selected(self, readable: pa.Table) -> pa.Table:
-        """All of them."""
-        return readable
 
 
 class _ShardAnswers(NamedTuple):
