@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import SparkError
-from tamis.files.durable import locked
+from tamis.files.lock import locked
 from tamis.spark import sink
 from tamis.spark.manifest_files import listed, retire
 from tamis.spark.sink import Parts, commit, compact, manifests, sweep
