@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.match.default.passes.batch_pass import insert_framed, take_out_framed
+from tamis.match.default.passes.frame import Framed
 from tamis.match.default.structure.buckets import ENTRY, with_room
 from tamis.match.default.structure.family import LIVE, Family, family_with_room
-from tamis.match.default.structure.frame import Framed
 from tamis.match.default.structure.insertion import NO_ENTRIES, NO_KEYS, NO_PLACES
-from tamis.match.default.structure.packed import Packed
-from tamis.match.default.structure.routes import SPARSE, Index
+from tamis.match.default.structure.packed_clauses import PackedClauses
+from tamis.match.default.structure.routes import SPARSE, RoutedIndex
 
 Int64s = NDArray[np.int64]
 
 
-def insert_all(framed: Framed[Index], clauses: Packed, slots: Int64s) -> Framed[Index]:
+def insert_all(
+    framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s
+) -> Framed[RoutedIndex]:
     """The index with the clauses of these slots, which are in the table."""
     index = framed.record
     top = int(slots.max(initial=-1)) + 1
@@ -50,7 +52,7 @@ def insert_all(framed: Framed[Index], clauses: Packed, slots: Int64s) -> Framed[
             index = index._replace(dense=_more(index.dense, left))
 
 
-def remove_all(framed: Framed[Index], clauses: Packed, slots: Int64s) -> None:
+def remove_all(framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s) -> None:
     """Take the clauses of these slots out; they are still in the table."""
     if len(slots):
         take_out_framed(framed.frame, clauses, slots)

@@ -9,7 +9,7 @@ from tamis.index.kernel import kernel
 
 
 @kernel
-def room(array: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
+def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
     """The array itself where `more` values fit behind the `used` ones, else a larger copy."""
     if used + more <= len(array):
         return array

@@ -11,7 +11,7 @@ from tamis.index.blocks import Blocks, Int64s, Lists
 from tamis.index.kernel import kernel
 
 
-class Ordered(Blocks):
+class OrderedLists(Blocks):
     """Sorted lists of (key, value).
 
     add and remove O(length of the list) with the constant of a memory move; many at once are

@@ -25,7 +25,7 @@ _SIZES = 64  # blocks of fewer rows than this are reused
 _TOP, _LIVE, _LIVE_ROWS, _WIDTH = range(4)
 
 
-class Packed(NamedTuple):
+class PackedClauses(NamedTuple):
     """The table as kernels see it.
 
     `where[slot]` is -1, or the number of the clause's first row and how many there are, in one
@@ -60,9 +60,9 @@ class PackedTable:
         return int(self._head[_WIDTH])
 
     @property
-    def view(self) -> Packed:
+    def view(self) -> PackedClauses:
         """The arrays, for kernels."""
-        return Packed(self._where, self._rows)
+        return PackedClauses(self._where, self._rows)
 
     @property
     def nbytes(self) -> int:

@@ -15,7 +15,7 @@ from tamis.encode.terms import Row, from_rows
 from tamis.errors import SavedIndexError
 from tamis.index.clauses import MISSING, NONE, SOME, ClauseTable
 from tamis.index.kernel import kernel
-from tamis.match.default.structure.packed import PackedTable, packed_holds
+from tamis.match.default.structure.packed_clauses import PackedTable, packed_holds
 from tamis.testing.matcher_checks import PlainEvent, clause_holds
 
 Clause = list[Row]

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tamis.match.default.passes.bound import Events, find_cells
-from tamis.match.default.structure.cells import Cells, cut
+from tamis.match.default.passes.event_arrays import Events, find_cells
+from tamis.match.default.structure.cells import ValueCells, cut
 
 Int64s = NDArray[np.int64]
 WIDTH = 4  # attribute 2 has no cuts, and attribute 4 is not known at all
 
 
 @pytest.fixture(scope="module")
-def cells() -> Cells:
+def cells() -> ValueCells:
     rng = np.random.default_rng(5)
     attribute = rng.choice(np.array([0, 1, 3], np.int32), 300)
     low = rng.integers(0, 1_000, 300)
@@ -22,14 +22,16 @@ def cells() -> Cells:
     return cut(WIDTH, attribute, low, low + 50, none.astype(np.int32), none, 0)
 
 
-def _found(cells: Cells, starts: Int64s, attribute: Int64s, code: Int64s) -> tuple[Events, int]:
+def _found(
+    cells: ValueCells, starts: Int64s, attribute: Int64s, code: Int64s
+) -> tuple[Events, int]:
     several = np.full(len(starts) - 1, 7, np.uint8)
     cell = np.full(len(code), -7, np.int32)
     events = Events(starts, attribute.astype(np.int32), code, cell, several)
     return events, find_cells(cells, events)
 
 
-def _check(cells: Cells, events: Events) -> None:
+def _check(cells: ValueCells, events: Events) -> None:
     for a, code, cell in zip(events.attribute, events.code, events.cell, strict=True):
         wanted = 0
         if a < WIDTH:
@@ -40,7 +42,7 @@ def _check(cells: Cells, events: Events) -> None:
 
 @pytest.mark.parametrize("bound", [[0, 1, 2, 3, 4], [1], [2, 4], [0, 3]])
 @pytest.mark.parametrize("many", [1, 15, 16, 100])
-def test_events_that_bind_the_same(cells: Cells, bound: list[int], many: int) -> None:
+def test_events_that_bind_the_same(cells: ValueCells, bound: list[int], many: int) -> None:
     starts = np.arange(many + 1) * len(bound)
     code = np.random.default_rng(many).integers(-50, 1_100, many * len(bound))
     events, each = _found(cells, starts, np.tile(bound, many), code)
@@ -51,7 +53,7 @@ def test_events_that_bind_the_same(cells: Cells, bound: list[int], many: int) ->
 
 @pytest.mark.parametrize("odd", [[0, 1, 1], [0, 1], [], [0, 1, 2], [0, 1, 4, 4]])
 @pytest.mark.parametrize("at", [0, 31, 63])
-def test_events_of_which_one_binds_others(cells: Cells, odd: list[int], at: int) -> None:
+def test_events_of_which_one_binds_others(cells: ValueCells, odd: list[int], at: int) -> None:
     bound = [[0, 1, 3]] * 64
     bound[at] = odd
     starts = np.concatenate([[0], np.cumsum([len(each) for each in bound])])
@@ -63,7 +65,7 @@ def test_events_of_which_one_binds_others(cells: Cells, odd: list[int], at: int)
     _check(cells, events)
 
 
-def test_events_that_bind_nothing(cells: Cells) -> None:
+def test_events_that_bind_nothing(cells: ValueCells) -> None:
     none = np.zeros(0, np.int64)
     events, each = _found(cells, np.zeros(33, np.int64), none, none)
     assert each == 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 _KEPT = 1 << 24  # slots: more are not kept where the next answers are short
 
 
-class Recycled:
+class AnswerBuffers:
     """The arrays of the last two answers.
 
     Answers are views of them, and so keep them from being reused. Two, because whoever asks in a
@@ -28,7 +28,7 @@ class Recycled:
         self._other = np.empty(0, kind)
         self._used = 0
 
-    def room(self, size: int = 0) -> NDArray[Any]:
+    def take(self, size: int = 0) -> NDArray[Any]:
         """An array that nobody else has, of at least that size, and that of the last answer."""
         if sys.getrefcount(self._last) > 2:  # this attribute, and the call's own
             self._last, self._other = self._other, self._last

@@ -12,18 +12,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import Clauses
-from tamis.index.elementary import (
+from tamis.index.clauses import ClauseArrays
+from tamis.index.elementary_predicates import (
     AT_LEAST,
     BOUND,
     EQUAL,
     HIGHEST,
     LOWEST,
     UNEQUAL,
-    Elementary,
-    elementary,
+    ElementaryPredicates,
+    elementary_predicates,
 )
-from tamis.index.elementary import AT_MOST as NO_MORE
+from tamis.index.elementary_predicates import AT_MOST as NO_MORE
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
 from tamis.match.gryphon.match_tree import (
@@ -33,8 +33,8 @@ from tamis.match.gryphon.match_tree import (
     KINDS,
     LEAF,
     MatchTree,
+    MatchTreeArrays,
     Placed,
-    Tree,
     child,
     edge,
     hang,
@@ -60,7 +60,7 @@ class Tests(NamedTuple):
     done: NDArray[np.bool_]
 
 
-class Known(NamedTuple):
+class KnownBounds(NamedTuple):
     """By attribute, what one clause says of it; `stamp` tells of which clause.
 
     There is a value of at least `low` and one of at most `high`; with several values they may be
@@ -88,7 +88,7 @@ class RelatedTests:
         """Bytes of all arrays."""
         return self.tree.nbytes + self._order.nbytes + self._list.nbytes
 
-    def add(self, clauses: Clauses, slots: Int64s) -> Placed:
+    def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
         """Make paths for clauses.
 
         In a random order: constants that come sorted would make one long chain of stars.
@@ -96,11 +96,13 @@ class RelatedTests:
         order = np.arange(len(slots))
         if len(slots) > 1:
             np.random.default_rng(len(slots)).shuffle(order)
-        found = elementary(clauses, slots[order])
+        found = elementary_predicates(clauses, slots[order])
         counts = np.diff(found.starts)
         self._order.admit(found.attribute)
         lists = np.full(len(slots), -1, np.int64)
-        known = Known(*(np.full(len(self._order.place), -1, np.int64) for _ in Known._fields))
+        known = KnownBounds(
+            *(np.full(len(self._order.place), -1, np.int64) for _ in KnownBounds._fields)
+        )
         for start in range(0, len(slots), _CHUNK):
             stop = min(start + _CHUNK, len(slots))
             leaves = stop - start
@@ -113,7 +115,7 @@ class RelatedTests:
         exact[order] = found.exact
         return self._placed(slots, exact)
 
-    def leave(self, clauses: Clauses, slots: Int64s) -> Placed:
+    def leave(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
         """Where clauses are that are about to go."""
         return self._placed(slots, np.zeros(len(slots), np.int8))
 
@@ -131,11 +133,11 @@ class RelatedTests:
         """Whether the tree would better be laid out anew; its shape is as good as it gets."""
         return False
 
-    def check(self, clauses: Clauses, live: Int64s) -> Placed:
+    def check(self, clauses: ClauseArrays, live: Int64s) -> Placed:
         """Raise if the tree is broken, or the path of a clause is not what it asks."""
         self.tree.check(spliced=True)
         self._order.check()
-        found = elementary(clauses, live)
+        found = elementary_predicates(clauses, live)
         wrong = _check_paths(self.tree.view, found, self._list[live])
         assert wrong < 0, f"the path of slot {live[wrong]} is not what it asks"
         return self._placed(live, found.exact)
@@ -169,12 +171,12 @@ def _test(comparator: int, attribute: int, constant: int) -> tuple[int, int, int
 
 @kernel
 def _place_all(
-    tree: Tree,
-    found: Elementary,
+    tree: MatchTreeArrays,
+    found: ElementaryPredicates,
     start: int,
     stop: int,
     place: Int64s,
-    known: Known,
+    known: KnownBounds,
     lists: Int64s,
 ) -> None:
     most = 1
@@ -194,7 +196,7 @@ def _place_all(
 
 
 @kernel
-def _sorted(found: Elementary, start: int, end: int, place: Int64s, tests: Tests) -> int:
+def _sorted(found: ElementaryPredicates, start: int, end: int, place: Int64s, tests: Tests) -> int:
     """Fill `tests` with predicates, sorted, each once; gives how many."""
     n = 0
     for at in range(start, end):
@@ -228,7 +230,7 @@ def _sorted(found: Elementary, start: int, end: int, place: Int64s, tests: Tests
 
 
 @kernel
-def _learn(tests: Tests, n: int, known: Known, stamp: int) -> None:
+def _learn(tests: Tests, n: int, known: KnownBounds, stamp: int) -> None:
     """Note what a clause says of each attribute."""
     for i in range(n):
         a, kind, constant = tests.test[i] // KINDS, tests.test[i] % KINDS, tests.constant[i]
@@ -265,7 +267,7 @@ def _asked(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -
 
 
 @kernel
-def _place(tree: Tree, tests: Tests, n: int, known: Known, stamp: int) -> int:
+def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stamp: int) -> int:
     """The leaf of a clause, made where there is none. Most of the time goes to the way down."""
     if tree.roots[0] < 0:
         hang_root(tree, 0, new_node(tree, tests.test[0], tests.constant[0], 0))
@@ -331,7 +333,7 @@ def _place(tree: Tree, tests: Tests, n: int, known: Known, stamp: int) -> int:
 
 
 @kernel
-def _extend(tree: Tree, v: int, tests: Tests, i: int, n: int) -> int:
+def _extend(tree: MatchTreeArrays, v: int, tests: Tests, i: int, n: int) -> int:
     """From v, which tests predicate i, a path of its own for the predicates that are left."""
     while i < n:
         after = i + 1
@@ -348,7 +350,7 @@ def _extend(tree: Tree, v: int, tests: Tests, i: int, n: int) -> int:
 
 
 @kernel
-def _check_paths(tree: Tree, found: Elementary, lists: Int64s) -> int:
+def _check_paths(tree: MatchTreeArrays, found: ElementaryPredicates, lists: Int64s) -> int:
     """The first clause whose path lacks one of its predicates, or asks what does not follow."""
     for i in range(len(lists)):
         begin, end = found.starts[i], found.starts[i + 1]

@@ -3,7 +3,7 @@
 Numba takes about 0.2 µs to look at each array it is called with. An index has some forty, and what
 a chunk of events works with as many again, so that a call with all of them takes longer than to
 match a single event. A frame is one array of addresses and lengths of all the others; a kernel
-makes the arrays from it again (`index_in`, `room_in`), which takes next to nothing.
+makes the arrays from it again (`index_in`, `buffers_in`), which takes next to nothing.
 
 An address is good as long as its array lives. So a frame belongs to a record that is never changed,
 only replaced (a named tuple), and keeps it: see `Framed`.
@@ -19,15 +19,15 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined
-from tamis.match.default.passes.bound import Binding, Doubts
 from tamis.match.default.passes.bucket_pass import Keys
-from tamis.match.default.passes.family_pass import Candidates, Sight
-from tamis.match.default.passes.scratch import Room
+from tamis.match.default.passes.buffers import ChunkBuffers
+from tamis.match.default.passes.event_arrays import Binding, Doubts
+from tamis.match.default.passes.family_pass import CandidateBlocks, Sight
 from tamis.match.default.structure.buckets import Buckets
-from tamis.match.default.structure.cells import Cells
+from tamis.match.default.structure.cells import ValueCells
 from tamis.match.default.structure.family import Family
 from tamis.match.default.structure.guide import Guide
-from tamis.match.default.structure.routes import Index, Schemes
+from tamis.match.default.structure.routes import RoutedIndex, Schemes
 
 Frame = NDArray[np.int64]
 _T = TypeVar("_T")
@@ -145,9 +145,9 @@ def _family(f: Frame, i: int) -> Family:
 
 
 @inlined
-def index_in(f: Frame) -> Index:
+def index_in(f: Frame) -> RoutedIndex:
     """The index that a frame is of."""
-    cells = Cells(
+    cells = ValueCells(
         _longs(f, 0), _longs(f, 1), _longs(f, 2), _longs(f, 3),
         _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7), _floats(f, 8),
         Guide(_longs(f, 9), _longs(f, 10), _longs(f, 11), _ints(f, 12)),
@@ -158,16 +158,16 @@ def index_in(f: Frame) -> Index:
     buckets = Buckets(
         _longs(f, 20), _longs(f, 21), _longs(f, 22), _longs(f, 23), _longs(f, 24), _longs(f, 25)
     )
-    return Index(
+    return RoutedIndex(
         cells, schemes, _floats(f, 19), buckets, _family(f, 26), _family(f, 35),
         _small(f, 44), _longs(f, 45), _longs(f, 46),
     )  # fmt: skip
 
 
 @inlined
-def room_in(f: Frame) -> Room:
+def buffers_in(f: Frame) -> ChunkBuffers:
     """The room that a frame is of."""
-    return Room(
+    return ChunkBuffers(
         Binding(_ints(f, 0), _ints(f, 1)),
         _ints(f, 2),
         _bytes(f, 3),
@@ -178,7 +178,7 @@ def room_in(f: Frame) -> Room:
         Doubts(_ints(f, 12), _ints(f, 13), _ints(f, 14), _longs(f, 15)),
         Sight(_lines(f, 16), _lanes(f, 17)),
         Sight(_lines(f, 18), _lanes(f, 19)),
-        Candidates(
+        CandidateBlocks(
             _words(f, 20), _ints(f, 21), _words(f, 22), _longs(f, 23), _ints(f, 24), _ints(f, 25)
         ),
         _words(f, 26),

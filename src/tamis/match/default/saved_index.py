@@ -11,10 +11,10 @@ from tamis.files.array_folder import Arrays, filled, flat, under
 from tamis.match.default.structure.buckets import ENTRY, POOL_TOP, VALUES_TOP
 from tamis.match.default.structure.family import BLOCK, Family, blocks_of
 from tamis.match.default.structure.guide import make_guide
-from tamis.match.default.structure.routes import Index
+from tamis.match.default.structure.routes import RoutedIndex
 
 
-def trimmed(index: Index) -> Index:
+def trimmed(index: RoutedIndex) -> RoutedIndex:
     """The same, without the room that is kept for more clauses."""
     buckets = index.buckets
     return index._replace(
@@ -27,21 +27,21 @@ def trimmed(index: Index) -> Index:
     )
 
 
-def restored(arrays: Mapping[str, NDArray[Any]]) -> Index:
+def restored(arrays: Mapping[str, NDArray[Any]]) -> RoutedIndex:
     """An index from its arrays. One that was saved without a guide to its cells is given one."""
     if "cells.guide.start" not in arrays:
         made = make_guide(arrays["cells.start"], arrays["cells.cuts"])
         arrays = Arrays({**arrays, **under("cells.guide", flat(made))})
-    return filled(Index, arrays)
+    return filled(RoutedIndex, arrays)
 
 
 def _trimmed(family: Family) -> Family:
-    blocks, room = blocks_of(family), len(family.slot_of) // BLOCK
-    if blocks == room:
+    blocks, capacity = blocks_of(family), len(family.slot_of) // BLOCK
+    if blocks == capacity:
         return family
     kept = family._replace(
         **{
-            name: getattr(family, name)[: len(getattr(family, name)) // room * blocks]
+            name: getattr(family, name)[: len(getattr(family, name)) // capacity * blocks]
             for name in ("bits", "edges", "records", "slot_of")
         }
     )

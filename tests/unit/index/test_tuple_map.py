@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.tuples import TupleMap
+from tamis.index.tuple_map import TupleMap
 
 Int64s = NDArray[np.int64]
 

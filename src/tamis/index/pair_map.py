@@ -12,7 +12,7 @@ from tamis.index.kernel import kernel
 Int64s = NDArray[np.int64]
 
 
-class Cells(NamedTuple):
+class PairCells(NamedTuple):
     """The map as kernels see it: open addressing, `value` -1 where a cell is free."""
 
     first: Int64s
@@ -81,8 +81,10 @@ class PairMap:
             _put_all(self.cells, old.first[used], old.second[used], old.value[used])
 
 
-def _cells(size: int) -> Cells:
-    return Cells(np.zeros(size, np.int64), np.zeros(size, np.int64), np.full(size, -1, np.int64))
+def _cells(size: int) -> PairCells:
+    return PairCells(
+        np.zeros(size, np.int64), np.zeros(size, np.int64), np.full(size, -1, np.int64)
+    )
 
 
 @kernel
@@ -96,7 +98,7 @@ def _home(first: int, second: int, size: int) -> int:
 
 
 @kernel
-def find(cells: Cells, first: int, second: int) -> int:
+def find(cells: PairCells, first: int, second: int) -> int:
     """The value of a pair, or -1."""
     mask = len(cells.value) - 1
     at = _home(first, second, mask + 1)
@@ -108,7 +110,7 @@ def find(cells: Cells, first: int, second: int) -> int:
 
 
 @kernel
-def _find_all(cells: Cells, first: Int64s, second: Int64s) -> Int64s:
+def _find_all(cells: PairCells, first: Int64s, second: Int64s) -> Int64s:
     found = np.empty(len(first), np.int64)
     for i in range(len(first)):
         found[i] = find(cells, first[i], second[i])
@@ -116,7 +118,7 @@ def _find_all(cells: Cells, first: Int64s, second: Int64s) -> Int64s:
 
 
 @kernel
-def put(cells: Cells, first: int, second: int, value: int) -> bool:
+def put(cells: PairCells, first: int, second: int, value: int) -> bool:
     """Set the value of a pair, for which there must be room; gives whether the pair is new."""
     mask = len(cells.value) - 1
     at = _home(first, second, mask + 1)
@@ -130,7 +132,7 @@ def put(cells: Cells, first: int, second: int, value: int) -> bool:
 
 
 @kernel
-def pop(cells: Cells, first: int, second: int) -> bool:
+def pop(cells: PairCells, first: int, second: int) -> bool:
     """Forget a pair; gives whether it was there."""
     mask = len(cells.value) - 1
     at = _home(first, second, mask + 1)
@@ -154,7 +156,7 @@ def pop(cells: Cells, first: int, second: int) -> bool:
 
 
 @kernel
-def _put_all(cells: Cells, first: Int64s, second: Int64s, values: Int64s) -> int:
+def _put_all(cells: PairCells, first: Int64s, second: Int64s, values: Int64s) -> int:
     fresh = 0
     for i in range(len(first)):
         fresh += put(cells, first[i], second[i], values[i])
@@ -162,7 +164,7 @@ def _put_all(cells: Cells, first: Int64s, second: Int64s, values: Int64s) -> int
 
 
 @kernel
-def _pop_all(cells: Cells, first: Int64s, second: Int64s) -> int:
+def _pop_all(cells: PairCells, first: Int64s, second: Int64s) -> int:
     for i in range(len(first)):
         if not pop(cells, first[i], second[i]):
             return i

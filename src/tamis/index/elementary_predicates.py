@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import SOME, Clauses
+from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -28,7 +28,7 @@ EXACT, IF_SINGLE, VERIFY = 0, 1, 2
 with several values (both ends of a range might be met by two of them); not whole."""
 
 
-class Elementary(NamedTuple):
+class ElementaryPredicates(NamedTuple):
     """The predicates of clause i are `starts[i]:starts[i + 1]`."""
 
     starts: Int64s
@@ -39,7 +39,7 @@ class Elementary(NamedTuple):
 
 
 @kernel
-def elementary(clauses: Clauses, slots: Int64s) -> Elementary:
+def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPredicates:
     """The elementary predicates of the clauses in some slots."""
     most = 0
     for slot in slots:
@@ -83,11 +83,11 @@ def elementary(clauses: Clauses, slots: Int64s) -> Elementary:
                     n += 1
             row = after
         starts[i + 1] = n
-    return Elementary(starts, attribute[:n], comparator[:n], constant[:n], exact)
+    return ElementaryPredicates(starts, attribute[:n], comparator[:n], constant[:n], exact)
 
 
 @kernel
-def _complement(clauses: Clauses, row: int) -> bool:
+def _complement(clauses: ClauseArrays, row: int) -> bool:
     """Whether two rows are everything but one value."""
     return bool(
         clauses.low[row] == LOWEST

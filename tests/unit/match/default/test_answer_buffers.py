@@ -7,25 +7,25 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.match.default.recycled import Recycled
+from tamis.match.default.answer_buffers import AnswerBuffers
 
 
-def _answer(recycled: Recycled, used: int) -> NDArray[np.int32]:
-    room = recycled.room()
-    if len(room) < used:
-        room = np.empty(2 * used, np.int32)
-    recycled.keep(room, used)
-    return room[:used]
+def _answer(recycled: AnswerBuffers, used: int) -> NDArray[np.int32]:
+    array = recycled.take()
+    if len(array) < used:
+        array = np.empty(2 * used, np.int32)
+    recycled.keep(array, used)
+    return array[:used]
 
 
 def test_room_that_nobody_holds_is_used_again() -> None:
-    recycled = Recycled()
+    recycled = AnswerBuffers()
     where = {_answer(recycled, 100).ctypes.data for _ in range(5)}
     assert len(where) == 1
 
 
 def test_whoever_asks_in_a_loop_holds_one_answer_while_the_next_is_made() -> None:
-    recycled = Recycled()
+    recycled = AnswerBuffers()
     where = []
     for _ in range(6):
         answer = _answer(recycled, 100)
@@ -35,7 +35,7 @@ def test_whoever_asks_in_a_loop_holds_one_answer_while_the_next_is_made() -> Non
 
 
 def test_answers_that_are_held_are_never_written_over() -> None:
-    recycled = Recycled()
+    recycled = AnswerBuffers()
     answers = []
     for number in range(8):
         answer = _answer(recycled, 50 + number)
@@ -47,7 +47,7 @@ def test_answers_that_are_held_are_never_written_over() -> None:
 
 def test_new_room_is_as_large_as_the_last_answer() -> None:
     """Too little of it, and a whole chunk of events would have to be matched again."""
-    recycled = Recycled()
+    recycled = AnswerBuffers()
     held = [_answer(recycled, 1000), _answer(recycled, 1000)]
     assert len(held) == 2
-    assert len(recycled.room()) >= 1000
+    assert len(recycled.take()) >= 1000

@@ -9,9 +9,14 @@ from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.vector import prefetch
-from tamis.match.default.structure.cells import Cells
+from tamis.match.default.structure.cells import ValueCells
 from tamis.match.default.structure.guide import cell_in, slot_of, slots_of
-from tamis.match.default.structure.packed import COUNT_BITS, ROW, Packed, packed_holds
+from tamis.match.default.structure.packed_clauses import (
+    COUNT_BITS,
+    ROW,
+    PackedClauses,
+    packed_holds,
+)
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -67,7 +72,7 @@ def alike(events: Events) -> int:
 
 
 @kernel
-def find_cells(cells: Cells, events: Events) -> int:
+def find_cells(cells: ValueCells, events: Events) -> int:
     """Fill in the cells of all pairs, and which events have several values of an attribute.
 
     Gives what `alike` says, or 0 where events are few.
@@ -99,7 +104,13 @@ def find_cells(cells: Cells, events: Events) -> int:
 
 @inlined
 def _find_column(
-    cells: Cells, attribute: int, code: Int64s, cell: Int32s, slot: Int32s, each: int, many: int
+    cells: ValueCells,
+    attribute: int,
+    code: Int64s,
+    cell: Int32s,
+    slot: Int32s,
+    each: int,
+    many: int,
 ) -> None:
     """The cells of one attribute, of which every event has a value: one in `each` of the pairs."""
     start, known = cells.start, attribute < len(cells.start) - 1
@@ -161,7 +172,7 @@ class Doubts(NamedTuple):
 
 
 @kernel
-def verify(events: Events, clauses: Packed, binding: Binding, doubts: Doubts) -> int:
+def verify(events: Events, clauses: PackedClauses, binding: Binding, doubts: Doubts) -> int:
     """Leave the pairs whose clause holds, in the order of events; gives how many.
 
     Clauses lie anywhere in memory: each is asked for some pairs before it is looked at. An event

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.elementary import EXACT, VERIFY, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 
 Int64s = NDArray[np.int64]
 Events = tuple[Int64s, NDArray[np.int32], Int64s]
@@ -19,7 +19,7 @@ Events = tuple[Int64s, NDArray[np.int32], Int64s]
 def verified(
     events: Events,
     candidates: tuple[Int64s, Int64s],
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     exact: NDArray[np.int8],
     always: Int64s,
@@ -42,7 +42,7 @@ def verified(
         begin, end = pair_starts[event], pair_starts[event + 1]
         several = has_several(attribute, begin, end)
         bind(attribute, begin, end, first, last)
-        out = room(out, found, old[event + 1] - old[event] + len(always))
+        out = ensure_capacity(out, found, old[event + 1] - old[event] + len(always))
         for at in range(old[event], old[event + 1]):
             slot = slots[at]
             ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
