@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.index.kernel import kernel
-from tamis.schedule.graph import Int32s, Int64s
-from tamis.schedule.numbering import SIZES, Numbered
-from tamis.schedule.steps import NOW, Flat, Singles, flat
+from tamis.schedule.compiled.clause_order import NOW, Flat, Singles, flat
+from tamis.schedule.compiled.event_graph import SIZES, Numbered
+from tamis.schedule.compiled.graph import Int32s, Int64s
 
 BUCKETS = 1024
 

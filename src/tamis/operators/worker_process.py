@@ -34,9 +34,9 @@ from tamis.operators.faults import (
     StuckError,
 )
 from tamis.operators.operator import Operator
-from tamis.operators.pickles import by_value
 from tamis.operators.results import Answers, said
-from tamis.operators.worker import HEAD, READY
+from tamis.operators.serialization import by_value
+from tamis.operators.worker_main import HEAD, READY
 
 STARTING = 30.0  # seconds that a worker may take to import what it needs; or its timeout, if longer
 _NOISE = "its worker process does not answer as it should"
@@ -44,7 +44,7 @@ _LARGEST = 1 << 30  # bytes of a reply; more is no reply but noise
 # The worker finds the same modules as this process does, the script's own folder included.
 _BOOT = (
     "import sys; file, seconds, *sys.path[:] = sys.argv[1:]; sys.argv[1:] = []; "
-    "from tamis.operators.worker import main; main(int(file), float(seconds))"
+    "from tamis.operators.worker_main import main; main(int(file), float(seconds))"
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined, kernel
-from tamis.schedule.graph import BITS, FALSE, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, TRUE, Int32s, Int64s
 
 Floats = NDArray[np.float64]
 

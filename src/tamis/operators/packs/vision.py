@@ -4,7 +4,7 @@
     brightness(?b) and ?b < 40 and pedestrianCount(?n) and ?n > 2
 
 They read the opaque attribute `image`: a PNG or JPEG as bytes, or as base64 text where events come
-as JSON. A picture is decoded once for however many of them ask (`tamis.operators.pictures`).
+as JSON. A picture is decoded once for however many of them ask (`tamis.operators.packs.pictures`).
 A picture that cannot be decoded is a fault of the operator, with the reason.
 
 The two detectors are the ones that OpenCV 4 ships ready to use: a cascade of Haar features for
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tamis.operators.operator import operator
-from tamis.operators.pictures import Picture, PictureError, cv2, decoded, haarcascades
+from tamis.operators.packs.pictures import Picture, PictureError, cv2, decoded, haarcascades
 
 LONGEST = 640
 """Detectors look at a picture reduced to this many pixels on its longer side, if it has more.

@@ -16,11 +16,12 @@ import cloudpickle
 import pytest
 
 from tamis.errors import OperatorError
-from tamis.operators import Operators, operator, reasoning, spatial, text
+from tamis.operators import Operators, operator
 from tamis.operators.operator import Operator
-from tamis.operators.packed import Packed
+from tamis.operators.packs import reasoning, spatial, text
+from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.spatial_places import Places
 from tamis.operators.registry import installed
-from tamis.operators.spatial_places import Places
 
 WAYS = [pickle, cloudpickle]
 NAMES = sorted(name for name, (point, *_) in installed().items() if "tamis.oper" in point.module)

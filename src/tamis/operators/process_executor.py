@@ -15,8 +15,8 @@ from typing import Any
 from tamis.model.operator import Fault
 from tamis.operators.faults import LateError, LostError, NotStartedError, StartingError
 from tamis.operators.operator import Operator
-from tamis.operators.processes import UnsentError, Worker
 from tamis.operators.results import Answers
+from tamis.operators.worker_process import UnsentError, Worker
 
 
 class Processes:

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.schedule.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
-from tamis.schedule.numbering import numbering
-from tamis.schedule.prices import BUCKETS, prices_in
-from tamis.schedule.steps import (
+from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, telling
+from tamis.schedule.compiled.clause_order import (
     COMPLETE,
     DEAD,
     EVALUATED,
@@ -24,7 +22,9 @@ from tamis.schedule.steps import (
     settle,
     state,
 )
-from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN, telling
+from tamis.schedule.compiled.event_graph import numbering
+from tamis.schedule.compiled.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
+from tamis.schedule.compiled.greedy_state import BUCKETS, prices_in
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.index.kernel import kernel
-from tamis.schedule.graph import BITS, FALSE, MASK, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, MASK, TRUE, Int32s, Int64s
 
 SIZES = 3  # items of `longs` before the others
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tamis.model.operator import Fault
+from tamis.operators.batch_size import Pace
 from tamis.operators.faults import (
     Breaker,
     LateError,
@@ -16,7 +17,6 @@ from tamis.operators.faults import (
     StuckError,
 )
 from tamis.operators.operator import Operator
-from tamis.operators.pace import Pace
 from tamis.operators.results import Answers, answers
 
 Events = Sequence[tuple[Any, ...]]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.schedule.graph import BITS, Int8s, Int32s, Int64s
-from tamis.schedule.numbering import SIZES, Numbered, numbering
-from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN, telling
+from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, telling
+from tamis.schedule.compiled.event_graph import SIZES, Numbered, numbering
+from tamis.schedule.compiled.graph import BITS, Int8s, Int32s, Int64s
 
 Singles = NDArray[np.float32]
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tamis.schedule.graph import Int32s, Int64s
+from tamis.schedule.compiled.graph import Int32s, Int64s
 
 
 class Together:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.model.operator import Parameter, Signature
 from tamis.operators.operator import Operator
-from tamis.operators.pickles import made_by
-from tamis.operators.reasoning_ontology import Ontology, OntologyError, facts_of
+from tamis.operators.packs.reasoning_ontology import Ontology, OntologyError, facts_of
+from tamis.operators.serialization import made_by
 
 if TYPE_CHECKING:
     from rdflib import Graph

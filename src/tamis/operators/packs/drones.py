@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.operators.operator import operator
-from tamis.operators.pictures import Picture, cv2, decoded
+from tamis.operators.packs.pictures import Picture, cv2, decoded
 
 CELL, MARKER = 6, 4
 

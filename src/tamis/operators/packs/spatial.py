@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tamis.operators.packed import Packed
-from tamis.operators.pickles import made_by
+from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.spatial_boundary import Position
+from tamis.operators.packs.spatial_places import PlaceError, Places
 from tamis.operators.registry import register
-from tamis.operators.spatial_boundary import Position
-from tamis.operators.spatial_places import PlaceError, Places
+from tamis.operators.serialization import made_by
 
 __all__ = ["PlaceError", "Places", "distanceFrom", "locIn", "locWithin", "pack", "placesAt"]
 

@@ -21,11 +21,11 @@ from typing import Any
 import re2
 
 from tamis.errors import TamisError
-from tamis.operators.packed import Packed
-from tamis.operators.pickles import made_by
+from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.text_words import Words, words_of
 from tamis.operators.registry import register
-from tamis.operators.text_words import Words, words_of
-from tamis.operators.threads import left_alone
+from tamis.operators.serialization import made_by
+from tamis.operators.thread_executor import left_alone
 
 __all__ = [
     "TextError",

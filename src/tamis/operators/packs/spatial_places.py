@@ -19,7 +19,7 @@ from shapely.geometry import shape as shape_of
 from shapely.geometry.base import BaseGeometry
 
 from tamis.errors import TamisError, nearest
-from tamis.operators.spatial_boundary import Boundary, Position, geodesics, surely_farther
+from tamis.operators.packs.spatial_boundary import Boundary, Position, geodesics, surely_farther
 
 REMEMBERED = 4096  # positions whose answers are kept, for each question
 
