@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tamis.encode.batch import EventBatch
-from tamis.encode.sifting import Refused, sift
+from tamis.encode.validation import Refused, sift
 from tamis.errors import EventError, SparkError
 from tamis.spark import lines
 from tamis.spark.lines import JSON

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import encode, one_chunk
 from tamis.encode.batch import EventBatch
-from tamis.encode.sifting import Refused
+from tamis.encode.validation import Refused
 from tamis.spark.event_pieces import Checked, FileEvents, Pace, Piece, checked
 from tamis.spark.part_files import DEAD, NOTIFICATIONS, RAW, REASON, SEQUENCE, SUBSCRIPTION, Part
 from tamis.spark.reports import NOTHING, since, written

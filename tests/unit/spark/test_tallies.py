@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encode.sifting import Refused
+from tamis.encode.validation import Refused
 from tamis.spark import samples, tallies
 from tamis.spark.samples import Samples, ranks
 from tamis.spark.tallies import OTHER, Counts, Tally
