@@ -65,8 +65,8 @@ def generate(
     goes, and the same command begins anew.
     """
     from tamis.files.durable import refusing
-    from tamis.model.document import to_yaml
     from tamis.model.schema import Schema
+    from tamis.model.schema_document import to_yaml
     from tamis.spark.jobs.generate_tables import drafted, table_files
     from tamis.spark.jobs.generate_tables import generate as generated
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tamis.encode.batch import EventBatch
-from tamis.encode.sifting import Refused, sift
+from tamis.encode.validation import Refused, sift
 from tamis.errors import EventError, SparkError
 from tamis.replay import json_lines as lines
 from tamis.replay.event_columns import column_at

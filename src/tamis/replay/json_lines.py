@@ -23,7 +23,7 @@ from pyarrow import json as arrow_json
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
-from tamis.encode.sifting import sift
+from tamis.encode.validation import sift
 from tamis.errors import EventError
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Timestamp
 from tamis.model.event import Event

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import lay_out
 from tamis.errors import SparkError, StoreError
 from tamis.replay.parts import Part
 from tamis.replay.row_groups import Rows, found, shares

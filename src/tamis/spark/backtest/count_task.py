@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
-from tamis.encode.sifting import Refused
+from tamis.encode.validation import Refused
 from tamis.errors import SparkError
 from tamis.replay.event_columns import column_at
 from tamis.replay.event_source import Events, Pace, Piece, checked

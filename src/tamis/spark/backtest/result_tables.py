@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from tamis.engine.sources import TableRow
+from tamis.engine.condition_sources import TableRow
 from tamis.errors import SparkError
 from tamis.files.durable import refusing
 from tamis.match.answers import Matches

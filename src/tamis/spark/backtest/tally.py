@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.sifting import Refused
+from tamis.encode.validation import Refused
 from tamis.files.durable import refusing
 from tamis.spark.backtest.event_samples import Samples
 from tamis.spark.backtest.time_axis import Times

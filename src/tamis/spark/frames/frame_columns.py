@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import SparkError, nearest
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
-from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
 from tamis.replay.event_columns import multiple
 

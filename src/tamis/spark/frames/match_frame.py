@@ -199,7 +199,7 @@ class Task(NamedTuple):
         except EventError as why:
             if self.bad == "raise":
                 raise self._explained(why, batch) from None
-            from tamis.encode.sifting import sift
+            from tamis.encode.validation import sift
 
             sifted = sift(engine.encoder, table)
             if not len(sifted.rows):

@@ -76,7 +76,7 @@ def _check(schema: str, names: list[str]) -> Callable[..., pa.Array]:
 
 def refused(schema: str, table: pa.Table) -> pa.Array:
     """For each row of a table why it is no event; null where it is one."""
-    from tamis.encode.sifting import sift
+    from tamis.encode.validation import sift
 
     refusals = sift(encoder(schema), table).refused
     if not refusals:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import lay_out
 from tamis.model.schema import Schema
 from tamis.replay.event_source import LogEvents, Logged, sampled
 from tamis.replay.live_subscriptions import shard_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.engine import Engine
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import lay_out
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
 from tamis.model.schema import Schema

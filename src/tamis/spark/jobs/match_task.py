@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import encode, one_chunk
 from tamis.encode.batch import EventBatch
-from tamis.encode.sifting import Refused
+from tamis.encode.validation import Refused
 from tamis.replay.event_source import Checked, FileEvents, Pace, Piece, checked
 from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SEQUENCE, SUBSCRIPTION, Part
 from tamis.spark.runtime.operator_reports import NOTHING, since, written

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.encode.sifting import sift
+from tamis.encode.validation import sift
 from tamis.engine import Engine
-from tamis.engine.expecting import ask as asked_of
+from tamis.engine.warm_start import ask as asked_of
 from tamis.errors import SparkError
 from tamis.files.durable import refusing, written
 from tamis.schedule.exhaustive import Told

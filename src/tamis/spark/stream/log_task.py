@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.sifting import sift
+from tamis.encode.validation import sift
 from tamis.files.durable import refusing
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import column_at

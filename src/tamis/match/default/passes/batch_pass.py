@@ -139,7 +139,7 @@ def match_chunk(
 ) -> tuple[int, int]:
     """Match a chunk in one call: `find_matches`, then `write_matches` to `out` from `used` on.
 
-    `frames` are those of the index and of the buffers. Gives `DONE` and where the slots end, or what
+    `frames` are those of the index and of the buffers. Gives `DONE` and where slots end, or what
     was too small, and then nothing is written; for `OUT`, how long it must be.
     """
     index, buffers = index_in(frames[0]), buffers_in(frames[1])
