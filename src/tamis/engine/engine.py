@@ -14,17 +14,20 @@ from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine import bulk, expecting, frozen, saving
-from tamis.engine.asked import fits
-from tamis.engine.calls import CallTests
-from tamis.engine.compiled import Compiled, compiled_clause
+from tamis.engine import bulk_load as bulk
+from tamis.engine import saved_engine as saving
+from tamis.engine import snapshot as frozen
+from tamis.engine import warm_start as expecting
+from tamis.engine.calls.call_filter import CallTests
+from tamis.engine.calls.clause_calls import fits
+from tamis.engine.calls.contradiction import refuse_never_true
+from tamis.engine.compiled_clause import Compiled, compiled_clause
+from tamis.engine.condition_sources import TableRow
+from tamis.engine.engine_lock import Turns
 from tamis.engine.ids import Id
-from tamis.engine.never import refuse_never_true
-from tamis.engine.patterns import PatternTests
-from tamis.engine.predicates import condition_of
-from tamis.engine.roster import Roster, Slots
-from tamis.engine.sources import TableRow
-from tamis.engine.turns import Turns
+from tamis.engine.pattern_filter import PatternTests
+from tamis.engine.predicate_rows import condition_of
+from tamis.engine.slot_table import Roster, Slots
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, expand, parse, to_text
 from tamis.match.base import Bitmaps, Matcher, Matches

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.engine.saved_tables import MappedTexts, Part
+from tamis.engine.saved_part import MappedTexts, Part
 from tamis.match.answers import SlotIds
 
 Id = int | str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from tamis.encode.bulk_terms import Bulk
 from tamis.encode.encoder import Encoded, Encoder
-from tamis.encode.table import Bulk
 from tamis.language.limits import PREDICATE_LIMIT
 
 

@@ -35,7 +35,7 @@ def prepared(folder: Path, subscriptions: int, events: int, seed: int) -> Worklo
 
 def laid_out_engine(made: Workload, events: pa.Table) -> Engine:
     """An engine that has decided where its clauses lie, so that workers share what they open."""
-    from tamis.engine.expecting import lay_out
+    from tamis.engine.warm_start import lay_out
 
     engine = Engine(Schema.from_dict(made.schema))
     engine.subscribe_table(made.subscriptions)

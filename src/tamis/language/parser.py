@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tamis.errors import ConditionError, LimitError, SchemaError, nearest
-from tamis.language.check import check
 from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT
-from tamis.language.normal import height
-from tamis.language.reader import OPERANDS, Reader
+from tamis.language.normal_form import height
+from tamis.language.token_reader import OPERANDS, Reader
+from tamis.language.type_check import check
 from tamis.model.condition import (
     COMPLEMENTS,
     SIGNS,
