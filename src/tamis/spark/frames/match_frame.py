@@ -26,7 +26,8 @@ from tamis.spark.frames.frame_columns import Extra, sent
 from tamis.spark.runtime.operator_reports import noting
 from tamis.spark.runtime.sessions import retained
 from tamis.spark.runtime.worker_cache import opened, packed, unpacked
-from tamis.store.versions import DOCUMENT, Versions
+from tamis.store.version import DOCUMENT
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,7 +160,7 @@ def _transform(
         return chosen.frame.mapInArrow(task.run, result)
     if not events.isStreaming:
         # Spark does not say when it runs, and when it is over: the version is kept for a day.
-        Versions(given.versions).keep([given.sequence])
+        Versions(given.versions).hold([given.sequence])
         return chosen.frame.mapInArrow(task.run, result)
     keep = retained(events.sparkSession)
     following = Following(task, given.versions, keep, events.schema.json())

@@ -21,8 +21,8 @@ from tamis.replay.subscribe_rows import fill
 from tamis.spark.jobs.job_subscriptions import laid_out
 from tamis.spark.stream.log_source import parts
 from tamis.store.changes import ID_TYPES
-from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.snapshot import Snapshot
 from tamis.store.stats import Stats
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class FromLog(NamedTuple):
         if self.shards > 1:
             mine = [shard_of(id, self.shards) == shard for id in changes["id"].to_pylist()]
             changes = changes.filter(pa.array(mine, pa.bool_()))
-        lives = Lives()
-        lives.fold(changes)
-        rows = lives.table(log.ids).select(["id", "condition"])
+        snapshot = Snapshot()
+        snapshot.fold(changes)
+        rows = snapshot.table(log.ids).select(["id", "condition"])
         if self.folders is not None:
             # Whatever was said of a subscription since then, what was there before has ended,
             # unless only its lease was renewed.

@@ -21,7 +21,8 @@ from tamis.match.answers import Matches
 from tamis.model.schema import Schema
 from tamis.replay.event_source import Events, sampled
 from tamis.spark.runtime.worker_cache import packed, unpacked
-from tamis.store.versions import DOCUMENT, Version, Versions
+from tamis.store.version import DOCUMENT, Version
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from tamis.operators.operator import Operator
@@ -71,7 +72,7 @@ def used_folders(subscriptions: str | os.PathLike[str]) -> Iterator[list[Path]]:
     path = Path(subscriptions).absolute()
     named = Version.open(path) if (path / DOCUMENT).is_file() else None
     index = path if named is None else path.parent
-    with Versions(index).used(None if named is None else named.sequence) as version:
+    with Versions(index).held(None if named is None else named.sequence) as version:
         # One that was named is looked at again: it may have gone just before.
         yield engine_folders(subscriptions if version is None or named else version)
 

@@ -34,7 +34,7 @@ from tamis.spark.stats.value_task import ALL, HANDED, PART, RANK, Gathering, tog
 from tamis.spark.stream.log_source import parts
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS, appended
-from tamis.store.stats import SHARES, AttributeStats, Place, Stats
+from tamis.store.stats import SHARES, AttributeStats, LogPosition, Stats
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +143,7 @@ def _dealt(
     return schema, dealt(there, layouts(there, schema), shares(there.groups, cores(spark)))
 
 
-def _span(log: Log) -> tuple[Place | None, Place | None]:
+def _span(log: Log) -> tuple[LogPosition | None, LogPosition | None]:
     """The first and the last event of a log."""
     segments = [each for each in log.boundaries() if each.kind == EVENTS]
     if not segments:
@@ -151,7 +151,7 @@ def _span(log: Log) -> tuple[Place | None, Place | None]:
     ends = []
     for sequence in (segments[0].first, segments[-1].end - 1):
         _, table = next(log.events(sequence, sequence + 1))
-        ends.append(Place(sequence, appended(table).isoformat()))
+        ends.append(LogPosition(sequence, appended(table).isoformat()))
     return ends[0], ends[1]
 
 

@@ -29,7 +29,7 @@ from tamis.spark.jobs.job_subscriptions import used_folders
 from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
 from tamis.spark.runtime.scratch_folder import scratch
 from tamis.spark.runtime.worker_cache import opened, packed, unpacked
-from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
+from tamis.store.stats import PredicateStats, Stats, SubscriptionStats, TopSubscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -187,7 +187,8 @@ def _summed(
         pairs=sum(events),
         matched=sum(pairs > 0 for pairs in events),
         most=tuple(
-            Most(id, seen / len(events), _condition(engines, id)) for seen, id in best[:MOST]
+            TopSubscription(id, seen / len(events), _condition(engines, id))
+            for seen, id in best[:MOST]
         ),
     )
     told = {

@@ -50,6 +50,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import SparkError, StoreError, nearest
 from tamis.files.json_document import read_json, write_json
+from tamis.files.names import chosen_name
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.model.schema import Schema
@@ -58,10 +59,9 @@ from tamis.spark.frames.frame_columns import column_types
 from tamis.spark.stream.log_task import Range, answered
 from tamis.spark.stream.notification_sink import local
 from tamis.spark.stream.progress import NO_VERSION
-from tamis.store.lineage import check_log
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS
-from tamis.store.versions import Versions, check_reader
+from tamis.store.versions import Versions
 
 _READERS = "readers"
 _FEW = 512  # events: a task of its own is worth it from here on
@@ -134,11 +134,11 @@ class Options:
                 )
         versions = Versions(local(index)) if index else None
         if versions is not None:
-            check_log(versions, log)
+            versions.check_log(log)
         latest = given.get("startingsequence") == "latest"
         name = given.get("name", "")
         if name:
-            check_reader(name)
+            chosen_name(name, "a reader", StoreError)
         return cls(
             log,
             versions,
@@ -259,7 +259,7 @@ class _Reader(DataSourceReader):
         chosen = {each.version for each in stretches if each.version != NO_VERSION}
         if given.versions is not None and chosen:
             # Spark does not say when the job is over: it is forgotten after a while.
-            given.versions.keep(chosen)
+            given.versions.hold(chosen)
         return [_Task(each) for stretch in stretches for each in given.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -339,7 +339,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = next_event(given.log, start, end)
         needed = start if first is None else first
         if needed != self._told:
-            given.versions.needed(given.name, needed)
+            given.versions.retain(given.name, needed)
             self._told = needed
 
 

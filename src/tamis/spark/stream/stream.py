@@ -31,8 +31,8 @@ from tamis.spark.stream.housekeeping import Keeper
 from tamis.spark.stream.log_source import next_event
 from tamis.spark.stream.progress import Standing, Watch, query_of
 from tamis.spark.stream.stream_checks import alone, check_apart, check_read, check_written
-from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.snapshot import Snapshot
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -71,19 +71,19 @@ class Stream:
 
     Args:
         job: what to run.
-        lives: kept up to date, if given.
+        snapshot: kept up to date, if given.
         spark: a session to use, which stays; without one, `open` starts one and `stop` ends it.
     """
 
     def __init__(
-        self, job: Job, lives: Lives | None = None, spark: SparkSession | None = None
+        self, job: Job, snapshot: Snapshot | None = None, spark: SparkSession | None = None
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)
         check_apart(job.out, job.checkpoint)
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Keeper(
-            self.log, self.versions, self._compile, every=job.every, lives=lives, out=job.out
+            self.log, self.versions, self._compile, every=job.every, snapshot=snapshot, out=job.out
         )
         self._stopping = Event()
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
