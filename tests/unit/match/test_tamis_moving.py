@@ -33,9 +33,10 @@ from tamis.index.packed import PackedTable
 from tamis.index.survey import nearness
 from tamis.match.tamis import layout, matcher
 from tamis.match.tamis.costs import costs
-from tamis.match.tamis.layout import Asked, Sample, in_order, lay_out
+from tamis.match.tamis.layout import Asked, in_order, lay_out
 from tamis.match.tamis.matcher import Tamis
 from tamis.match.tamis.saved import trimmed
+from tamis.match.tamis.watch import Sample
 from tamis.match.tamis.workers import Workers
 from tamis.testing.matcher_checks import batch_of, random_clause, random_event
 from tamis.testing.saving_checks import restored
@@ -358,7 +359,7 @@ def test_room_for_clauses_that_never_came_is_not_saved() -> None:
     (framed,) = both.tamis._indexes()
     assert framed.record.dense.head[0] > 0
     asked = Asked.of(both.tamis.clauses)
-    empty = lay_out(asked, both.tamis._planned_for, costs(2000), 1, 0)
+    empty = lay_out(asked, both.tamis._watch.planned_for, costs(2000), 1, 0)
     kept = trimmed(empty)
     assert len(kept.dense.slot_of) == 0
     assert len(kept.dense.edges) > 0, "that is what tells a dense family"
