@@ -57,10 +57,14 @@ class CodeCache:
         name = self._name(types, context.codegen())
         for folder in self._folders:
             data = read(folder / name)
-            if data is not None:
+            if data is None:
+                continue
+            try:
                 known, code = pickle.loads(data)
-                if known == types:  # different types may be written alike
-                    return CompileResult._rebuild(context, *code)
+            except (ImportError, AttributeError):  # it names a class that has moved since
+                continue
+            if known == types:  # different types may be written alike
+                return CompileResult._rebuild(context, *code)
         return None
 
     def save_overload(self, types: Any, compiled: Any) -> None:
