@@ -54,8 +54,18 @@ def test_python_blocks_run_and_print_what_they_say(
         assert [line.rstrip() for line in printed] == [line.rstrip() for line in block.expected]
 
 
-def test_readme_has_python_blocks() -> None:
-    assert len(blocks(ROOT / "README.md")) >= 5
+def test_the_readme_is_short_and_shows_python() -> None:
+    page = ROOT / "README.md"
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 150
+    assert blocks(page)
+    assert len(blocks(ROOT / "docs" / "tutorial.md")) >= 5
+
+
+def test_the_index_of_the_docs_lists_every_page() -> None:
+    folder = ROOT / "docs"
+    linked = {target for target, _ in _LINK.findall((folder / "README.md").read_text("utf-8"))}
+    pages = {path.name for path in folder.glob("*.md")} - {"README.md"}
+    assert pages <= linked
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
