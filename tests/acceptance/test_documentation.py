@@ -17,6 +17,7 @@ from tests.acceptance.pages import PAGES, ROOT, blocks
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _MODULE = re.compile(r"`(tamis(?:\.\w+)+)[`(]")
+_PATH = re.compile(r"`(tamis/[\w/.]+)`")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
@@ -89,8 +90,11 @@ def _anchor(heading: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_names_of_modules_exist(page: Path) -> None:
-    for name in _MODULE.findall(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for name in _MODULE.findall(text):
         assert _exists(name), f"{_name(page)} mentions {name}"
+    for path in _PATH.findall(text):
+        assert (ROOT / "src" / path).exists(), f"{_name(page)} mentions {path}"
 
 
 def _exists(name: str) -> bool:
