@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.files.array_folder import flat, part, under
+from tamis.files.arrays import add_prefix, flatten, take_prefix
 from tamis.match.base import Bitmaps, Matcher, Matches, Slots
 from tamis.match.default.answer_buffers import AnswerBuffers
 from tamis.match.default.index_updates import insert_all, remove_all
@@ -118,7 +118,7 @@ class Tamis(Matcher):
     @property
     def nbytes(self) -> int:
         return self.clauses.nbytes + sum(
-            part.nbytes for index in self._indexes() for part in flat(index.record).values()
+            part.nbytes for index in self._indexes() for part in flatten(index.record).values()
         )
 
     # -- events ------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ class Tamis(Matcher):
         self.settle()
         kept = super().arrays()
         if self._index is not None:
-            kept |= under("index", flat(trimmed(self._index.record)))
+            kept |= add_prefix("index", flatten(trimmed(self._index.record)))
             kept |= self._watch.planned_for.arrays()
         return kept
 
@@ -354,10 +354,10 @@ class Tamis(Matcher):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        self.clauses.restore(part("clauses", arrays))
+        self.clauses.restore(take_prefix("clauses", arrays))
         self._reset()
         if facts["laid_out"] is not None:
-            self._index = Framed(restored(part("index", arrays)))
+            self._index = Framed(restored(take_prefix("index", arrays)))
             self._laid_out = int(facts["laid_out"])
             self._width = len(self._index.record.cells.bound)
             self._watch.sample = EventSample.restored(arrays, int(facts["events"]))
