@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from tamis import Engine, schedulers
-from tamis.engine.calls.call_filter import call_group as sharing
+from tamis.engine.calls import call_group as sharing
 from tamis.errors import ConditionError
 from tamis.model import semantics
 from tamis.model.condition import And, Call, Condition, ValueConstraint, Variable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tamis import Engine, Operator, Schema
-from tamis.engine.calls.call_filter import join as joining
+from tamis.engine.calls import join as joining
 from tamis.model.operator import Parameter, Signature
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "integer"}})
