@@ -40,7 +40,11 @@ def test_it_has_the_files_of_the_tree(wheel: ZipFile) -> None:
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == there
     # What a new folder might leave out.
-    for name in ("tamis/py.typed", "tamis/spark/java.sh", "tamis/spark/log4j2.properties"):
+    for name in (
+        "tamis/py.typed",
+        "tamis/spark/runtime/java.sh",
+        "tamis/spark/runtime/log4j2.properties",
+    ):
         assert name in packed
     assert {Path(name).parts[0] for name in packed} == {
         "pyspark_tamis",

@@ -21,7 +21,7 @@ from tamis.workload.tables import conditions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.spark.generating import TableFile
+    from tamis.spark.jobs.generate_tables import TableFile
     from tamis.workload import Workload
 
 EVENTS, SUBSCRIPTIONS = "events", "subscriptions"
@@ -67,8 +67,8 @@ def generate(
     from tamis.files.durable import refusing
     from tamis.model.schema import Schema
     from tamis.model.schema_document import to_yaml
-    from tamis.spark.generating import drafted, table_files
-    from tamis.spark.generating import generate as generated
+    from tamis.spark.jobs.generate_tables import drafted, table_files
+    from tamis.spark.jobs.generate_tables import generate as generated
 
     schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
     wanted: list[TableFile] = []

@@ -15,7 +15,7 @@ from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.files.array_folder import part, under
-from tamis.index.clauses import ClauseTable, Table
+from tamis.index.clauses import ClauseStorage, ClauseTable
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.plan import LINES, Plan
@@ -60,11 +60,11 @@ class Matcher(ABC):
         return made
 
     def __init__(self) -> None:
-        self.clauses: Table = self._table()
+        self.clauses: ClauseStorage = self._table()
         self.tally = Tally()
         self._reset()
 
-    def _table(self) -> Table:
+    def _table(self) -> ClauseStorage:
         """An empty table of clauses."""
         return ClauseTable()
 

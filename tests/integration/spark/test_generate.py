@@ -15,8 +15,8 @@ from pyarrow import csv, parquet
 from tamis import Engine, Schema
 from tamis.cli import spark_generate
 from tamis.cli.spark_generate import draw
-from tamis.spark.generating import Draw, TableFile, generate, table_files
-from tamis.spark.sink import manifests
+from tamis.spark.jobs.generate_tables import Draw, TableFile, generate, table_files
+from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
 from tests.unit.cli.calls import Capture, refused, run

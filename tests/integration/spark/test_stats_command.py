@@ -12,8 +12,8 @@ from pyarrow import parquet
 import tamis.spark
 from tamis import Engine
 from tamis.operators import registry
-from tamis.spark.asking import ask
-from tamis.spark.gathering import gather
+from tamis.spark.stats.event_stats import gather
+from tamis.spark.stats.subscription_stats import ask
 from tamis.store import Stats, Versions
 from tests.connect import Client
 from tests.integration.spark.past_events import (

@@ -21,8 +21,8 @@ from tamis.cli.stopping import Stopping
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
 from tamis.errors import SparkError
 from tamis.operators import Count, Report
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log
 from tamis.workload import make
 from tamis.workload.auction_schema import schema

@@ -19,7 +19,7 @@ from tamis.files.array_folder import DATA, MANIFEST, write
 from tamis.files.placement import Summed
 from tamis.match.base import Matches
 from tamis.match.lesubscribe.naive import Naive
-from tamis.match.registry import _TABLE, Entry, register
+from tamis.match.registry import _TABLE, MatcherEntry, register
 from tamis.testing import cases
 
 EVENT = {"event_type": "single", "price": 0, "title": "ab"}
@@ -55,7 +55,7 @@ class _Own(Naive):
 
 @pytest.fixture
 def _registered() -> Iterator[None]:
-    register(Entry("own", f"{__name__}:_Own", "none", "own", options=("what", "password")))
+    register(MatcherEntry("own", f"{__name__}:_Own", "none", "own", options=("what", "password")))
     yield
     del _TABLE["own"]
 
@@ -81,7 +81,9 @@ def test_a_matcher_of_one_s_own_is_saved_once_it_is_registered(tmp_path: Path) -
         with pytest.raises(MatcherError, match="index: unknown matcher 'own'"):
             Engine.open(tmp_path / "index")
     finally:
-        register(Entry("own", f"{__name__}:_Own", "none", "own", options=("what", "password")))
+        register(
+            MatcherEntry("own", f"{__name__}:_Own", "none", "own", options=("what", "password"))
+        )
 
 
 @pytest.mark.usefixtures("_registered")

@@ -16,7 +16,7 @@ from tamis.lab.records import Goal, Schedule
 from tamis.lab.scheduling import AS_A_SET, AS_DRAWN, CASES, SCHEDULERS, Case, exceptions
 from tamis.lab.setting import Setting
 from tamis.schedule.base import Scheduler, Simulated
-from tamis.schedule.graph import Int8s, Int64s
+from tamis.schedule.compiled.graph import Int8s, Int64s
 from tamis.schedule.naive import Naive
 from tamis.schedule.registry import schedulers
 from tests.unit.lab.examples import SCHEDULE

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError, StoreError
-from tamis.spark.job_checks import alone, check_written
-from tamis.spark.manifest_files import put
-from tamis.spark.reasons import reason
-from tamis.spark.running import Job, Stream, first_event
+from tamis.replay.manifests import put
+from tamis.spark.runtime.error_text import reason
+from tamis.spark.stream.stream import Job, Stream, first_event
+from tamis.spark.stream.stream_checks import alone, check_written
 from tamis.store import Log, Versions, subscribe
 from tamis.store.versions import describe
 

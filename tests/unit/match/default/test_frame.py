@@ -18,25 +18,25 @@ from tamis.encode.terms import from_rows
 from tamis.files.array_folder import flat
 from tamis.index.kernel import kernel
 from tamis.match.default.matcher import Tamis
-from tamis.match.default.passes.scratch import Room, no_room, room_for
-from tamis.match.default.structure.frame import Frame, Framed, arrays_in, frame, index_in, room_in
-from tamis.match.default.structure.routes import Index
+from tamis.match.default.passes.buffers import ChunkBuffers, empty_buffers, fitting_buffers
+from tamis.match.default.passes.frame import Frame, Framed, arrays_in, buffers_in, frame, index_in
+from tamis.match.default.structure.routes import RoutedIndex
 from tamis.testing.matcher_checks import answers
 
-KINDS = [Index, Room]
+KINDS = [RoutedIndex, ChunkBuffers]
 
 
 @kernel
-def _index(of: Frame) -> Index:
+def _index(of: Frame) -> RoutedIndex:
     return index_in(of)
 
 
 @kernel
-def _room(of: Frame) -> Room:
-    return room_in(of)
+def _room(of: Frame) -> ChunkBuffers:
+    return buffers_in(of)
 
 
-REBUILT = {Index: _index, Room: _room}
+REBUILT = {RoutedIndex: _index, ChunkBuffers: _room}
 
 
 def dtypes(kind: Any) -> dict[str, np.dtype[Any]]:
@@ -105,7 +105,7 @@ def _rows(number: int) -> list[tuple[int, int, int, int, int]]:
     return [(0, 0, 0, number, number + number % 3), (1, 1, 0, 0, number % 50)]
 
 
-def real_index(clauses: int) -> Index:
+def real_index(clauses: int) -> RoutedIndex:
     matcher = Tamis()
     matcher.add(np.arange(clauses), from_rows([_rows(number) for number in range(clauses)]))
     answers(matcher, [{0: [5], 1: [5]}])
@@ -132,13 +132,13 @@ def test_indexes_are_of_the_types_that_a_frame_takes_for_granted(clauses: int) -
 
 
 def test_rooms_are_of_the_types_that_a_frame_takes_for_granted() -> None:
-    room = no_room()
-    fits(room)
-    fits(room_for(room, real_index(1000), 7, 100, 300))
+    buffers = empty_buffers()
+    fits(buffers)
+    fits(fitting_buffers(buffers, real_index(1000), 7, 100, 300))
 
 
 def test_a_frame_keeps_its_record() -> None:
-    framed = Framed(made(Index))
+    framed = Framed(made(RoutedIndex))
     wanted = {name: array.tolist() for name, array in flat(framed.record).items()}
     gc.collect()
     junk = [np.full(size, -1) for size in range(3, 60) for _ in range(5)]
