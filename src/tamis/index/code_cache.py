@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -82,6 +82,7 @@ class CodeCache:
             np.__version__,
             self._fingerprint,
             types,
+            *_classes(types),
         )
         return f"{self._title}-{digest}"
 
@@ -98,6 +99,15 @@ class CodeCache:
 
     def flush(self) -> None:
         """Nothing to do: what is kept stays right."""
+
+
+def _classes(types: Iterable[Any]) -> Iterator[str]:
+    """Where the named tuples among some types are defined: numba writes their bare names."""
+    for each in types:
+        kind = getattr(each, "instance_class", None)
+        if kind is not None:
+            yield f"{kind.__module__}.{kind.__qualname__}"
+        yield from _classes(getattr(each, "types", ()))
 
 
 def read(path: Path) -> bytes | None:
