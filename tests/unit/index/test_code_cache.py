@@ -161,6 +161,24 @@ def test_a_comment_makes_no_difference(place: Place) -> None:
     assert _loaded(_called(place.function()))
 
 
+def test_code_that_names_a_class_which_has_moved_is_written_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def called_with_a_pair(module: str) -> Any:
+        made = ModuleType(module)
+        exec("from typing import NamedTuple\nclass Pair(NamedTuple):\n    first: int", vars(made))
+        made.Pair.__module__ = module
+        monkeypatch.setitem(sys.modules, module, made)
+        function = place.function()
+        assert function(made.Pair(3)) == 3
+        return function
+
+    called_with_a_pair("before")
+    monkeypatch.delitem(sys.modules, "before")
+    assert not _loaded(called_with_a_pair("after"))
+    assert _loaded(called_with_a_pair("after"))
+
+
 def test_a_kernel_that_calls_itself_has_a_fingerprint() -> None:
     @njit
     def steps(left: int) -> int:
