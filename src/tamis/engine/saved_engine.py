@@ -30,7 +30,8 @@ from tamis.errors import (
     SchedulerError,
     SchemaError,
 )
-from tamis.files.array_folder import Arrays, Saved, part, read, under, write
+from tamis.files.array_folder import Saved, read, write
+from tamis.files.arrays import Arrays, add_prefix, take_prefix
 from tamis.match.base import Matcher
 from tamis.match.registry import create, name_of
 from tamis.model.schema import Schema
@@ -63,7 +64,7 @@ def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     }
     arrays = Arrays()
     for name, each in parts.items():
-        arrays.update(under(name, each.arrays))
+        arrays.update(add_prefix(name, each.arrays))
     write(folder, arrays, facts, blobs(parts), replace=replace, written_by=__version__)
 
 
@@ -97,7 +98,7 @@ def opened(
             operators=operators,
             scheduler=scheduler or saved.facts["scheduler"],
         )
-        matcher.restore(part("matcher", saved.arrays), saved.facts["parts"]["matcher"])
+        matcher.restore(take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
         names = ("roster", "ids", "sources")
         engine.slot_table.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
@@ -122,7 +123,7 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 def _part(saved: Saved, name: str) -> SavedPart:
     facts = saved.facts["parts"][name]
-    return SavedPart(part(name, saved.arrays), facts, columns(name, saved.blobs))
+    return SavedPart(take_prefix(name, saved.arrays), facts, columns(name, saved.blobs))
 
 
 # -- the matcher -----------------------------------------------------------------------------------

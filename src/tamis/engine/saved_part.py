@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import one_chunk
 from tamis.errors import SavedIndexError
-from tamis.files.array_folder import Arrays, Bytes, WriteBlob
-from tamis.files.placement import Summed
+from tamis.files.array_folder import Bytes, WriteBlob
+from tamis.files.arrays import Arrays
+from tamis.files.checksum import SectionWriter
 
 _SUFFIX = ".arrow"
 
@@ -46,7 +47,7 @@ def columns(prefix: str, found: dict[str, Bytes]) -> dict[str, dict[str, pa.Arra
 def _writer(columns: dict[str, pa.Array]) -> WriteBlob:
     table = pa.table(columns)
 
-    def write(file: Summed) -> None:
+    def write(file: SectionWriter) -> None:
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
 

@@ -211,7 +211,7 @@ def test_what_is_no_statistics_is_refused_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame([("a", "price < 5")], "id string, condition string")
-    with pytest.raises(StoreError, match="is no statistics"):
+    with pytest.raises(StoreError, match="is not statistics"):
         compile_conditions(frame, Versions(tmp_path / "index"), SCHEMA, stats=tmp_path)
     other = Stats("elsewhere", {}, 1, 0, {}, sample=pa.table({"colour": ["red"]}))
     other.save(tmp_path / "stats")

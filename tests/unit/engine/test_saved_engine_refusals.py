@@ -16,7 +16,7 @@ from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, SavedIndexError, TamisError
 from tamis.files.array_folder import DATA, MANIFEST, write
-from tamis.files.placement import Summed
+from tamis.files.checksum import SectionWriter
 from tamis.match.base import Matches
 from tamis.match.lesubscribe.naive import Naive
 from tamis.match.registry import _TABLE, MatcherEntry, register
@@ -109,18 +109,18 @@ def test_an_engine_does_not_overwrite(index: Path) -> None:
 def test_a_full_disk_is_said_and_changes_nothing(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Summed, data: Any) -> int:
+    def full(self: SectionWriter, data: Any) -> int:
         raise OSError(28, "No space left on device")
 
-    wrote = Summed.write
+    wrote = SectionWriter.write
 
-    def full_for_tables(self: Summed, data: Any) -> int:
+    def full_for_tables(self: SectionWriter, data: Any) -> int:
         if bytes(data)[:5] == b"ARROW":  # from within Arrow's writer
             return full(self, data)
         return wrote(self, data)
 
     for written in (full, full_for_tables):
-        monkeypatch.setattr(Summed, "write", written)
+        monkeypatch.setattr(SectionWriter, "write", written)
         with pytest.raises(SavedIndexError, match="No space left on device"):
             Engine.open(index).save(index, replace=True)
     assert len(Engine.open(index)) == 3

@@ -43,7 +43,7 @@ def test_it_has_to_be_opened_first(tmp_path: Path) -> None:
 
 
 def test_without_a_log_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no log"):
+    with pytest.raises(StoreError, match="is not a log"):
         Stream(_job(tmp_path))
     assert not (tmp_path / "out").exists()
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tamis.engine.condition_sources import TableRow
-from tamis.errors import SparkError
-from tamis.files.durable import refusing
+from tamis.errors import SparkError, StoreError
+from tamis.files.os_errors import os_errors_as
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
 from tamis.spark.backtest.tally import Tally
@@ -171,7 +171,7 @@ def write(found: Backtest, out: Path) -> list[str]:
     tables = {name: getattr(found, name) for name in _FILES}
     if found.dead:
         tables[_DEAD] = found.reasons
-    with refusing(f"{out}: cannot be written to", unchanged=False):
+    with os_errors_as(StoreError, f"{out}: cannot be written to", unchanged=False):
         out.mkdir(parents=True, exist_ok=True)
         # Counts are there when all the others are.
         for name in reversed(tables):

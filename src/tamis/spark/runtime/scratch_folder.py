@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tamis.files.durable import locked, make_folder
+from tamis.files.lock import locked
+from tamis.files.sync import make_folder
 
 _SCRATCH, _HELD = ".tamis-", "lock"  # a folder for a job, and what is locked in it while it runs
 

@@ -21,8 +21,9 @@ from pyarrow import parquet
 from tamis.encode.validation import validate
 from tamis.engine import Engine
 from tamis.engine.warm_start import match_and_measure
-from tamis.errors import SparkError
-from tamis.files.durable import refusing, written
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
 from tamis.schedule.exhaustive import Told
 from tamis.spark.jobs.job_subscriptions import used_folders
 from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
@@ -80,7 +81,10 @@ def ask(
         at_once = _AT_ONCE if calls else max(1, -(-events.num_rows // cores(spark)))
         starts = tuple(range(0, events.num_rows, at_once))
         with scratch(None if work is None else Path(work).absolute()) as above:
-            with refusing(f"{above}: cannot be written to"), written(above / _SAMPLE) as file:
+            with (
+                os_errors_as(StoreError, f"{above}: cannot be written to"),
+                atomic_file(above / _SAMPLE) as file,
+            ):
                 parquet.write_table(events, file)
             job = _Asking(tuple(folders), given, str(above / _SAMPLE), starts, at_once)
             rows = job.collected(spark, progress)

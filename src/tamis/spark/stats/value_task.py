@@ -25,8 +25,9 @@ from pyarrow import parquet
 from tamis.encode.arrow import EncodedTable, encode, refusals
 from tamis.encode.codes import TextCodec
 from tamis.encode.encoder import Encoder
-from tamis.errors import SparkError
-from tamis.files.durable import refusing, written
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
 from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE, Schema
 from tamis.replay.event_source import Events, Piece
@@ -200,7 +201,7 @@ class _Sample:
         name = f"{uuid.uuid4().hex}.parquet"
         table = self._events[0].append_column(RANK, pa.array(self._ranks))
         path = Path(self._job.work) / name
-        with refusing(f"{path}: cannot be written"), written(path) as file:
+        with os_errors_as(StoreError, f"{path}: cannot be written"), atomic_file(path) as file:
             parquet.write_table(table, file)
         return name
 

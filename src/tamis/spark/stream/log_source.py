@@ -48,9 +48,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tamis.errors import SparkError, nearest
-from tamis.files.durable import read_json, refusing, write_json
-from tamis.files.placement import sync
+from tamis.errors import SparkError, StoreError, nearest
+from tamis.files.json_document import read_json, write_json
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import sync_folder
 from tamis.model.schema import Schema
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.spark.frames.frame_columns import column_types
@@ -76,17 +77,17 @@ class Start:
     def kept(self) -> int:
         """What was said before, or else the end of the log, on disk when this returns."""
         if self._path.exists():
-            return int(read_json(self._path, "reader of a log")["sequence"])
+            return int(read_json(self._path, "a reader of a log", StoreError)["sequence"])
         start = self._log.end
-        with refusing(f"{self._path}: cannot be written"):
+        with os_errors_as(StoreError, f"{self._path}: cannot be written"):
             self._path.parent.mkdir(exist_ok=True)
             write_json(self._path, {"sequence": start})
-            sync(self._log.folder)
+            sync_folder(self._log.folder)
         return start
 
     def forget(self) -> None:
         """The checkpoint knows it by now: another stream of that name begins at its own time."""
-        with refusing(f"{self._path}: cannot be removed"):
+        with os_errors_as(StoreError, f"{self._path}: cannot be removed"):
             self._path.unlink(missing_ok=True)
 
 

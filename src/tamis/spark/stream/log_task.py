@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.validation import validate
-from tamis.files.durable import refusing
+from tamis.errors import StoreError
+from tamis.files.os_errors import os_errors_as
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import column_at
 from tamis.replay.event_source import Logged
@@ -151,7 +152,7 @@ def _text(given: Any) -> str | None:
 
 def _which(folder: str) -> tuple[Any, ...]:
     """A log and not just its path, at which there may have been another one before."""
-    with refusing(f"{folder}: cannot be read"):
+    with os_errors_as(StoreError, f"{folder}: cannot be read"):
         now = (Path(folder) / DOCUMENT).stat()
     return folder, now.st_dev, now.st_ino, now.st_mtime_ns
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import SparkError
-from tamis.files.durable import refusing
+from tamis.errors import SparkError, StoreError
+from tamis.files.os_errors import os_errors_as
 from tamis.spark.jobs.compile_index import Compiled, compile_log
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import reason
@@ -289,7 +289,7 @@ appender.file.strategy.max = 3
 def quiet_session(out: Path, master: str | None = None, **config: Any) -> SparkSession:
     """A session whose messages go to files in a folder of `out`, and not to the terminal."""
     logs = out / LOGS
-    with refusing(f"{logs}: cannot be written to"):
+    with os_errors_as(StoreError, f"{logs}: cannot be written to"):
         logs.mkdir(parents=True, exist_ok=True)
         settings = logs / "log4j2.properties"
         text = _LOG4J.format(file=_escaped(str((logs / "spark.log").absolute())))

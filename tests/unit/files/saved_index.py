@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.files.array_folder import write
-from tamis.files.placement import Summed
+from tamis.files.checksum import SectionWriter
 
 ARRAYS: dict[str, NDArray[Any]] = {
     "numbers": np.arange(1000, dtype=np.int64),
@@ -24,7 +24,7 @@ ARRAYS: dict[str, NDArray[Any]] = {
 FACTS = {"name": "écu \U0001f4b0", "most": 2**63 - 1, "list": [1, None, True, {"deep": []}]}
 
 
-def blob(file: Summed) -> None:
+def blob(file: SectionWriter) -> None:
     file.write(b"half of it, ")
     file.write(b"and the other half")
 

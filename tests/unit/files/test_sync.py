@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tamis.files import durable
-from tamis.files.durable import make_folder
+from tamis.files import sync
+from tamis.files.sync import make_folder
 
 
 def test_every_level_that_is_new_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of a folder lies in the one above."""
     synced: list[Path] = []
-    monkeypatch.setattr(durable, "sync", synced.append)
+    monkeypatch.setattr(sync, "sync_folder", synced.append)
     make_folder(tmp_path / "a" / "b" / "c")
     assert (tmp_path / "a" / "b" / "c").is_dir()
     assert synced == [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]

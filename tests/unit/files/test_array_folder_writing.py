@@ -16,8 +16,8 @@ import pytest
 
 from tamis.errors import SavedIndexError
 from tamis.files.array_folder import read, write
-from tamis.files.placement import Summed
-from tests.unit.match.default.an_index import ARRAYS, FACTS, made
+from tamis.files.checksum import SectionWriter
+from tests.unit.files.saved_index import ARRAYS, FACTS, made
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def test_what_cannot_be_saved_is_refused_before_anything_is_written(tmp_path: Pa
         with pytest.raises(SavedIndexError, match="the array 'odd' holds"):
             write(target, {"odd": array}, {})
     for facts in ({"odd": {1, 2}}, {"odd": float("nan")}, {"odd": b""}):
-        with pytest.raises(SavedIndexError, match="not such as JSON can say"):
+        with pytest.raises(SavedIndexError, match="cannot be written as JSON"):
             write(target, {}, facts)
-    with pytest.raises(SavedIndexError, match=r"there is no .*nowhere"):
+    with pytest.raises(SavedIndexError, match=r"there is no folder .*nowhere"):
         write(tmp_path / "nowhere" / "index", {}, {})
     assert list(tmp_path.iterdir()) == []
 
@@ -46,7 +46,7 @@ def test_what_exists_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(SavedIndexError, match="exists already"):
             write(taken, {}, {})
     for foreign in (tmp_path / "file", tmp_path / "empty"):
-        with pytest.raises(SavedIndexError, match=r"a folder, and this is none|is no saved"):
+        with pytest.raises(SavedIndexError, match=r"is a file|is not a saved"):
             write(foreign, {}, {}, replace=True)
     assert (tmp_path / "file").read_text() == "dear to me"
     (folder / "notes.txt").write_text("mine")
@@ -115,14 +115,14 @@ def test_a_full_disk_leaves_what_was_there(
 ) -> None:
     room = [20_000]
 
-    def written(self: Summed, data: Any) -> int:
+    def written(self: SectionWriter, data: Any) -> int:
         room[0] -= len(memoryview(data).cast("B"))
         if room[0] < 0:
             raise OSError(28, "No space left on device")
         return wrote(self, data)
 
-    wrote = Summed.write
-    monkeypatch.setattr(Summed, "write", written)
+    wrote = SectionWriter.write
+    monkeypatch.setattr(SectionWriter, "write", written)
     for target, replace in ((tmp_path / "new", False), (folder, True)):
         room[0] = 20_000
         with pytest.raises(SavedIndexError, match="No space left on device; nothing was changed"):
@@ -155,7 +155,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
 
 
 def test_whatever_interrupts_the_writing_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted(file: Summed) -> None:
+    def interrupted(file: SectionWriter) -> None:
         file.write(b"half")
         raise KeyboardInterrupt
 
