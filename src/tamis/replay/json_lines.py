@@ -190,8 +190,8 @@ class Lines:
                 odd[_inexact(column)] = True
             if isinstance(kind, pa.ListType) and not isinstance(column.type, pa.ListType):
                 column = _wrapped(column)
-            if name == EVENT_TYPE and column.type == pa.string():
-                column = column.fill_null(next(iter(self._schema.event_types), ""))
+            if name == EVENT_TYPE and self._schema.default_event_type is not None:
+                column = _with_default(column, self._schema.default_event_type)
             columns[name] = column.cast(kind)
         table = pa.table(columns)
         for row, _ in validate(self._encoder, table).refused:
@@ -230,6 +230,15 @@ class Lines:
             else:
                 columns[name] = pa.array(bound, kind)
         return pa.table(columns)
+
+
+def _with_default(column: pa.Array, default: str) -> pa.Array:
+    """Event types, with the default for lines that name none."""
+    if not isinstance(column, pa.ListArray):
+        return column.fill_null(default)
+    named = np.asarray(pc.list_parent_indices(column))[np.asarray(column.flatten().is_valid())]
+    absent = np.bincount(named, minlength=len(column)) == 0
+    return pc.if_else(pa.array(absent), pa.scalar([default], column.type), column)
 
 
 def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | str:
