@@ -14,8 +14,8 @@ import pyarrow as pa
 from tamis.encode.sifting import sift
 from tamis.errors import EventError
 from tamis.match.answers import Matches
-from tamis.schedule.exhaustive import Told
-from tamis.schedule.statistics import Known
+from tamis.schedule.exhaustive import PredicateCounts
+from tamis.schedule.statistics import PredicateEstimate
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -30,7 +30,7 @@ class Past(Protocol):
         ...
 
     @property
-    def known(self) -> Mapping[str, Known]:
+    def known(self) -> Mapping[str, PredicateEstimate]:
         """What came of predicates on operators, by their texts; costs are in milliseconds."""
         ...
 
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
     """Matches, and what came of each predicate on operators, by its text."""
 
     found: Matches
-    told: Mapping[str, Told]
+    told: Mapping[str, PredicateCounts]
 
 
 def ask(engine: Engine, events: pa.Table) -> Asked:

@@ -23,7 +23,7 @@ from tamis.engine import Engine
 from tamis.engine.expecting import ask as asked_of
 from tamis.errors import SparkError
 from tamis.files.durable import refusing, written
-from tamis.schedule.exhaustive import Told
+from tamis.schedule.exhaustive import PredicateCounts
 from tamis.spark.scratch import scratch
 from tamis.spark.subscriptions import used_folders
 from tamis.spark.watching import Progress, cores, numbered, watched
@@ -187,13 +187,13 @@ def _summed(
         ),
     )
     told = {
-        row["name"]: Told(**{name: row[name] for name in Told._fields})
+        row["name"]: PredicateCounts(**{name: row[name] for name in PredicateCounts._fields})
         for row in sorted(of.get(_PREDICATE, []), key=lambda row: row["name"])
     }
     return matched, _predicates(told)
 
 
-def _predicates(told: Mapping[str, Told]) -> dict[str, PredicateStats]:
+def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
     """Those that answered at all, and were waited for."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,

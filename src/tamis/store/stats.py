@@ -24,7 +24,7 @@ from tamis.files.durable import check_format, names_in, read_json, refusing, wri
 from tamis.files.placement import placed
 
 if TYPE_CHECKING:
-    from tamis.schedule.statistics import Known
+    from tamis.schedule.statistics import PredicateEstimate
 
 FORMAT = 1
 DOCUMENT, SAMPLE = "stats.json", "sample.parquet"
@@ -115,12 +115,12 @@ class Stats:
     sample: pa.Table = field(default_factory=lambda: pa.table({}))
 
     @property
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, PredicateEstimate]:
         """What schedulers may begin with; costs in milliseconds."""
-        from tamis.schedule.statistics import Known
+        from tamis.schedule.statistics import PredicateEstimate
 
         return {
-            text: Known(each.share, 1000 * each.seconds, each.seen)
+            text: PredicateEstimate(each.share, 1000 * each.seconds, each.seen)
             for text, each in self.predicates.items()
         }
 
