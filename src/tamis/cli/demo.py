@@ -24,8 +24,8 @@ from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
 from tamis.cli.warming import Warming
 from tamis.errors import StoreError
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Lives, Log
 from tamis.workload.auction_schema import schema
 

@@ -13,7 +13,7 @@ from tamis import Engine, Schema
 from tamis.cli import auctioneer
 from tamis.cli.auctioneer import BLOCK, BROKEN, Auctioneer, bulk, wishes
 from tamis.cli.warming import Warming, warm
-from tamis.spark.lines import reader
+from tamis.replay.json_lines import reader
 from tamis.store import Lives, Log
 from tamis.workload.auction_schema import schema
 
