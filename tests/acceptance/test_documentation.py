@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -13,12 +14,22 @@ import pytest
 
 from tamis.cli.main import COMMANDS
 from tamis.match import registry
+from tamis.schedule import registry as schedule_registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _MODULE = re.compile(r"`(tamis(?:\.\w+)+)[`(]")
 _PATH = re.compile(r"`(tamis/[\w/.]+)`")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def _own_schedulers() -> Iterator[None]:
+    """What a page registers is gone when its module is."""
+    before = dict(schedule_registry._TABLE)
+    yield
+    schedule_registry._TABLE.clear()
+    schedule_registry._TABLE.update(before)
 
 
 def _name(page: Path) -> str:
@@ -121,3 +132,10 @@ def test_the_table_of_matchers_is_that_of_the_registry() -> None:
     page = (ROOT / "docs" / "matchers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \|(?:[^|\n]+\|){4}$", page, re.MULTILINE)
     assert sorted(rows) == sorted(registry.matchers())
+
+
+def test_the_table_of_schedulers_is_that_of_the_registry() -> None:
+    page = (ROOT / "docs" / "schedulers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    entries = map(schedule_registry.entry, schedule_registry.schedulers())
+    assert rows == [(each.name, each.paper, each.idea) for each in entries]

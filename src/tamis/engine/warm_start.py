@@ -14,8 +14,8 @@ import pyarrow as pa
 from tamis.encode.validation import validate
 from tamis.errors import EventError
 from tamis.match.answers import Matches
-from tamis.schedule.exhaustive import Told
-from tamis.schedule.statistics import Known
+from tamis.schedule.exhaustive import PredicateCounts
+from tamis.schedule.statistics import PredicateEstimate
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -30,7 +30,7 @@ class PastStatistics(Protocol):
         ...
 
     @property
-    def known(self) -> Mapping[str, Known]:
+    def known(self) -> Mapping[str, PredicateEstimate]:
         """What came of predicates on operators, by their texts; costs are in milliseconds."""
         ...
 
@@ -64,7 +64,7 @@ class MeasuredMatches(NamedTuple):
     """Matches, and what came of each predicate on operators, by its text."""
 
     found: Matches
-    told: Mapping[str, Told]
+    told: Mapping[str, PredicateCounts]
 
 
 def match_and_measure(engine: Engine, events: pa.Table) -> MeasuredMatches:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from tamis.errors import MatcherError, nearest
+from tamis.errors import MatcherError
 from tamis.match.base import Matcher
+from tamis.registry import Registry
 
 
 class MatcherEntry(NamedTuple):
@@ -231,29 +232,14 @@ _TABLE: dict[str, MatcherEntry] = {
 }
 
 
-def matchers() -> list[str]:
-    """The names of all matchers."""
-    return list(_TABLE)
-
-
-def entry(name: str) -> MatcherEntry:
-    """What the registry knows of a matcher."""
-    try:
-        return _TABLE[name]
-    except KeyError:
-        hint = nearest(str(name), _TABLE)
-        raise MatcherError(f"unknown matcher {name!r}" + (f"; {hint}" if hint else "")) from None
+_REGISTRY = Registry("matcher", MatcherError, _TABLE)
+matchers, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 
 
 def create(name: str, **options: Any) -> Matcher:
     """A matcher by name."""
-    known = entry(name)
-    for option in options:
-        if option not in known.options:
-            takes = ", ".join(known.options) or "none"
-            raise MatcherError(f"matcher {name!r} has no option {option!r}; it takes: {takes}")
-    module, _, cls = known.path.partition(":")
-    made = getattr(import_module(module), cls)(**options)
+    _REGISTRY.check_options(name, options, entry(name).options)
+    made = _REGISTRY.load(name)(**options)
     assert isinstance(made, Matcher)
     return made
 
@@ -267,10 +253,3 @@ def name_of(matcher: Matcher) -> str | None:
         if cls == kind.__qualname__ and getattr(import_module(module), cls, None) is kind:
             return known.name
     return None
-
-
-def register(new: MatcherEntry) -> None:
-    """Make a matcher of your own known by name."""
-    if new.name in _TABLE:
-        raise MatcherError(f"a matcher named {new.name!r} is registered already")
-    _TABLE[new.name] = new

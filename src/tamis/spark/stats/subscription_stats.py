@@ -24,7 +24,7 @@ from tamis.engine.warm_start import match_and_measure
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
-from tamis.schedule.exhaustive import Told
+from tamis.schedule.exhaustive import PredicateCounts
 from tamis.spark.jobs.job_subscriptions import used_folders
 from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
 from tamis.spark.runtime.scratch_folder import scratch
@@ -192,13 +192,13 @@ def _summed(
         ),
     )
     told = {
-        row["name"]: Told(**{name: row[name] for name in Told._fields})
+        row["name"]: PredicateCounts(**{name: row[name] for name in PredicateCounts._fields})
         for row in sorted(of.get(_PREDICATE, []), key=lambda row: row["name"])
     }
     return matched, _predicates(told)
 
 
-def _predicates(told: Mapping[str, Told]) -> dict[str, PredicateStats]:
+def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
     """Those that answered at all, and were waited for."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,
