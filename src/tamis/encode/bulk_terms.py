@@ -37,7 +37,7 @@ _EQUAL, _UNEQUAL = 0, 5
 _PAST = 9.2e18  # doubles beyond are left to the exact path
 
 
-class Flat(NamedTuple):
+class FlatPredicates(NamedTuple):
     """All predicates of a table, one below the other."""
 
     row: Int64s
@@ -49,7 +49,7 @@ class Flat(NamedTuple):
     rows: int
 
 
-class Folded(NamedTuple):
+class FoldedPredicates(NamedTuple):
     """One interval (or, for `!=`, one hole) per row and attribute, sorted by both."""
 
     row: Int64s
@@ -60,7 +60,7 @@ class Folded(NamedTuple):
     text: Int64s  # index of the one text whose label is asked for, or -1
 
 
-class Bulk:
+class BulkTerms:
     """The rows of a table that could be coded as arrays, and those that could not."""
 
     def __init__(
@@ -139,7 +139,7 @@ def _bounds(encoder: Encoder) -> tuple[Int64s, Int64s]:
     return both[:, 0], both[:, 1]
 
 
-def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> Flat:
+def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> FlatPredicates:
     lengths = np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
     attribute, comparator, value, text = _fields(lists.flatten())
     names, attribute_index = _distinct(attribute)
@@ -150,7 +150,7 @@ def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> Flat:
     kinds = np.array(
         [COMPARATORS.index(word) if word in COMPARATORS else -1 for word in known] + [-1], np.int64
     )
-    return Flat(
+    return FlatPredicates(
         np.repeat(np.arange(len(lists), dtype=np.int64), lengths),
         positions[attribute_index],  # index -1 is the -1 appended above
         kinds[comparator_index],
@@ -205,7 +205,7 @@ def _distinct(array: pa.Array) -> tuple[list[str], Int64s]:
     return texts, index
 
 
-def _fold(encoder: Encoder, flat: Flat, odd: Bools) -> tuple[Folded, Bools]:
+def _fold(encoder: Encoder, flat: FlatPredicates, odd: Bools) -> tuple[FoldedPredicates, Bools]:
     """Code every predicate that is simple, fold those on one attribute, and mark other rows."""
     low, high, simple, text = _code(encoder, flat)
     slow = odd.copy()
@@ -231,10 +231,10 @@ def _fold(encoder: Encoder, flat: Flat, odd: Bools) -> tuple[Folded, Bools]:
         lows = highs = np.zeros(0, np.int64)
     keep = ~slow[row[at]]
     at, lows, highs = at[keep], lows[keep], highs[keep]
-    return Folded(row[at], attribute[at], lows, highs, hole[at], text[order][at]), slow
+    return FoldedPredicates(row[at], attribute[at], lows, highs, hole[at], text[order][at]), slow
 
 
-def _code(encoder: Encoder, flat: Flat) -> tuple[Int64s, Int64s, Bools, Int64s]:
+def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools, Int64s]:
     """For each predicate its interval (the hole, for `!=`), and whether it was simple."""
     size = len(flat.row)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -295,7 +295,9 @@ def _ends(kind: Int64s, code: Int64s, exact: Bools, codec: Codec) -> tuple[Int64
     )
 
 
-def _words(codec: Codec, flat: Flat, mine: Int64s, kind: Int64s) -> tuple[Int64s, Int64s, Bools]:
+def _words(
+    codec: Codec, flat: FlatPredicates, mine: Int64s, kind: Int64s
+) -> tuple[Int64s, Int64s, Bools]:
     """Names and timestamps: each distinct (comparator, text) once, in Python."""
     pairs = kind * (len(flat.texts) + 1) + flat.text[mine] + 1
     distinct, index = np.unique(pairs, return_inverse=True)

@@ -13,11 +13,11 @@ from tamis.encode.clause import Constraint, PatternTest
 from tamis.encode.pattern import Pattern, Piece
 
 
-def written(constraint: Constraint) -> str:
+def constraint_to_json(constraint: Constraint) -> str:
     """The constraint as text; equal constraints are written alike.
 
     >>> from tamis.encode.intervals import after, before
-    >>> written(Constraint(2, 0, ((before("a"), after("b")),),
+    >>> constraint_to_json(Constraint(2, 0, ((before("a"), after("b")),),
     ...                    (PatternTest(Pattern.like("%x_"), True),)))
     '[2,0,[[[0,"a",0],[0,"b",1]]],[[["",["x",null]],true]]]'
     """
@@ -26,7 +26,7 @@ def written(constraint: Constraint) -> str:
     return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
 
 
-def from_written(text: str) -> Constraint:
+def constraint_from_json(text: str) -> Constraint:
     """The constraint that was written so."""
     attribute, kind, intervals, patterns = json.loads(text)
     return Constraint(

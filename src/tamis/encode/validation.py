@@ -24,7 +24,7 @@ class Refused(NamedTuple):
     reason: str
 
 
-class Sifted(NamedTuple):
+class ValidatedTable(NamedTuple):
     """A table, parted: `good` are its rows `rows`, in their order; `refused` are the others."""
 
     good: pa.Table
@@ -32,7 +32,7 @@ class Sifted(NamedTuple):
     refused: list[Refused]
 
 
-def sift(encoder: Encoder, table: Any) -> Sifted:
+def validate(encoder: Encoder, table: Any) -> ValidatedTable:
     """Part the consistent events of a table from the rest (domains, and rules R1 to R3).
 
     An `EventError` is left for what is wrong with the table as a whole: that it is none, or that
@@ -42,7 +42,7 @@ def sift(encoder: Encoder, table: Any) -> Sifted:
     every = np.arange(table.num_rows, dtype=np.int64)
     refused = [Refused(row, str(why)) for row, why in refusals(encoder, encode(encoder, table))]
     if not refused:
-        return Sifted(table, every, refused)
+        return ValidatedTable(table, every, refused)
     good = np.ones(len(every), np.bool_)
     good[[row for row, _ in refused]] = False
-    return Sifted(table.filter(pa.array(good)), every[good], refused)
+    return ValidatedTable(table.filter(pa.array(good)), every[good], refused)

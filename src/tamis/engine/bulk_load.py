@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
-from tamis.encode.bulk_terms import Bulk
+from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.plain_conditions import none_plain, plain
-from tamis.engine.compiled_clause import Compiled
+from tamis.engine.compiled_clause import CompiledClause
 from tamis.engine.ids import Id
 from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import check_id
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
 Progress = Callable[[int, int], object] | None
-Clauses = list[Compiled]
+Clauses = list[CompiledClause]
 _STEP = 1000  # rows between two calls of progress
 _MANY = 40  # conditions from which on it is worth to have Arrow read them
 
@@ -51,7 +51,7 @@ def _subscribe_conditions(
             progress(rows, len(ids))
 
     lists = plain(column, TEXT_LIMIT, read) if len(ids) >= _MANY else none_plain(len(ids))
-    bulk = Bulk(engine.encoder, lists, PREDICATE_LIMIT)
+    bulk = BulkTerms(engine.encoder, lists, PREDICATE_LIMIT)
     compiled: list[Clauses] = []
     for done, row in enumerate(bulk.slow.tolist()):
         if progress and done % _STEP == 0:
@@ -64,7 +64,7 @@ def _subscribe_predicates(
     engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
 ) -> None:
     assert isinstance(column, pa.ListArray | pa.LargeListArray)
-    bulk = Bulk(engine.encoder, column, PREDICATE_LIMIT)
+    bulk = BulkTerms(engine.encoder, column, PREDICATE_LIMIT)
     compiled: list[Clauses] = []
     for done, row in enumerate(bulk.slow.tolist()):
         if progress and done % _STEP == 0:
@@ -76,7 +76,7 @@ def _subscribe_predicates(
 def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Clauses:
     try:
         condition = condition_of(column[row].as_py(), engine.schema)
-        return [Compiled()] if condition is None else engine.compile(condition)
+        return [CompiledClause()] if condition is None else engine.compile(condition)
     except ConditionError as error:
         raise error.at_row(row) from None
 
@@ -93,7 +93,7 @@ def _compile(engine: Engine, condition: str | None, row: int) -> Clauses:
 def _enter(
     engine: Engine,
     ids: list[Id],
-    bulk: Bulk,
+    bulk: BulkTerms,
     compiled: list[Clauses],
     column: pa.Array,
     progress: Progress,
@@ -103,7 +103,7 @@ def _enter(
         progress(len(ids), len(ids))
     counts = np.ones(len(ids), np.int64)
     counts[bulk.slow] = [len(each) for each in compiled]
-    slots = engine.roster.reserve(int(counts.sum()))
+    slots = engine.slot_table.reserve(int(counts.sum()))
     firsts = np.cumsum(counts) - counts
     rows = np.repeat(np.arange(len(ids)), counts)
     late = np.isin(rows, bulk.slow)
@@ -112,10 +112,10 @@ def _enter(
     try:
         clauses = [clause for each in compiled for clause in each]
         engine.place(slots[late], clauses, slots[firsts[rows[late]]])
-        engine.roster.enter_table(ids, slots, counts, column)
+        engine.slot_table.add_table(ids, slots, counts, column)
     except BaseException:  # a matcher may refuse, for example for lack of memory
         # What the table asks now, not what it asked at first: labels may have moved meanwhile.
-        if ids[0] not in engine.roster:
+        if ids[0] not in engine.slot_table:
             engine.evict(slots)
         raise
 
@@ -194,7 +194,7 @@ def _ids(engine: Engine, table: pa.Table) -> list[Id]:
     ids: list[Id] = column.to_pylist()
     seen: dict[Id, int] = {}
     whole = len(set(ids)) == len(ids) and None not in set(ids)
-    known = engine.roster
+    known = engine.slot_table
     if whole and types.is_integer(kind) and not types.is_uint64(kind) and not len(known):
         return ids  # nothing left to check: spares a million calls on a fresh engine
     for row, id in enumerate(ids):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
-from tamis.engine.calls.clause_calls import Asked, asked_by, predicate_of
+from tamis.engine.calls.clause_calls import ClauseCalls, collect_calls, predicate_of
 from tamis.errors import ConditionError, NeverTrueError
 from tamis.language import parse, to_text
 from tamis.model.condition import And, Call, Clause, Condition, Literal, Not, parts_of
@@ -14,30 +14,30 @@ from tamis.operators.registry import Operators
 from tamis.schedule.base import ON_FALSE, ON_TRUE
 
 
-class Compiled(NamedTuple):
+class CompiledClause(NamedTuple):
     """One clause of a condition."""
 
     constraints: tuple[Constraint, ...] = ()
-    asked: Asked | None = None
+    asked: ClauseCalls | None = None
     text: str = ""  # of what is asked, in the language
 
 
-def compiled_clause(clause: Clause, encoder: Encoder, operators: Operators) -> Compiled:
+def compile_clause(clause: Clause, encoder: Encoder, operators: Operators) -> CompiledClause:
     """A clause that has passed the type check; refuses one that can never hold."""
     ordinary, calls, constraints = parts_of(clause)
     folded = encoder.fold(ordinary)
     if not calls:
-        return Compiled(folded)
-    asked = asked_by(calls, constraints)
+        return CompiledClause(folded)
+    asked = collect_calls(calls, constraints)
     assert asked is not None
     for literal in calls:
         _check(literal.predicate, operators)
     _refuse_contradiction(asked, calls)
-    return Compiled(folded, asked, _text((*calls, *constraints)))
+    return CompiledClause(folded, asked, _text((*calls, *constraints)))
 
 
-def asked_in(text: str) -> Asked:
-    """What `Compiled.text` says."""
+def parse_calls(text: str) -> ClauseCalls:
+    """What `CompiledClause.text` says."""
     condition = parse(text, limit=None)
     literals = condition.parts if isinstance(condition, And) else (condition,)
     clause = tuple(
@@ -45,7 +45,7 @@ def asked_in(text: str) -> Asked:
         for part in literals
     )
     _, calls, constraints = parts_of(clause)
-    asked = asked_by(calls, constraints)
+    asked = collect_calls(calls, constraints)
     assert asked is not None
     return asked
 
@@ -57,7 +57,7 @@ def _check(call: Call, operators: Operators) -> None:
         raise ConditionError(wrong, span=call.span)
 
 
-def _refuse_contradiction(asked: Asked, calls: tuple[Literal[Call], ...]) -> None:
+def _refuse_contradiction(asked: ClauseCalls, calls: tuple[Literal[Call], ...]) -> None:
     """`p() and not p()`: where there are variables, they may differ."""
     kills: dict[object, set[int]] = {}
     for asking in asked.calls:

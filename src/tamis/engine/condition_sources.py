@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.engine.saved_part import Part
+from tamis.engine.saved_part import SavedPart
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
 
@@ -25,11 +25,11 @@ class TableRow(NamedTuple):
     row: int
 
 
-Source = str | Condition | TableRow
+ConditionSource = str | Condition | TableRow
 
 
-class Sources:
-    """Sources by slot."""
+class ConditionSources:
+    """What each subscription was given as, by leading slot."""
 
     def __init__(self) -> None:
         self._single: dict[int, str | Condition] = {}  # those that came alone
@@ -55,7 +55,7 @@ class Sources:
         self._column_of[slots] = number
         self._row_of[slots] = np.arange(len(slots))
 
-    def of(self, slot: int) -> Source:
+    def of(self, slot: int) -> ConditionSource:
         """What the subscription of a slot was given as."""
         single = self._single.get(slot)
         if single is not None:
@@ -78,7 +78,7 @@ class Sources:
         else:
             self._column[number] = (column, live - 1)
 
-    def saved(self) -> Part:
+    def saved(self) -> SavedPart:
         """All sources, as few columns: conditions that came alone as one, and tables joined."""
         pieces: dict[pa.DataType, list[_Piece]] = {}
         for piece in self._pieces():
@@ -89,13 +89,13 @@ class Sources:
         for number, piece in enumerate(joined):
             column_of[piece.slots] = number
             row_of[piece.slots] = piece.rows
-        return Part(
+        return SavedPart(
             {"column": column_of, "row": row_of},
             {"live": [len(piece.slots) for piece in joined]},
             {str(number): {"source": piece.column} for number, piece in enumerate(joined)},
         )
 
-    def restore(self, saved: Part) -> None:
+    def restore(self, saved: SavedPart) -> None:
         """Take over what `saved` gave: every source is a row of a column then."""
         self._column_of, self._row_of = saved.arrays["column"], saved.arrays["row"]
         self._column = {

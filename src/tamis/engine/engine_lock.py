@@ -7,13 +7,13 @@ from threading import Lock, RLock
 from tamis.errors import OperatorError
 
 
-class Turns:
+class EngineLock:
     """A lock that a thread may take several times, save while it calls operators.
 
-        with turns.mine:
-            turns.check()
+        with lock.mutex:
+            lock.refuse_operators()
             ...
-            with turns.calling:
+            with lock.in_operators:
                 ...
 
     An operator is called in the middle of a match. If it came back to the engine by the same
@@ -26,12 +26,12 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self.mine = RLock()
-        self.calling = Lock()  # only whoever has the turn takes it, or looks
+        self.mutex = RLock()
+        self.in_operators = Lock()  # only whoever has the turn takes it, or looks
 
-    def check(self) -> None:
+    def refuse_operators(self) -> None:
         """Raise if whoever has the turn is calling operators, and this is one of them."""
-        if self.calling.locked():
+        if self.in_operators.locked():
             raise OperatorError(
                 "an operator may not use the engine that calls it; do it when the match is done"
             )

@@ -15,7 +15,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Later(MutableMapping[K, V]):
+class LazyDict(MutableMapping[K, V]):
     """Made by `make`, which has `size` items, when it is first asked for more than its size."""
 
     def __init__(self, make: Callable[[], dict[K, V]] = dict, size: int = 0) -> None:
@@ -64,7 +64,7 @@ class Later(MutableMapping[K, V]):
         return _made, (self._all(),)
 
 
-def _made(items: dict[K, V]) -> Later[K, V]:
-    found: Later[K, V] = Later()
+def _made(items: dict[K, V]) -> LazyDict[K, V]:
+    found: LazyDict[K, V] = LazyDict()
     found.put_all(items.items())
     return found

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Texts
 from tamis.encode.clause import Constraint
-from tamis.encode.constraint_json import from_written, written
+from tamis.encode.constraint_json import constraint_from_json, constraint_to_json
 from tamis.encode.intervals import before
-from tamis.engine.lazy_dict import Later
-from tamis.engine.saved_part import Part
+from tamis.engine.lazy_dict import LazyDict
+from tamis.engine.saved_part import SavedPart
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 
@@ -27,19 +27,19 @@ _NO_TEST, _SEVERAL = -1, -2
 _STEP = 1 << 20  # pairs looked at together
 
 
-class PatternTests:
+class PatternFilter:
     """The constraints with patterns, by slot. Equal constraints are one test, kept once."""
 
     def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
-        self._number: Later[Constraint, int] = Later()
+        self._number: LazyDict[Constraint, int] = LazyDict()
         self._uses: list[int] = []
         self._tests: list[Constraint | str | None] = []  # text: as saved, and not needed so far
         self._attribute = np.zeros(0, np.int64)  # of each test
         self._free: list[int] = []
-        self._of: Later[int, tuple[int, ...]] = Later()  # slot -> its tests
+        self._of: LazyDict[int, tuple[int, ...]] = LazyDict()  # slot -> its tests
         # Of each slot its one test, or one of the above; the last one is _NO_TEST: slots beyond
         # the end read that.
         self._test = np.full(1, _NO_TEST, np.int32)
@@ -113,12 +113,12 @@ class PatternTests:
             fits[pairs[mine[~passed]]] = False
         return fits
 
-    def saved(self) -> Part:
+    def saved(self) -> SavedPart:
         """All tests, as text, and which slots have which."""
         texts = [None if test is None else _written(test) for test in self._tests]
         several = np.flatnonzero(self._test == _SEVERAL)
         numbers = [self._of[slot] for slot in several.tolist()]
-        return Part(
+        return SavedPart(
             {
                 "test": self._test,
                 "attribute": self._attribute[: len(texts)],
@@ -131,7 +131,7 @@ class PatternTests:
             {"tests": {"test": pa.array(texts, pa.large_string())}},
         )
 
-    def restore(self, saved: Part) -> None:
+    def restore(self, saved: SavedPart) -> None:
         """Take over what `saved` gave. A test is read when it is first tried."""
         arrays = saved.arrays
         self._tests = saved.columns["tests"]["test"].to_pylist()
@@ -156,8 +156,8 @@ class PatternTests:
                 found[slot] = tuple(run.tolist())
             return found
 
-        self._number = Later(number, len(self._tests) - len(self._free))
-        self._of = Later(of, saved.facts["slots"])
+        self._number = LazyDict(number, len(self._tests) - len(self._free))
+        self._of = LazyDict(of, saved.facts["slots"])
 
     def _intern(self, test: Constraint) -> int:
         number = self._number.find(test)
@@ -177,7 +177,7 @@ class PatternTests:
     def _known(self, number: int) -> Constraint:
         test = self._tests[number]
         if isinstance(test, str):
-            test = self._tests[number] = from_written(test)
+            test = self._tests[number] = constraint_from_json(test)
         assert test is not None
         return test
 
@@ -210,7 +210,7 @@ class PatternTests:
 
 
 def _written(test: Constraint | str) -> str:
-    return test if isinstance(test, str) else written(test)
+    return test if isinstance(test, str) else constraint_to_json(test)
 
 
 def _passes(test: Constraint, text: str) -> bool:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from tamis import __version__
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Labels, LabelState
-from tamis.engine.saved_part import Part, blobs, columns
+from tamis.engine.saved_part import SavedPart, blobs, columns
 from tamis.errors import (
     MatcherError,
     OperatorError,
@@ -49,11 +49,11 @@ def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     """Write all of an engine to a folder."""
     matcher = engine.matcher
     parts = {
-        **engine.roster.saved(),
+        **engine.slot_table.saved(),
         "patterns": engine.patterns.saved(),
         "calls": engine.calls.saved(),
         "constants": _constants(engine.encoder),
-        "matcher": Part(matcher.arrays(), matcher.facts(), {}),
+        "matcher": SavedPart(matcher.arrays(), matcher.facts(), {}),
     }
     facts = {
         "contents": CONTENTS,
@@ -100,7 +100,7 @@ def opened(
         )
         matcher.restore(take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
         names = ("roster", "ids", "sources")
-        engine.roster.restore({name: _part(saved, name) for name in names})
+        engine.slot_table.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
         engine.calls.restore(_part(saved, "calls"), engine.schema)
         _restore_constants(engine.encoder, _part(saved, "constants"))
@@ -121,9 +121,9 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
         ) from why
 
 
-def _part(saved: Saved, name: str) -> Part:
+def _part(saved: Saved, name: str) -> SavedPart:
     facts = saved.facts["parts"][name]
-    return Part(take_prefix(name, saved.arrays), facts, columns(name, saved.blobs))
+    return SavedPart(take_prefix(name, saved.arrays), facts, columns(name, saved.blobs))
 
 
 # -- the matcher -----------------------------------------------------------------------------------
@@ -167,12 +167,12 @@ def _options(matcher: Matcher) -> dict[str, Any]:
 # -- text constants --------------------------------------------------------------------------------
 
 
-def _constants(encoder: Encoder) -> Part:
+def _constants(encoder: Encoder) -> SavedPart:
     states = {at: labels.state() for at, labels in encoder.labels.items()}
     sizes = [len(state.texts) for state in states.values()]
     none = np.zeros(0, np.int64)
     texts = [text for state in states.values() for text in state.texts]
-    return Part(
+    return SavedPart(
         {
             "label": np.concatenate([none, *(state.labels for state in states.values())]),
             "uses": np.concatenate([none, *(state.uses for state in states.values())]),
@@ -188,7 +188,7 @@ def _constants(encoder: Encoder) -> Part:
     )
 
 
-def _restore_constants(encoder: Encoder, saved: Part) -> None:
+def _restore_constants(encoder: Encoder, saved: SavedPart) -> None:
     texts, first = saved.columns["texts"]["text"], 0
     for facts in saved.facts["labels"]:
         mine = slice(first, first + facts["size"])

@@ -17,7 +17,7 @@ from tamis.files.checksum import SectionWriter
 _SUFFIX = ".arrow"
 
 
-class Part(NamedTuple):
+class SavedPart(NamedTuple):
     """What one part of an engine has to save, and gets back: arrays, columns and facts."""
 
     arrays: dict[str, NDArray[Any]] | Arrays
@@ -25,7 +25,7 @@ class Part(NamedTuple):
     columns: dict[str, dict[str, pa.Array]]  # tables by name, each of columns of one length
 
 
-def blobs(parts: dict[str, Part]) -> dict[str, WriteBlob]:
+def blobs(parts: dict[str, SavedPart]) -> dict[str, WriteBlob]:
     """The tables of parts as files."""
     return {
         f"{name}.{table}{_SUFFIX}": _writer(columns)

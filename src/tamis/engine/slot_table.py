@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.engine.condition_sources import Source, Sources
+from tamis.engine.condition_sources import ConditionSource, ConditionSources
 from tamis.engine.ids import Id, IdTable
-from tamis.engine.lazy_dict import Later
-from tamis.engine.saved_part import Part
+from tamis.engine.lazy_dict import LazyDict
+from tamis.engine.saved_part import SavedPart
 from tamis.errors import SubscriptionError
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -29,7 +29,7 @@ _ALONE = -1
 _SCRATCH = 1 << 20  # places for pairs of event and leader, by which doubles are found
 
 
-class Roster:
+class SlotTable:
     """Ids to slots and back."""
 
     def __init__(self) -> None:
@@ -37,15 +37,17 @@ class Roster:
         self._clear()
 
     def _clear(self) -> None:
-        self._leader_of: Later[Id, int] = Later()
-        self._followers: Later[int, list[int]] = Later()  # of subscriptions of several clauses
+        self._leader_of: LazyDict[Id, int] = LazyDict()
+        self._followers: LazyDict[int, list[int]] = (
+            LazyDict()
+        )  # of subscriptions of several clauses
         # Of each slot its leader if there are followers, else _ALONE, which is also the last one:
         # slots beyond the end read that.
         self._leader = np.full(1, _ALONE, np.int32)
         self._free: list[int] = []
         self._top = 0
         self._ids = IdTable()
-        self._sources = Sources()
+        self._sources = ConditionSources()
 
     def __len__(self) -> int:
         return len(self._leader_of)
@@ -86,7 +88,7 @@ class Roster:
         return self._leader_of.find(id if isinstance(id, str) else int(id))
 
     def reserve(self, count: int) -> Slots:
-        """Free slots, which stay free until `enter`."""
+        """Free slots, which stay free until `add`."""
         if count == 1:
             return np.array([self._free[-1] if self._free else self._top], np.int64)
         reused = self._free[-count:] if count else []
@@ -95,7 +97,7 @@ class Roster:
             [np.array(reused, np.int64), np.arange(self._top, self._top + fresh, dtype=np.int64)]
         )
 
-    def enter(self, id: Id, slots: Slots, source: str | Condition) -> None:
+    def add(self, id: Id, slots: Slots, source: str | Condition) -> None:
         """A subscription takes slots that were just reserved."""
         leader, *followers = listed = slots.tolist()
         self._take(len(listed), max(listed))
@@ -107,7 +109,7 @@ class Roster:
         self._ids.put(leader, id)
         self._next += id == self._next
 
-    def enter_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
+    def add_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
         """Subscriptions of a table: row i takes the next `counts[i]` of the reserved slots."""
         self._take(len(slots), int(slots.max()))
         firsts = np.cumsum(counts) - counts
@@ -120,7 +122,7 @@ class Roster:
         self._sources.keep_table(leaders, column)
         self._ids.put_all(leaders, ids)
 
-    def leave(self, id: Id) -> None:
+    def remove(self, id: Id) -> None:
         """A subscription gives its slots back."""
         leader = self._known(id)
         del self._leader_of[id]
@@ -136,19 +138,19 @@ class Roster:
         self._sources.drop(leader)
         self._ids.drop(leader, id)
 
-    def source(self, id: Id) -> Source:
+    def source(self, id: Id) -> ConditionSource:
         """What a subscription's condition was given as."""
         return self._sources.of(self._known(id))
 
     # -- slots to subscriptions --------------------------------------------------------------------
 
-    def named(self, found: Matches) -> Matches:
+    def with_ids(self, found: Matches) -> Matches:
         """The answer of a matcher with ids, each subscription once an event."""
         if self._followers:
             found = self._distinct(found)
         return Matches(found.starts, found.slots, self._ids.now())
 
-    def named_bits(self, found: Bitmaps) -> Bitmaps:
+    def bits_with_ids(self, found: Bitmaps) -> Bitmaps:
         """The same for bits."""
         if self._followers:
             leaders = self._leader[np.minimum(found.slots, len(self._leader) - 1)]
@@ -199,10 +201,10 @@ class Roster:
 
     # -- saving ------------------------------------------------------------------------------------
 
-    def saved(self) -> dict[str, Part]:
+    def saved(self) -> dict[str, SavedPart]:
         """All of it, in parts."""
         followers = list(self._followers.values())
-        own = Part(
+        own = SavedPart(
             {
                 "order": np.array(list(self._leader_of.values()), np.int64),
                 "leader": self._leader,
@@ -216,7 +218,7 @@ class Roster:
         )
         return {"roster": own, "ids": self._ids.saved(), "sources": self._sources.saved()}
 
-    def restore(self, parts: dict[str, Part]) -> None:
+    def restore(self, parts: dict[str, SavedPart]) -> None:
         """Take over what `saved` gave. What finds a subscription by its id is made when needed."""
         self._clear()
         self._ids.restore(parts["ids"])
@@ -236,8 +238,8 @@ class Roster:
             each = np.split(runs, starts[1:-1])
             return {lead: run.tolist() for lead, run in zip(followed.tolist(), each, strict=True)}
 
-        self._leader_of = Later(leader_of, len(order))
-        self._followers = Later(followers, len(followed))
+        self._leader_of = LazyDict(leader_of, len(order))
+        self._followers = LazyDict(followers, len(followed))
 
     def _take(self, slots: int, highest: int) -> None:
         reused = min(slots, len(self._free))

@@ -1,4 +1,4 @@
-"""Parts of an engine as they are now, for whoever pickles it.
+"""ClauseParts of an engine as they are now, for whoever pickles it.
 
 A pickler asks an engine for its parts, and goes through them after that; by then other threads may
 have changed one part or another. So what it gets are parts that change no more, made while nobody
@@ -14,7 +14,7 @@ from typing import Any
 _PROTOCOL = 5
 
 
-class Frozen:
+class Snapshot:
     """A part as it was, by what it is made again of: what `__reduce__` returns."""
 
     def __init__(self, reduced: tuple[Any, ...] = ()) -> None:
@@ -28,23 +28,23 @@ class Frozen:
         return copy.deepcopy(self)  # which asks `__reduce__`
 
 
-def in_bytes(part: Any) -> Frozen:
+def in_bytes(part: Any) -> Snapshot:
     """A part of ours: it has nothing that picklers differ in."""
-    return Frozen((pickle.loads, (pickle.dumps(part, _PROTOCOL),)))
+    return Snapshot((pickle.loads, (pickle.dumps(part, _PROTOCOL),)))
 
 
-def copied(part: Any) -> Frozen:
+def copied(part: Any) -> Snapshot:
     """A part of a class that may be somebody else's, which each pickler has its own way with."""
-    made = Frozen()
+    made = Snapshot()
     made.reduced = copy.deepcopy(as_told(part).reduced, {id(part): made})
     return made
 
 
-def as_told(part: Any) -> Frozen:
+def as_told(part: Any) -> Snapshot:
     """A part whose state, as it gives it, is a copy already."""
     function, *more = part.__reduce_ex__(_PROTOCOL)
     # Picklers refuse this function for what is of another class than it makes.
-    return Frozen((_new if function.__name__ == "__newobj__" else function, *more))
+    return Snapshot((_new if function.__name__ == "__newobj__" else function, *more))
 
 
 def _new(kind: type, *given: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from tamis.encode.validation import sift
+from tamis.encode.validation import validate
 from tamis.errors import EventError
 from tamis.match.answers import Matches
 from tamis.schedule.exhaustive import Told
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
 
-class Past(Protocol):
+class PastStatistics(Protocol):
     """What an engine wants to know of past events. `tamis.store.Stats` is one."""
 
     @property
@@ -35,23 +35,23 @@ class Past(Protocol):
         ...
 
 
-def expect(engine: Engine, past: Past) -> None:
+def expect(engine: Engine, past: PastStatistics) -> None:
     """Tell the scheduler and the matcher of an engine what events are like."""
     engine.calls.expect(past.known)
-    if past.sample.num_rows and not lay_out(engine, past.sample):
-        reason = sift(engine.encoder, past.sample.slice(0, 1)).refused[0].reason
+    if past.sample.num_rows and not plan_for(engine, past.sample):
+        reason = validate(engine.encoder, past.sample.slice(0, 1)).refused[0].reason
         raise EventError(
             "the past events are of another schema than the engine: not one of their sample is an "
             f"event of its schema; the first: {reason}"
         )
 
 
-def lay_out(engine: Engine, events: pa.Table) -> int:
+def plan_for(engine: Engine, events: pa.Table) -> int:
     """Have a matcher decide where clauses lie, by what some events are like; how many are good.
 
     No operator is called for that: what they answer has no part in it.
     """
-    good = sift(engine.encoder, events).good
+    good = validate(engine.encoder, events).good
     if good.num_rows:
         batch = engine.encode(good)
         for _ in range(2):  # a plan for the first few is made again when there are more
@@ -60,19 +60,19 @@ def lay_out(engine: Engine, events: pa.Table) -> int:
     return int(good.num_rows)
 
 
-class Asked(NamedTuple):
+class MeasuredMatches(NamedTuple):
     """Matches, and what came of each predicate on operators, by its text."""
 
     found: Matches
     told: Mapping[str, Told]
 
 
-def ask(engine: Engine, events: pa.Table) -> Asked:
+def match_and_measure(engine: Engine, events: pa.Table) -> MeasuredMatches:
     """Match events, and have all predicates on operators evaluated that could matter to them.
 
     These are the predicates of clauses whose ordinary ones hold. That is what a scheduler will be
     asked about as well: of `borough = Bronx and locIn(Bronx)` it never sees an event elsewhere.
     """
-    with engine._turns.mine, engine.calls.measuring() as told:
+    with engine._lock.mutex, engine.calls.measuring() as told:
         found = engine.match_batch(events)
-    return Asked(found, told)
+    return MeasuredMatches(found, told)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,7 @@ class CodeCache:
             np.__version__,
             self._fingerprint,
             types,
+            *_classes(types),
         )
         known = "\n".join(map(str, parts))
         return f"{self._title}-{digest(known.encode()).hex()}"
@@ -102,6 +103,15 @@ class CodeCache:
 
     def flush(self) -> None:
         """Nothing to do: what is kept stays right."""
+
+
+def _classes(types: Iterable[Any]) -> Iterator[str]:
+    """Where the named tuples among some types are defined: numba writes their bare names."""
+    for each in types:
+        kind = getattr(each, "instance_class", None)
+        if kind is not None:
+            yield f"{kind.__module__}.{kind.__qualname__}"
+        yield from _classes(getattr(each, "types", ()))
 
 
 def read(path: Path) -> bytes | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from tamis.errors import ConditionError, Span, nearest
-from tamis.language import spans as places
+from tamis.language import spans
 from tamis.model.condition import (
     COMPLEMENTS,
     SIGNS,
@@ -46,13 +46,13 @@ def check_call(
             hint=_free_names(signature),
         )
     for position, parameter in enumerate(signature.parameters):
-        span = places.argument(text, call, position)
+        span = spans.argument(text, call, position)
         _check_argument(call.arguments[position], parameter, signature, attributes, span, text)
     for attribute in signature.reads:
         if attribute not in attributes:
             raise ConditionError(
                 f"{call.operator!r} reads the attribute {attribute!r}, which the schema lacks",
-                span=places.operator_name(text, call),
+                span=spans.operator_name(text, call),
                 text=text,
             )
 
@@ -61,7 +61,7 @@ def _refuse_unknown(call: Call, operators: Mapping[str, Signature], text: str | 
     none = "" if len(operators) else ": no operator is registered"
     raise ConditionError(
         f"unknown operator {call.operator!r}{none}",
-        span=places.operator_name(text, call),
+        span=spans.operator_name(text, call),
         text=text,
         hint=nearest(call.operator, operators),
     )
@@ -118,7 +118,7 @@ def check_constraint(
         )
     found = False
     stack: list[Expression] = [constraint.right, constraint.left]
-    seen: set[int] = set()  # a program may use a part in many places
+    seen: set[int] = set()  # a program may use a part in many spans
     while stack:
         node = stack.pop()
         if isinstance(node, Arithmetic):
@@ -143,7 +143,7 @@ def _check_operand(
     if isinstance(given, Word) and given in attributes:
         raise ConditionError(
             f"{str(given)!r} is an attribute, which is not compared with variables",
-            span=places.operand(text, constraint, given),
+            span=spans.operand(text, constraint, given),
             text=text,
             hint="an operator that reads it can give its value to a variable; if the text is "
             "meant, write it in quotes",
@@ -153,7 +153,7 @@ def _check_operand(
     except RefusalError as why:
         raise ConditionError(
             f"in a value constraint: {why}",
-            span=places.operand(text, constraint, given),
+            span=spans.operand(text, constraint, given),
             text=text,
         ) from None
 

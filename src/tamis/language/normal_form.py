@@ -134,36 +134,48 @@ def _is_plain(condition: Condition) -> bool:
     )
 
 
-class _Size(NamedTuple):
+class _ExpandedSize(NamedTuple):
     clauses: int
     longest: int  # literals in one clause
     values: int  # in the lists, calls and expressions of all clauses together
 
 
-def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _Size]) -> _Size:
+def _size(
+    condition: Condition, positive: bool, known: dict[tuple[int, bool], _ExpandedSize]
+) -> _ExpandedSize:
     """How large the expanded form will be; each number is cut off at `_MANY`."""
     if isinstance(condition, Predicate):
         given = condition.value
-        return _Size(1, 1, len(given) if isinstance(given, tuple) else 1)
+        return _ExpandedSize(1, 1, len(given) if isinstance(given, tuple) else 1)
     if isinstance(condition, Call):
-        return _Size(1, 1, len(tuple(condition.arguments)))
+        return _ExpandedSize(1, 1, len(tuple(condition.arguments)))
     if isinstance(condition, ValueConstraint):
         sizes: dict[int, int] = {}
-        return _Size(1, 1, _operands(condition.left, sizes) + _operands(condition.right, sizes))
+        return _ExpandedSize(
+            1, 1, _operands(condition.left, sizes) + _operands(condition.right, sizes)
+        )
     if isinstance(condition, Not):
         return _size(condition.part, not positive, known)
     key = id(condition), positive
     if key not in known:
-        total = _Size(1, 0, 0) if isinstance(condition, And) == positive else _Size(0, 0, 0)
+        total = (
+            _ExpandedSize(1, 0, 0)
+            if isinstance(condition, And) == positive
+            else _ExpandedSize(0, 0, 0)
+        )
         for part in condition.parts:
             one = _size(part, positive, known)
             if isinstance(condition, And) == positive:
                 values = total.values * one.clauses + one.values * total.clauses
-                total = _Size(total.clauses * one.clauses, total.longest + one.longest, values)
+                total = _ExpandedSize(
+                    total.clauses * one.clauses, total.longest + one.longest, values
+                )
             else:
                 longest = max(total.longest, one.longest)
-                total = _Size(total.clauses + one.clauses, longest, total.values + one.values)
-            total = _Size(*(min(number, _MANY) for number in total))
+                total = _ExpandedSize(
+                    total.clauses + one.clauses, longest, total.values + one.values
+                )
+            total = _ExpandedSize(*(min(number, _MANY) for number in total))
         known[key] = total
     return known[key]
 

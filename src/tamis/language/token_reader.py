@@ -18,7 +18,7 @@ _VALUE = "expected a value: a number, a name, true, false, or text in quotes"
 _ARITHMETIC = "arithmetic is done with variables and numbers only; text is written in quotes"
 
 
-class Reader:
+class TokenReader:
     """The tokens of a text, and how deeply what is being read is nested."""
 
     __slots__ = ("at", "depth", "text", "tokens")
@@ -143,10 +143,10 @@ class Reader:
     def expect(self, kind: str, message: str) -> None:
         """Go past a token that has to be there."""
         if self.tokens[self.at][0] != kind:
-            raise self.error(message, hint=self.astray())
+            raise self.error(message, hint=self.misplaced_hint())
         self.at += 1
 
-    def astray(self) -> str | None:
+    def misplaced_hint(self) -> str | None:
         """A hint for a token that fits nowhere."""
         return _ARITHMETIC if self.tokens[self.at][0] in SIGNS else None
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tamis.errors import ConditionError
-from tamis.language import spans as places
+from tamis.language import spans
 from tamis.language.call_check import kind_of_constant, kind_text
 from tamis.language.normal_form import expand
 from tamis.model.condition import (
@@ -30,7 +30,7 @@ from tamis.model.operator import Signature
 from tamis.model.printer import expression_text
 
 
-class Given(NamedTuple):
+class BoundVariable(NamedTuple):
     """What is known of a variable: the kind of its values, perhaps any, and who gives them."""
 
     kind: str
@@ -57,9 +57,9 @@ def check_clauses(
 
 def _given(
     clause: Clause, operators: Mapping[str, Signature], text: str | None
-) -> dict[str, Given]:
+) -> dict[str, BoundVariable]:
     """The variables that the positive calls of a clause give values to."""
-    found: dict[str, Given] = {}
+    found: dict[str, BoundVariable] = {}
     for call, positive in parts_of(clause).calls:
         if not positive:
             continue
@@ -69,14 +69,17 @@ def _given(
                 continue
             before = found.get(argument.name)
             if before is None or before.kind == "any":
-                found[argument.name] = Given(parameter.kind, signature)
+                found[argument.name] = BoundVariable(parameter.kind, signature)
             elif parameter.kind not in (before.kind, "any"):
                 _refuse_two_kinds(argument, call, before, parameter.kind, text)
     return found
 
 
 def _check_negated(
-    call: Call, kinds: Mapping[str, Given], operators: Mapping[str, Signature], text: str | None
+    call: Call,
+    kinds: Mapping[str, BoundVariable],
+    operators: Mapping[str, Signature],
+    text: str | None,
 ) -> None:
     parameters = operators[call.operator].parameters
     for argument, parameter in zip(call.arguments, parameters, strict=True):
@@ -87,11 +90,11 @@ def _check_negated(
 
 
 def _refuse_two_kinds(
-    variable: Variable, call: Call, before: Given, kind: str, text: str | None
+    variable: Variable, call: Call, before: BoundVariable, kind: str, text: str | None
 ) -> None:
     raise ConditionError(
         f"?{variable.name} is {kind_text(before.kind)} in {before.by}, and {kind_text(kind)} here",
-        span=places.operand(text, call, variable),
+        span=spans.operand(text, call, variable),
         text=text,
     )
 
@@ -113,13 +116,15 @@ def _refuse_unbound(
         hint = f"an operator beside it must give it its values, as in: operator(?{variable.name})"
     raise ConditionError(
         f"nothing binds ?{variable.name}",
-        span=places.operand(text, leaf, variable),
+        span=spans.operand(text, leaf, variable),
         text=text,
         hint=hint,
     )
 
 
-def _check_kinds(constraint: ValueConstraint, kinds: Mapping[str, Given], text: str | None) -> None:
+def _check_kinds(
+    constraint: ValueConstraint, kinds: Mapping[str, BoundVariable], text: str | None
+) -> None:
     """Refuse what would compare values of two kinds, where the kinds are known."""
     left = _kind(constraint.left, constraint, kinds, text)
     right = _kind(constraint.right, constraint, kinds, text)
@@ -135,7 +140,7 @@ def _check_kinds(constraint: ValueConstraint, kinds: Mapping[str, Given], text: 
     if "boolean" in (left, right) and constraint.comparator not in ("=", "!="):
         raise ConditionError(
             f"true and false have no comparator {constraint.comparator!r}",
-            span=places.comparator(text, constraint),
+            span=spans.comparator(text, constraint),
             text=text,
             hint="they have: = !=",
         )
@@ -144,7 +149,7 @@ def _check_kinds(constraint: ValueConstraint, kinds: Mapping[str, Given], text: 
 def _kind(
     expression: Expression,
     constraint: ValueConstraint,
-    kinds: Mapping[str, Given],
+    kinds: Mapping[str, BoundVariable],
     text: str | None,
 ) -> str:
     if isinstance(expression, Variable):
@@ -157,14 +162,14 @@ def _kind(
             assert not isinstance(side, Arithmetic)
             raise ConditionError(
                 f"{expression_text(side)} is {kind_text(kind)}; arithmetic is done with numbers",
-                span=places.operand(text, constraint, side),
+                span=spans.operand(text, constraint, side),
                 text=text,
                 hint=_who_gives((side,), kinds),
             )
     return "number"
 
 
-def _who_gives(sides: tuple[Expression, ...], kinds: Mapping[str, Given]) -> str | None:
+def _who_gives(sides: tuple[Expression, ...], kinds: Mapping[str, BoundVariable]) -> str | None:
     """A hint where the values of the sides that are variables come from."""
     names = [side.name for side in sides if isinstance(side, Variable)]
     return "; ".join(f"?{name} is what {kinds[name].by} gives" for name in names) or None

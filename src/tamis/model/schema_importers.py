@@ -20,13 +20,13 @@ from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
 _NESTING = 32
 
 
-class _Found(NamedTuple):
+class _ImportedAttribute(NamedTuple):
     name: str
     domain: Domain
     use: Use
 
 
-def _schema(found: Iterator[_Found], name: str) -> Schema:
+def _schema(found: Iterator[_ImportedAttribute], name: str) -> Schema:
     attributes: dict[str, Domain] = {}
     uses: dict[str, Use] = {}
     for attribute, domain, use in found:
@@ -52,7 +52,7 @@ def from_json_schema(document: Mapping[str, Any], name: str | None = None) -> Sc
 
 def _json_object(
     spec: Mapping[str, Any], root: Mapping[str, Any], prefix: str, mandatory: bool, depth: int
-) -> Iterator[_Found]:
+) -> Iterator[_ImportedAttribute]:
     if depth > _NESTING:
         raise SchemaError(f"JSON Schema: nested deeper than {_NESTING} levels at {prefix!r}")
     required = spec.get("required", ())
@@ -71,7 +71,7 @@ def _json_object(
         if nested and inner["properties"] and not multiple:
             yield from _json_object(inner, root, f"{name}.", needed, depth + 1)
         else:
-            yield _Found(name, _json_domain(inner, name), Use(needed, multiple))
+            yield _ImportedAttribute(name, _json_domain(inner, name), Use(needed, multiple))
 
 
 def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], bool]:
@@ -166,7 +166,9 @@ def from_arrow(schema: Any, name: str) -> Schema:
     return _schema(_arrow_fields(schema, "", True, 0), name)
 
 
-def _arrow_fields(fields: Any, prefix: str, mandatory: bool, depth: int) -> Iterator[_Found]:
+def _arrow_fields(
+    fields: Any, prefix: str, mandatory: bool, depth: int
+) -> Iterator[_ImportedAttribute]:
     from pyarrow import types
 
     if depth > _NESTING:
@@ -181,7 +183,7 @@ def _arrow_fields(fields: Any, prefix: str, mandatory: bool, depth: int) -> Iter
         multiple = (
             types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         )
-        yield _Found(
+        yield _ImportedAttribute(
             name, _arrow_domain(kind.value_type if multiple else kind), Use(needed, multiple)
         )
 
@@ -228,7 +230,7 @@ def from_spark(struct: Any, name: str) -> Schema:
 
 def _spark_fields(
     struct: Mapping[str, Any], prefix: str, mandatory: bool, depth: int
-) -> Iterator[_Found]:
+) -> Iterator[_ImportedAttribute]:
     if depth > _NESTING:
         raise SchemaError(f"Spark schema: nested deeper than {_NESTING} levels at {prefix!r}")
     fields = struct.get("fields")
@@ -245,7 +247,7 @@ def _spark_fields(
         if isinstance(kind, Mapping) and kind.get("type") == "struct" and not multiple:
             yield from _spark_fields(kind, f"{name}.", needed, depth + 1)
         else:
-            yield _Found(name, _spark_domain(kind), Use(needed, multiple))
+            yield _ImportedAttribute(name, _spark_domain(kind), Use(needed, multiple))
 
 
 def _spark_domain(kind: Any) -> Domain:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tamis.encode.batch import EventBatch
-from tamis.encode.validation import Refused, sift
+from tamis.encode.validation import Refused, validate
 from tamis.errors import EventError, SparkError
 from tamis.replay import json_lines as lines
 from tamis.replay.event_columns import column_at
@@ -177,8 +177,8 @@ def checked(engine: Engine, events: pa.Table) -> Checked:
     try:
         return Checked(engine.encode(events), None, ())
     except EventError:
-        sifted = sift(engine.encoder, events)
-        return Checked(engine.encode(sifted.good), sifted.rows, sifted.refused)
+        validated = validate(engine.encoder, events)
+        return Checked(engine.encode(validated.good), validated.rows, validated.refused)
 
 
 class Pace:

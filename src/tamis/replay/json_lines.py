@@ -23,7 +23,7 @@ from pyarrow import json as arrow_json
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import sift
+from tamis.encode.validation import validate
 from tamis.errors import EventError
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Timestamp
 from tamis.model.event import Event
@@ -194,7 +194,7 @@ class Lines:
                 column = column.fill_null(next(iter(self._schema.event_types), ""))
             columns[name] = column.cast(kind)
         table = pa.table(columns)
-        for row, _ in sift(self._encoder, table).refused:
+        for row, _ in validate(self._encoder, table).refused:
             odd[row] = True
         if not odd.any():
             return _Block(table, rows)

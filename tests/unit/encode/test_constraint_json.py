@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.encode.clause import Constraint, PatternTest
-from tamis.encode.constraint_json import from_written, written
+from tamis.encode.constraint_json import constraint_from_json, constraint_to_json
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, after, before
 from tamis.encode.pattern import Pattern
 
@@ -26,9 +26,9 @@ CONSTRAINTS = st.builds(
 
 @given(CONSTRAINTS)
 def test_a_constraint_survives(constraint: Constraint) -> None:
-    again = from_written(written(constraint))
+    again = constraint_from_json(constraint_to_json(constraint))
     assert again == constraint
     assert hash(again) == hash(constraint), "it finds what equals it in a dict"
-    assert written(again) == written(constraint)
+    assert constraint_to_json(again) == constraint_to_json(constraint)
     assert isinstance(again, Constraint)
     assert all(isinstance(test, PatternTest) for test in again.patterns)

@@ -10,7 +10,7 @@ import pytest
 
 from tamis import Schema
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import sift
+from tamis.encode.validation import validate
 from tamis.errors import EventError
 
 SCHEMA = Schema.from_dict(
@@ -58,34 +58,34 @@ def test_rows_and_reasons_are_those_of_single_events() -> None:
     table = pa.Table.from_pylist(
         [{name: None for each in EVENTS for name in each} | event for event in EVENTS]
     )
-    sifted = sift(Encoder(SCHEMA), table)
+    validated = validate(Encoder(SCHEMA), table)
     reasons = [reason(event) for event in EVENTS]
-    assert [(r.row, r.reason) for r in sifted.refused] == [
+    assert [(r.row, r.reason) for r in validated.refused] == [
         (row, why) for row, why in enumerate(reasons) if why is not None
     ]
-    assert sifted.rows.tolist() == [row for row, why in enumerate(reasons) if why is None]
-    assert sifted.good.equals(table.take(pa.array(sifted.rows)))
-    assert len(sifted.refused) == 10
+    assert validated.rows.tolist() == [row for row, why in enumerate(reasons) if why is None]
+    assert validated.good.equals(table.take(pa.array(validated.rows)))
+    assert len(validated.refused) == 10
 
 
 def test_a_table_of_good_events_is_given_back_as_it_is() -> None:
     table = pa.table({"event_type": ["a", "a"], "n": [1, 2]})
-    sifted = sift(Encoder(SCHEMA), table)
-    assert sifted.good is table
-    assert sifted.rows.dtype == np.int64
-    assert sifted.rows.tolist() == [0, 1]
-    assert sifted.refused == []
+    validated = validate(Encoder(SCHEMA), table)
+    assert validated.good is table
+    assert validated.rows.dtype == np.int64
+    assert validated.rows.tolist() == [0, 1]
+    assert validated.refused == []
 
 
 def test_all_refused_and_none_at_all() -> None:
-    sifted = sift(Encoder(SCHEMA), pa.table({"n": [1, 2]}))
-    assert len(sifted.good) == 0
-    assert [each.row for each in sifted.refused] == [0, 1]
-    empty = sift(Encoder(SCHEMA), pa.table({"n": pa.array([], pa.int64())}))
+    validated = validate(Encoder(SCHEMA), pa.table({"n": [1, 2]}))
+    assert len(validated.good) == 0
+    assert [each.row for each in validated.refused] == [0, 1]
+    empty = validate(Encoder(SCHEMA), pa.table({"n": pa.array([], pa.int64())}))
     assert (len(empty.good), empty.refused) == (0, [])
 
 
 def test_what_is_wrong_with_the_table_is_raised() -> None:
     twice = pa.table([pa.array([1]), pa.array([1])], names=["n", "n"])
     with pytest.raises(EventError, match="two columns are named 'n'"):
-        sift(Encoder(SCHEMA), twice)
+        validate(Encoder(SCHEMA), twice)

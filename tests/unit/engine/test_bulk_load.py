@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Engine, Schema
-from tamis.encode.bulk_terms import Bulk
+from tamis.encode.bulk_terms import BulkTerms
 from tamis.engine.predicate_rows import condition_of
 from tamis.errors import ConditionError, LimitError, NeverTrueError, SubscriptionError, TamisError
 from tests.unit.engine.world import (
@@ -322,5 +322,5 @@ def test_plain_predicates_take_the_fast_way() -> None:
         [predicate_row("s", "=", "x"), predicate_row("at", "<", "2026-01-31")],
         [predicate_row("thing", "<=", "furniture"), predicate_row("size", ">", "M")],
     ]
-    bulk = Bulk(Engine(SCHEMA).encoder, pa.array(made, PREDICATES), 64)  # type: ignore[arg-type]
+    bulk = BulkTerms(Engine(SCHEMA).encoder, pa.array(made, PREDICATES), 64)  # type: ignore[arg-type]
     assert bulk.slow.tolist() == []

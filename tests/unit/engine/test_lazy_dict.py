@@ -6,7 +6,7 @@ import pickle
 from threading import Barrier, Thread
 from time import sleep
 
-from tamis.engine.lazy_dict import Later
+from tamis.engine.lazy_dict import LazyDict
 
 
 def test_its_size_is_known_before_it_is_made() -> None:
@@ -16,7 +16,7 @@ def test_its_size_is_known_before_it_is_made() -> None:
         made.append(1)
         return {"a": 1, "b": 2}
 
-    later = Later(make, 2)
+    later = LazyDict(make, 2)
     assert len(later) == 2
     assert later
     assert not made
@@ -34,7 +34,7 @@ def test_its_size_is_known_before_it_is_made() -> None:
 
 
 def test_none_is_empty() -> None:
-    later: Later[str, int] = Later()
+    later: LazyDict[str, int] = LazyDict()
     assert not later
     assert "a" not in later
     later["a"] = 1
@@ -50,7 +50,7 @@ def test_two_threads_make_one() -> None:
         sleep(0.05)
         return {0: 0}
 
-    later = Later(make, 1)
+    later = LazyDict(make, 1)
 
     def write(key: int) -> None:
         start.wait()
@@ -66,5 +66,5 @@ def test_two_threads_make_one() -> None:
 
 
 def test_it_is_pickled_as_what_it_holds() -> None:
-    later = Later(lambda: {"a": [1]}, 1)
+    later = LazyDict(lambda: {"a": [1]}, 1)
     assert dict(pickle.loads(pickle.dumps(later))) == {"a": [1]}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tamis.encode.bulk_terms import Bulk
+from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.plain_conditions import plain
 from tamis.engine import Engine
 from tamis.errors import TamisError
@@ -162,7 +162,7 @@ OTHERS = ["n < 5 or n > 7", "not n = 5", "n in (1, 2)", "n exists", "(n < 5)", "
 def _fast(texts: list[str | None], kind: pa.DataType) -> list[int]:
     lists = plain(pa.array(texts, pa.string()).cast(kind), TEXT_LIMIT)
     lists.validate(full=True)
-    return list(Bulk(Engine(SCHEMA).encoder, lists, PREDICATE_LIMIT).fast.tolist())
+    return list(BulkTerms(Engine(SCHEMA).encoder, lists, PREDICATE_LIMIT).fast.tolist())
 
 
 @pytest.mark.parametrize(

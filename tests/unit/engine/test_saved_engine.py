@@ -15,7 +15,7 @@ import pytest
 
 from tamis.encode.labels import Labels
 from tamis.engine import Engine
-from tamis.engine.lazy_dict import Later
+from tamis.engine.lazy_dict import LazyDict
 from tamis.errors import EventError, SubscriptionError
 from tamis.files.array_folder import read
 from tamis.language import parse
@@ -270,14 +270,14 @@ def test_a_process_that_only_matches_makes_no_object_for_each_subscription(index
     matched = engine.match_batch([cases.event(chooser) for _ in range(50)])
     assert matched.total
     assert isinstance(matched.subscriptions[0], str | int)
-    asleep = (engine.roster._leader_of, engine.roster._followers, engine.patterns._number)
+    asleep = (engine.slot_table._leader_of, engine.slot_table._followers, engine.patterns._number)
     for each in asleep:
-        assert isinstance(each, Later)
+        assert isinstance(each, LazyDict)
         assert len(each) > 0
         assert each._make is not None, "it was made, and nobody asked for an id"
-    assert engine.roster._ids._text is None
+    assert engine.slot_table._ids._text is None
     assert engine.ids()[0] in engine
-    assert engine.roster._leader_of._make is None
+    assert engine.slot_table._leader_of._make is None
 
 
 def test_what_one_changes_nobody_else_sees(index: Path) -> None:

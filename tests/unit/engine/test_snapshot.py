@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tamis import Engine, Operator, Schema
-from tamis.engine.calls.call_filter import CallTests
-from tamis.engine.slot_table import Roster
+from tamis.engine.calls.call_filter import CallFilter
+from tamis.engine.slot_table import SlotTable
 from tamis.match.default.matcher import Tamis
 from tamis.model.operator import Parameter, Signature
 
@@ -41,7 +41,7 @@ def _expected(a: int) -> list[int]:
     return [number for number in range(20) if number <= a < 10 * number]
 
 
-@pytest.mark.parametrize("part", [Roster, Tamis, CallTests])
+@pytest.mark.parametrize("part", [SlotTable, Tamis, CallFilter])
 @each_way
 def test_what_others_change_meanwhile_is_in_a_copy_wholly_or_not_at_all(
     part: type, way: str, monkeypatch: pytest.MonkeyPatch

@@ -15,9 +15,9 @@ import pytest
 
 from tamis import Engine, Operator, Schema, operator, schedulers
 from tamis.engine.calls.clause_calls import predicate_of
-from tamis.engine.compiled_clause import asked_in
-from tamis.engine.saved_part import Part
-from tamis.engine.warm_start import ask, lay_out
+from tamis.engine.compiled_clause import parse_calls
+from tamis.engine.saved_part import SavedPart
+from tamis.engine.warm_start import match_and_measure, plan_for
 from tamis.errors import ConditionError, EventError
 from tamis.model import semantics
 from tamis.model.condition import Call, Condition, leaves
@@ -69,7 +69,7 @@ KNOWN = {"often()": Known(1.0, 1.0, 500), "rare()": Known(0.01, 1.0, 500)}
 
 
 def _text(condition: str) -> str:
-    return asked_in(condition).calls[0].predicate.text
+    return parse_calls(condition).calls[0].predicate.text
 
 
 def test_a_text_is_the_same_whatever_variables_are_called() -> None:
@@ -211,7 +211,7 @@ def test_an_engine_that_an_earlier_tamis_saved_knows_nothing(engine: Engine) -> 
     arrays, _, tables = engine.calls.saved()
     given: Any = engine.calls.operators
     fresh = Engine(SCHEMA, operators=given)
-    fresh.calls.restore(Part(arrays, {}, tables), SCHEMA)
+    fresh.calls.restore(SavedPart(arrays, {}, tables), SCHEMA)
     assert fresh.calls.known == {}
     assert fresh.calls.predicates == 2
 
@@ -270,7 +270,7 @@ def test_answers_are_the_same_when_all_is_evaluated(scheduler: str) -> None:
 def test_every_predicate_of_a_survivor_is_counted(engine: Engine, calls: list[str]) -> None:
     engine.subscribe("n <= 40 and often() and price < 5", id="few")
     engine.subscribe("rare() and not often()", id="never")
-    found, told = ask(engine, pa.table({"n": range(1, 201), "price": [9.0] * 200}))
+    found, told = match_and_measure(engine, pa.table({"n": range(1, 201), "price": [9.0] * 200}))
     assert [found[99], found[199]] == [["both"], ["both"]]
     assert found.total == 2
     assert {text: (each.seen, each.true, each.faults) for text, each in told.items()} == {
@@ -284,7 +284,7 @@ def test_every_predicate_of_a_survivor_is_counted(engine: Engine, calls: list[st
 def test_events_that_ordinary_predicates_rule_out_do_not_count(calls: list[str]) -> None:
     with Engine(SCHEMA, operators=[_divides("even", calls, by=2)]) as engine:
         engine.subscribe("n <= 10 and even()", id=1)
-        _, told = ask(engine, pa.table({"n": range(1, 101)}))
+        _, told = match_and_measure(engine, pa.table({"n": range(1, 101)}))
     assert (told["even()"].seen, told["even()"].true, len(calls)) == (10, 5, 10)
 
 
@@ -298,8 +298,10 @@ def test_faults_are_counted_apart() -> None:
     with Engine(SCHEMA, operators=[moody]) as engine:
         engine.calls.runner = Runner(faults=1_000_000)
         engine.subscribe("moody()", id=1)
-        _, told = ask(engine, pa.table({"n": range(10)}))
-        assert ask(engine, pa.table({"price": [1.0]})).told == {}, "nothing to read, nothing told"
+        _, told = match_and_measure(engine, pa.table({"n": range(10)}))
+        assert match_and_measure(engine, pa.table({"price": [1.0]})).told == {}, (
+            "nothing to read, nothing told"
+        )
     assert told["moody()"][:3] == (5, 5, 5)
 
 
@@ -329,7 +331,7 @@ def test_clauses_are_laid_out_for_the_sample() -> None:
 
 def test_rows_that_are_no_events_are_left_out() -> None:
     engine = _priced(10)
-    assert lay_out(engine, pa.table({"price": [1.0, float("nan"), 9.0]})) == 2
+    assert plan_for(engine, pa.table({"price": [1.0, float("nan"), 9.0]})) == 2
     assert engine.plan().events == 2
 
 
@@ -342,6 +344,6 @@ def test_events_of_another_schema_are_refused() -> None:
 
 def test_no_operator_is_called_to_lay_clauses_out(engine: Engine, calls: list[str]) -> None:
     engine.expect(Past(EVENTS))
-    lay_out(engine, EVENTS)
+    plan_for(engine, EVENTS)
     assert calls == []
     assert engine.plan().events == 80

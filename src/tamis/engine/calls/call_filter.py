@@ -13,12 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
-from tamis.engine.calls.call_group import Sharing
-from tamis.engine.calls.clause_calls import Asked
+from tamis.engine.calls.call_group import CallGroup
+from tamis.engine.calls.clause_calls import ClauseCalls
 from tamis.engine.calls.evaluation import DEAREST, Evaluation
-from tamis.engine.calls.interned_predicates import Numbered, NumberedPredicates
-from tamis.engine.compiled_clause import asked_in
-from tamis.engine.saved_part import Part
+from tamis.engine.calls.interned_predicates import InternedPredicate, InternedPredicates
+from tamis.engine.compiled_clause import parse_calls
+from tamis.engine.saved_part import SavedPart
 from tamis.errors import ConditionError, OperatorError
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
@@ -39,17 +39,17 @@ Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
 _AT_ONCE = 256  # events whose operators are evaluated side by side
 
 
-class _Kept(NamedTuple):
+class _ClauseEntry(NamedTuple):
     """What is known of a clause that asks something."""
 
-    asked: Asked
+    asked: ClauseCalls
     text: str  # the same in the language, to be saved
     owner: int
     numbers: list[int]  # of the predicates of its calls, in their order
     joined: bool  # whether what they give has to fit together
 
 
-class CallTests:
+class CallFilter:
     """The clauses that ask something of operators, by slot, and who evaluates it."""
 
     def __init__(self, operators: Operators, scheduler: str) -> None:
@@ -62,8 +62,8 @@ class CallTests:
 
     def _clear(self) -> None:
         self._scheduler: Scheduler | None = None  # made with the first clause
-        self._kept: dict[int, _Kept] = {}
-        self._predicates = NumberedPredicates()
+        self._kept: dict[int, _ClauseEntry] = {}
+        self._predicates = InternedPredicates()
         self._has = np.zeros(1, np.bool_)  # by slot; the last one is for slots beyond the end
 
     @property
@@ -85,7 +85,7 @@ class CallTests:
         self,
         slot: int,
         owner: int,
-        asked: Asked,
+        asked: ClauseCalls,
         text: str,
         operators: Sequence[Operator] | None = None,
     ) -> None:
@@ -97,7 +97,7 @@ class CallTests:
             operators = [self.operators[each.predicate.operator] for each in asked.calls]
         numbers: list[int] = []
         # First of all: it says what to undo.
-        self._kept[slot] = _Kept(asked, text, owner, numbers, asked.joined)
+        self._kept[slot] = _ClauseEntry(asked, text, owner, numbers, asked.joined)
         for asking, operator in zip(asked.calls, operators, strict=True):
             number, fresh = self._predicates.take(asking.predicate, operator, slot)
             numbers.append(number)
@@ -261,7 +261,7 @@ class CallTests:
 
     # -- what an evaluation asks -------------------------------------------------------------------
 
-    def asked(self, slot: int) -> tuple[Asked, list[int]] | None:
+    def asked(self, slot: int) -> tuple[ClauseCalls, list[int]] | None:
         """What a clause asks, and the numbers of its calls' predicates, if they have to fit."""
         kept = self._kept[slot]
         return (kept.asked, kept.numbers) if kept.joined else None
@@ -270,17 +270,17 @@ class CallTests:
         """Whose clause it is."""
         return self._kept[slot].owner
 
-    def predicate(self, number: int) -> Numbered:
+    def predicate(self, number: int) -> InternedPredicate:
         """The predicate of a number."""
         return self._predicates[number]
 
-    def sharing(self, call: Hashable) -> Sharing:
+    def sharing(self, call: Hashable) -> CallGroup:
         """All predicates that one call answers."""
         return self._predicates.sharing(call)
 
     # -- saving ------------------------------------------------------------------------------------
 
-    def saved(self) -> Part:
+    def saved(self) -> SavedPart:
         """What each slot asks, as text; and what is known of predicates, if anything is."""
         slots = sorted(self._kept)
         texts = [self._kept[slot].text for slot in slots]
@@ -293,7 +293,7 @@ class CallTests:
                 "cost": pa.array([each.cost for each in told], pa.float64()),
                 "seen": pa.array([each.seen for each in told], pa.int64()),
             }
-        return Part(
+        return SavedPart(
             {
                 "slot": np.array(slots, np.int64),
                 "owner": np.array([self._kept[slot].owner for slot in slots], np.int64),
@@ -302,7 +302,7 @@ class CallTests:
             tables,
         )
 
-    def restore(self, saved: Part, schema: Schema) -> None:
+    def restore(self, saved: SavedPart, schema: Schema) -> None:
         """Take over what `saved` gave; an `OperatorError` where an operator is not as it was."""
         slots, owners = saved.arrays["slot"].tolist(), saved.arrays["owner"].tolist()
         texts = saved.columns["texts"]["text"].to_pylist()
@@ -319,7 +319,7 @@ class CallTests:
                     "a condition of it calls an operator that is not there, or not as it was; "
                     f"operators are not saved: give them to Engine.open(…, operators=[…]): {why}"
                 ) from None
-            self.add(slot, owner, asked_in(text), text)
+            self.add(slot, owner, parse_calls(text), text)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -340,7 +340,7 @@ class CallTests:
         self.__dict__.update(kept)
         self._clear()
         for slot, owner, text, operators in asked:
-            self.add(slot, owner, asked_in(text), text, operators)
+            self.add(slot, owner, parse_calls(text), text, operators)
 
 
 class _Evaluators(Mapping[str, tuple[Signature, Evaluator]]):

@@ -33,14 +33,14 @@ _NONE = np.zeros(0, np.int64)
 _ROOM = 4  # members that a group begins with room for; it doubles
 
 
-class Sharing:
+class CallGroup:
     """The predicates that one call answers, by number. Adding and removing take constant time."""
 
     def __init__(self, signature: Signature) -> None:
         self._signature = signature
         self._free = signature.free
         self._predicates: dict[int, CallPredicate] = {}
-        self._groups: _Groups | None = None  # built when there are more than a few
+        self._groups: _IntervalGroups | None = None  # built when there are more than a few
 
     def __len__(self) -> int:
         return len(self._predicates)
@@ -73,7 +73,7 @@ class Sharing:
             holds = (self._holds(number, rows) for number in numbers.tolist())
             return np.fromiter(holds, np.bool_, len(numbers))
         if self._groups is None:
-            self._groups = _Groups()
+            self._groups = _IntervalGroups()
             for number, predicate in self._predicates.items():
                 self._groups.add(number, _form(predicate, self._free))
         sure, unsure = self._groups.holding(rows)
@@ -171,11 +171,11 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-class _Groups:
+class _IntervalGroups:
     """Predicates in groups, by shape and then by key; apart from them, those that have no form."""
 
     def __init__(self) -> None:
-        self._by_shape: dict[_Shape, dict[Row, _Group]] = {}
+        self._by_shape: dict[_Shape, dict[Row, _IntervalGroup]] = {}
         self._alone: dict[int, None] = {}
 
     def add(self, number: int, form: _Form | None) -> None:
@@ -185,7 +185,7 @@ class _Groups:
         by_key = self._by_shape.setdefault(form.shape, {})
         group = by_key.get(form.key)
         if group is None:
-            group = by_key[form.key] = _Group(len(form.low))
+            group = by_key[form.key] = _IntervalGroup(len(form.low))
         group.add(number, form.low, form.high)
 
     def remove(self, number: int, form: _Form | None) -> None:
@@ -219,7 +219,7 @@ class _Groups:
         return sure, unsure
 
 
-class _Group:
+class _IntervalGroup:
     """Predicates that differ only in their limits: an array of intervals for each limited place."""
 
     def __init__(self, limited: int) -> None:

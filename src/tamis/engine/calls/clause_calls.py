@@ -15,11 +15,11 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from tamis.engine.calls.join import (
+    BindingTable,
+    JoinLimitError,
     Row,
-    Table,
-    TooManyError,
     ValueTest,
-    compiled,
+    compile_constraint,
     plain,
     satisfiable,
 )
@@ -99,7 +99,7 @@ class CallPredicate(NamedTuple):
     def within(self, names: Sequence[str], limits: Sequence[Literal[ValueConstraint]]) -> Self:
         """The same with constraints over its variables, which are called so."""
         number = {name: at for at, name in enumerate(names)}
-        tests = {_shown(each, number): compiled(*each, number) for each in limits}
+        tests = {_shown(each, number): compile_constraint(*each, number) for each in limits}
         return self._replace(limits=tuple(sorted(tests)), tests=tuple(tests.values()))
 
 
@@ -135,7 +135,7 @@ def predicate_of(call: Call) -> tuple[CallPredicate, tuple[str, ...]]:
     return CallPredicate(call.operator, tuple(arguments), tuple(pattern)), tuple(names)
 
 
-class Asking(NamedTuple):
+class CallLiteral(NamedTuple):
     """One literal of a clause: which of its predicates, and which variables are its columns."""
 
     predicate: CallPredicate
@@ -150,10 +150,10 @@ class Asking(NamedTuple):
         return NEVER if self.variables else ON_TRUE
 
 
-class Asked(NamedTuple):
+class ClauseCalls(NamedTuple):
     """What one clause asks of operators."""
 
-    calls: tuple[Asking, ...]
+    calls: tuple[CallLiteral, ...]
     tests: tuple[ValueTest, ...]
     variables: int  # how many there are
 
@@ -171,12 +171,12 @@ class Asked(NamedTuple):
         """
         return satisfiable(
             [
-                Table(asking.variables, rows)
+                BindingTable(asking.variables, rows)
                 for asking, rows in zip(self.calls, tables, strict=True)
                 if asking.positive and asking.variables
             ],
             [
-                Table(asking.variables, rows)
+                BindingTable(asking.variables, rows)
                 for asking, rows in zip(self.calls, tables, strict=True)
                 if not asking.positive and asking.variables
             ],
@@ -185,14 +185,14 @@ class Asked(NamedTuple):
         )
 
 
-def asked_by(
+def collect_calls(
     calls: Sequence[Literal[Call]], constraints: Sequence[Literal[ValueConstraint]]
-) -> Asked | None:
+) -> ClauseCalls | None:
     """What a clause asks of operators; None where it has no call."""
     if not calls:
         return None
     number: dict[str, int] = {}
-    found: dict[Hashable, Asking] = {}
+    found: dict[Hashable, CallLiteral] = {}
     left = list(constraints)
     for literal in calls:
         predicate, names = predicate_of(literal.predicate)
@@ -201,13 +201,13 @@ def asked_by(
             left = [each for each in left if each not in mine]
             predicate = predicate.within(names, mine)
         variables = tuple(number.setdefault(name, len(number)) for name in names)
-        asking = Asking(predicate, variables, literal.positive)
+        asking = CallLiteral(predicate, variables, literal.positive)
         # Written twice, it is one. `f(1)` and `f(true)` are two, though equal in Python.
         found.setdefault((predicate.key, variables, literal.positive), asking)
     tests: list[ValueTest] = []
     for constraint, positive in left:
-        tests.append(compiled(constraint, positive, number))
-    return Asked(tuple(found.values()), tuple(tests), len(number))
+        tests.append(compile_constraint(constraint, positive, number))
+    return ClauseCalls(tuple(found.values()), tuple(tests), len(number))
 
 
 def fits(
@@ -219,7 +219,7 @@ def fits(
 
     For explanations: it comes to the same as matching does, and is None where matching gives up.
     """
-    asked = asked_by(calls, constraints)
+    asked = collect_calls(calls, constraints)
     if asked is None:
         return True
     given = {predicate_of(each.call)[0].key: each for each in answers}
@@ -232,7 +232,7 @@ def fits(
             return False
     try:
         return not asked.joined or asked.holds(tables)
-    except TooManyError:
+    except JoinLimitError:
         return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.engine.calls.clause_calls import variables_of
-from tamis.engine.calls.join import Bound, compiled, kind_of
+from tamis.engine.calls.join import Bound, compile_constraint, kind_of
 from tamis.errors import NeverTrueError
 from tamis.model.condition import Clause, Literal, Not, ValueConstraint, parts_of
 from tamis.model.printer import to_text
@@ -17,14 +17,14 @@ from tamis.model.printer import to_text
 _LONGEST = 300  # characters of a condition that an error shows
 
 
-def refuse_never_true(clause: Clause) -> None:
+def refuse_contradiction(clause: Clause) -> None:
     """A `NeverTrueError` where no value of some variable satisfies all that is said about it."""
     said: dict[str, list[tuple[Literal[ValueConstraint], Bound]]] = {}
     for literal in parts_of(clause).constraints:
         names = variables_of(literal.predicate)
         if len(names) == 1:
             (name,) = names
-            bound = compiled(*literal, {name: 0}).bound
+            bound = compile_constraint(*literal, {name: 0}).bound
             if bound is not None:
                 said.setdefault(name, []).append((literal, bound))
     for each in said.values():

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.engine.calls.call_group import Sharing
-from tamis.engine.calls.clause_calls import Asked
-from tamis.engine.calls.interned_predicates import Numbered
-from tamis.engine.calls.join import Row, TooManyError
+from tamis.engine.calls.call_group import CallGroup
+from tamis.engine.calls.clause_calls import ClauseCalls
+from tamis.engine.calls.interned_predicates import InternedPredicate
+from tamis.engine.calls.join import JoinLimitError, Row
 from tamis.model.operator import Fault, Rows
 from tamis.operators.operator import Operator
 from tamis.operators.results import Answers
@@ -36,14 +36,14 @@ _UNBOUND = object()  # in place of rows: the event lacks what the operator reads
 class Clauses(Protocol):
     """Who knows what clauses ask."""
 
-    def asked(self, slot: int) -> tuple[Asked, list[int]] | None: ...
+    def asked(self, slot: int) -> tuple[ClauseCalls, list[int]] | None: ...
     def owner(self, slot: int) -> int: ...
-    def predicate(self, number: int) -> Numbered: ...
-    def sharing(self, call: Hashable) -> Sharing: ...
+    def predicate(self, number: int) -> InternedPredicate: ...
+    def sharing(self, call: Hashable) -> CallGroup: ...
 
 
 @dataclass
-class _Going:
+class _RunningEvent:
     """An event under way."""
 
     run: Run
@@ -55,12 +55,12 @@ class _Going:
     matched: set[int] = field(default_factory=set)
 
 
-class _Wanting(NamedTuple):
+class _WaitingEvent(NamedTuple):
     """An event that waits for what a predicate needs."""
 
-    going: _Going
+    going: _RunningEvent
     number: int
-    what: Numbered
+    what: InternedPredicate
 
 
 class Evaluation:
@@ -68,16 +68,16 @@ class Evaluation:
 
     def __init__(self, runner: Runner, scheduler: Scheduler, clauses: Clauses) -> None:
         self._runner, self._scheduler, self._clauses = runner, scheduler, clauses
-        self._going: dict[int, _Going] = {}
+        self._going: dict[int, _RunningEvent] = {}
         self.given_up = 0
 
     def start(self, event: int, slots: Any, values: Values) -> None:
         """An event and the clauses that it may still match."""
-        self._going[event] = _Going(self._scheduler.run(slots), values)
+        self._going[event] = _RunningEvent(self._scheduler.run(slots), values)
 
     def finish(self) -> dict[int, set[int]]:
         """Evaluate until everything is decided; for each event the clauses that hold."""
-        waiting: dict[Hashable, list[_Wanting]] = {}
+        waiting: dict[Hashable, list[_WaitingEvent]] = {}
         ready = list(self._going.values())
         while ready or waiting:
             for going in ready:
@@ -97,11 +97,11 @@ class Evaluation:
                     ready.append(going)
         return {event: going.matched for event, going in self._going.items()}
 
-    def _advance(self, going: _Going) -> _Wanting | None:
+    def _advance(self, going: _RunningEvent) -> _WaitingEvent | None:
         """Go on with an event until it is done, or waits for an operator that takes a batch."""
         while (number := going.run.next()) >= 0:
             what = self._clauses.predicate(number)
-            wanting = _Wanting(going, number, what)
+            wanting = _WaitingEvent(going, number, what)
             if what.call not in going.given:
                 if what.operator.batch:
                     return wanting
@@ -109,10 +109,10 @@ class Evaluation:
             self._tell(going, number, what)
         return None
 
-    def _call(self, wanting: list[_Wanting]) -> None:
+    def _call(self, wanting: list[_WaitingEvent]) -> None:
         """Call an operator for some events. An attribute with several values is several calls."""
         operator = wanting[0].what.operator
-        asked: list[tuple[_Wanting, list[tuple[Any, ...]]]] = []
+        asked: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]] = []
         for each in wanting:
             going, call = each.going, each.what.call
             values = [going.values.get(name, ()) for name in operator.signature.reads]
@@ -143,7 +143,7 @@ class Evaluation:
             self._given(each.going, each.what, mine, (perf_counter() - begun) * 1000)
 
     def _called(
-        self, operator: Operator, asked: list[tuple[_Wanting, list[tuple[Any, ...]]]]
+        self, operator: Operator, asked: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]]
     ) -> Answers:
         """The answers for all events at once."""
         every = [read for _, reads in asked for read in reads]
@@ -153,7 +153,7 @@ class Evaluation:
         return self._runner.call(operator, every, asked[0][0].what.predicate.arguments)
 
     def _given(
-        self, going: _Going, what: Numbered, found: list[Rows | Fault], spent: float
+        self, going: _RunningEvent, what: InternedPredicate, found: list[Rows | Fault], spent: float
     ) -> None:
         united = _united(found)
         going.given[what.call] = united
@@ -161,7 +161,7 @@ class Evaluation:
         if isinstance(united, Fault) and united.kind == "timeout":
             going.late.add(what.operator)
 
-    def _tell(self, going: _Going, number: int, what: Numbered) -> None:
+    def _tell(self, going: _RunningEvent, number: int, what: InternedPredicate) -> None:
         """Tell the scheduler of a predicate, and of all others that the same call answers.
 
         Only of those that survivors of the event have: all others cost nothing.
@@ -183,7 +183,7 @@ class Evaluation:
         self._settle(going, complete.tolist())
 
     def _tell_all(
-        self, going: _Going, numbers: Int64s, what: Numbered, cost: float | None
+        self, going: _RunningEvent, numbers: Int64s, what: InternedPredicate, cost: float | None
     ) -> Int64s:
         given = going.given[what.call]
         outcomes = np.full(len(numbers), FAULT, np.int8)
@@ -194,7 +194,7 @@ class Evaluation:
             self._scheduler.learn_all(numbers, outcomes, cost)
         return going.run.tell_all(numbers, outcomes)
 
-    def _settle(self, going: _Going, complete: list[int]) -> None:
+    def _settle(self, going: _RunningEvent, complete: list[int]) -> None:
         """Decide clauses that have come out right call by call."""
         if len(complete) == 1 or self._scheduler.graph.alone:
             for clause in complete:
@@ -210,7 +210,7 @@ class Evaluation:
                 matched.add(owner)
             going.run.settle(clause, holds)
 
-    def _bindings(self, going: _Going, number: int) -> frozenset[Row]:
+    def _bindings(self, going: _RunningEvent, number: int) -> frozenset[Row]:
         found = going.bindings.get(number)
         if found is None:
             predicate, operator, call = self._clauses.predicate(number)
@@ -218,7 +218,7 @@ class Evaluation:
             going.bindings[number] = found
         return found
 
-    def _joins(self, going: _Going, clause: int) -> bool:
+    def _joins(self, going: _RunningEvent, clause: int) -> bool:
         """Whether what the calls of a clause gave fits together."""
         joining = self._clauses.asked(clause)
         holds = True
@@ -226,7 +226,7 @@ class Evaluation:
             asked, numbers = joining
             try:
                 holds = asked.holds([self._bindings(going, number) for number in numbers])
-            except TooManyError:
+            except JoinLimitError:
                 self.given_up += 1
                 holds = False
         if holds:

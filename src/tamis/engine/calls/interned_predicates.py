@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from tamis.engine.calls.call_group import Sharing
+from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import CallPredicate
 from tamis.operators.operator import Operator
 
 
-class Numbered(NamedTuple):
+class InternedPredicate(NamedTuple):
     """A predicate, and who answers it: that of the day when the first clause had it.
 
     A function that is defined anew later answers for later clauses.
@@ -21,22 +21,22 @@ class Numbered(NamedTuple):
     call: Hashable  # equal where one call of the operator answers both
 
 
-class NumberedPredicates:
+class InternedPredicates:
     """Dense numbers for predicates, recycled when no clause has them any more."""
 
     def __init__(self) -> None:
         self._number: dict[Hashable, int] = {}
-        self._of: list[Numbered | None] = []
+        self._of: list[InternedPredicate | None] = []
         self._users: list[set[int]] = []  # slots
         self._free: list[int] = []
-        self._sharing: dict[Hashable, Sharing] = {}
+        self._sharing: dict[Hashable, CallGroup] = {}
         self._call_number: dict[Hashable, int] = {}
         self._free_calls: list[int] = []
 
     def __len__(self) -> int:
         return len(self._number)
 
-    def __getitem__(self, number: int) -> Numbered:
+    def __getitem__(self, number: int) -> InternedPredicate:
         found = self._of[number]
         assert found is not None
         return found
@@ -45,7 +45,7 @@ class NumberedPredicates:
         """The numbers that are taken."""
         return iter(self._number.values())
 
-    def sharing(self, call: Hashable) -> Sharing:
+    def sharing(self, call: Hashable) -> CallGroup:
         """All that one call answers."""
         return self._sharing[call]
 
@@ -64,10 +64,10 @@ class NumberedPredicates:
                 self._of.append(None)
                 self._users.append(set())
             call = operator, operator.key(predicate.arguments)
-            self._of[number] = Numbered(predicate, operator, call)
+            self._of[number] = InternedPredicate(predicate, operator, call)
             sharing = self._sharing.get(call)
             if sharing is None:
-                sharing = self._sharing[call] = Sharing(operator.signature)
+                sharing = self._sharing[call] = CallGroup(operator.signature)
                 spare = self._free_calls
                 self._call_number[call] = spare.pop() if spare else len(self._call_number)
             sharing.add(number, predicate)

@@ -44,11 +44,11 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-class TooManyError(Exception):
+class JoinLimitError(Exception):
     """The search would take too long."""
 
 
-class Table(NamedTuple):
+class BindingTable(NamedTuple):
     """What a call gave: a column for each of its variables, which are numbered within the clause.
 
     Values are as `plain` makes them.
@@ -74,7 +74,9 @@ class ValueTest(NamedTuple):
     bound: Bound | None = None  # the same in this form, where it has it
 
 
-def compiled(constraint: ValueConstraint, positive: bool, number: dict[str, int]) -> ValueTest:
+def compile_constraint(
+    constraint: ValueConstraint, positive: bool, number: dict[str, int]
+) -> ValueTest:
     """A constraint as a function of the bound values; its complement where not `positive`."""
     on_left: set[int] = set()
     on_right: set[int] = set()
@@ -124,7 +126,10 @@ def _bound(variable: int, comparator: str, constant: Any) -> Bound | None:
 
 
 def satisfiable(
-    tables: Iterable[Table], absent: Sequence[Table], tests: Sequence[ValueTest], variables: int
+    tables: Iterable[BindingTable],
+    absent: Sequence[BindingTable],
+    tests: Sequence[ValueTest],
+    variables: int,
 ) -> bool:
     """Whether one substitution fits a row of each table, none of those `absent`, and all tests."""
     steps = _steps(sorted(tables, key=lambda table: len(table.rows)), tests)
@@ -138,7 +143,7 @@ def satisfiable(
         for row in step.fitting(bound):
             looked[0] += 1
             if looked[0] > MOST_STEPS:
-                raise TooManyError
+                raise JoinLimitError
             for variable, value in zip(step.fresh, row, strict=True):
                 bound[variable] = value
             if all(test.holds(bound) for test in step.tests) and search(depth + 1):
@@ -148,7 +153,7 @@ def satisfiable(
     return search(0)
 
 
-class _Step(NamedTuple):
+class _JoinStep(NamedTuple):
     """One table of the search: rows by the values of variables that are bound before it."""
 
     known: tuple[int, ...]
@@ -160,9 +165,9 @@ class _Step(NamedTuple):
         return self.rows.get(_row(bound, self.known), [])
 
 
-def _steps(tables: list[Table], tests: Sequence[ValueTest]) -> list[_Step]:
+def _steps(tables: list[BindingTable], tests: Sequence[ValueTest]) -> list[_JoinStep]:
     """The order of the search: next a table that shares a variable, if there is one."""
-    steps: list[_Step] = []
+    steps: list[_JoinStep] = []
     bound: set[int] = set()
     waiting = list(tests)
     while tables:
@@ -179,7 +184,7 @@ def _steps(tables: list[Table], tests: Sequence[ValueTest]) -> list[_Step]:
         ready = tuple(test for test in waiting if test.variables <= bound)
         waiting = [test for test in waiting if not test.variables <= bound]
         steps.append(
-            _Step(
+            _JoinStep(
                 tuple(table.variables[at] for at in old),
                 tuple(table.variables[at] for at in new),
                 rows,

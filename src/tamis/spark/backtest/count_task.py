@@ -37,7 +37,7 @@ DONE = "task int, file string, operators string"
 def leaders(engine: Engine) -> Int64s:
     """The slot by which an answer names each subscription, ascending."""
     slots = engine.matcher.clauses.live_slots()
-    owners = engine.roster.owners(slots)
+    owners = engine.slot_table.owners(slots)
     return slots if owners is None else np.unique(owners).astype(np.int64)
 
 

@@ -36,7 +36,7 @@ def subscriptions_table(taken: Subscriptions, slots: Sequence[Int64s]) -> pa.Tab
     ids, conditions = [], []
     for engine, mine in zip(taken.engines, slots, strict=True):
         starts = np.array([0, len(mine)], np.int64)
-        named = engine.roster.named(Matches(starts, mine))
+        named = engine.slot_table.with_ids(Matches(starts, mine))
         conditions.append(_conditions(engine, named.subscriptions.tolist()))
         ids.append(named.arrow_ids(taken.texts))
     return pa.table(
@@ -52,7 +52,7 @@ def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
     """
     texts, left = [], _WORDED
     for id in ids:
-        source: Any = engine.roster.source(id)
+        source: Any = engine.slot_table.source(id)
         if isinstance(source, TableRow):
             source = source.column[source.row].as_py()
         if not isinstance(source, str):

@@ -199,12 +199,12 @@ class Task(NamedTuple):
         except EventError as why:
             if self.bad == "raise":
                 raise self._explained(why, batch) from None
-            from tamis.encode.validation import sift
+            from tamis.encode.validation import validate
 
-            sifted = sift(engine.encoder, table)
-            if not len(sifted.rows):
+            validated = validate(engine.encoder, table)
+            if not len(validated.rows):
                 return
-            rows, found = sifted.rows, engine.match_batch(sifted.good)
+            rows, found = validated.rows, engine.match_batch(validated.good)
         yield from self._pairs(found, rows, batch)
 
     def _pairs(

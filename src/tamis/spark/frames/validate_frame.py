@@ -76,9 +76,9 @@ def _check(schema: str, names: list[str]) -> Callable[..., pa.Array]:
 
 def refused(schema: str, table: pa.Table) -> pa.Array:
     """For each row of a table why it is no event; null where it is one."""
-    from tamis.encode.validation import sift
+    from tamis.encode.validation import validate
 
-    refusals = sift(encoder(schema), table).refused
+    refusals = validate(encoder(schema), table).refused
     if not refusals:
         return pa.nulls(table.num_rows, pa.string())
     reasons = np.full(table.num_rows, None, np.object_)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.engine.warm_start import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
 from tamis.replay.event_source import LogEvents, Logged, sampled
 from tamis.replay.live_subscriptions import shard_of
@@ -173,7 +173,7 @@ def _saved(
     if stats is not None:
         engine.expect(Stats.open(stats))
     elif sample is not None and not laid_out(engine):
-        lay_out(engine, sample)
+        plan_for(engine, sample)
     folder = draft / f"{shard_name(shard)}-{uuid.uuid4().hex}"
     engine.save(folder)
     if refused:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.engine import Engine
-from tamis.engine.warm_start import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
 from tamis.model.schema import Schema
@@ -107,7 +107,7 @@ def taken(
                 folder = above / f"engine-{len(folders)}"  # noqa: PLW2901 - a copy is taken for it
                 if not laid_out(engine):
                     schema = engine.schema
-                    lay_out(engine, sampled(events(schema), schema.attributes))
+                    plan_for(engine, sampled(events(schema), schema.attributes))
                 engine.save(folder)
             folders.append(str(folder))
         yield Subscriptions(tuple(folders), given, tuple(engines))
@@ -139,4 +139,4 @@ def mentioned(engine: Engine) -> set[str]:
 def has_texts(engine: Engine) -> bool:
     """Whether ids of an engine are text, or some of them."""
     nothing = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64))
-    return bool(engine.roster.named(nothing).subscriptions.dtype == object)
+    return bool(engine.slot_table.with_ids(nothing).subscriptions.dtype == object)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.arrow import Encoded
+from tamis.encode.arrow import EncodedTable
 from tamis.encode.codes import (
     BooleanCodec,
     Codec,
@@ -39,7 +39,7 @@ class Values(NamedTuple):
     bound: int  # events that have any
 
 
-def values_of(encoder: Encoder, encoded: Encoded, name: str) -> Values | None:
+def values_of(encoder: Encoder, encoded: EncodedTable, name: str) -> Values | None:
     """The values of an attribute; None where no event binds it. The encoder keeps all texts."""
     at = encoder.positions[name]
     column = encoded.columns.get(at)
@@ -75,7 +75,7 @@ def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
 # -- as columns ------------------------------------------------------------------------------------
 
 
-def table_of(encoder: Encoder, encoded: Encoded, names: Sequence[str]) -> pa.Table:
+def table_of(encoder: Encoder, encoded: EncodedTable, names: Sequence[str]) -> pa.Table:
     """Events as a table, a column of one type for each attribute, however they came.
 
     An opaque attribute is as it came, and has no column where no event binds it.

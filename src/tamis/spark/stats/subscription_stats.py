@@ -1,7 +1,7 @@
 """What a sample of events matches, and what operators answer about it and cost: on Spark.
 
 A task takes some of the events, and one shard of the subscriptions. All predicates on operators are
-evaluated that could matter to an event, so that each is known by itself; see `engine.expecting`.
+evaluated that could matter to an event, so that each is known by itself; see `engine.warm_start`.
 Tasks tell of each event, of each subscription that matched, and of each predicate; Spark adds up.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.encode.validation import sift
+from tamis.encode.validation import validate
 from tamis.engine import Engine
-from tamis.engine.warm_start import ask as asked_of
+from tamis.engine.warm_start import match_and_measure
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
@@ -93,11 +93,11 @@ def ask(
 
 
 def _check(engine: Engine, events: pa.Table) -> None:
-    sifted = sift(engine.encoder, events)
-    if sifted.refused and not len(sifted.rows):
+    validated = validate(engine.encoder, events)
+    if validated.refused and not len(validated.rows):
         raise SparkError(
             "the subscriptions are for another schema: not one of the sampled events is an event "
-            f"of theirs; the first: {sifted.refused[0].reason}"
+            f"of theirs; the first: {validated.refused[0].reason}"
         )
 
 
@@ -128,11 +128,11 @@ class _Asking(NamedTuple):
     def _task(self, folder: str, start: int) -> Iterator[pa.RecordBatch]:
         engine = opened(folder, self.operators, shards=len(self.folders))
         table = parquet.read_table(self.events).slice(start, self.at_once)
-        sifted = sift(engine.encoder, table)
-        if not len(sifted.rows):
+        validated = validate(engine.encoder, table)
+        if not len(validated.rows):
             return
-        found, told = asked_of(engine, sifted.good)
-        names = [str(start + row) for row in sifted.rows.tolist()]
+        found, told = match_and_measure(engine, validated.good)
+        names = [str(start + row) for row in validated.rows.tolist()]
         yield _rows(_EVENT, names, np.diff(found.starts))
         _, firsts, counts = np.unique(found.slots, return_index=True, return_counts=True)
         ids = found.subscriptions[firsts].tolist()

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from tamis.encode.arrow import Encoded, encode, refusals
+from tamis.encode.arrow import EncodedTable, encode, refusals
 from tamis.encode.codes import TextCodec
 from tamis.encode.encoder import Encoder
 from tamis.errors import SparkError, StoreError
@@ -104,7 +104,7 @@ class _Good(NamedTuple):
     """The events of a piece, in codes, and how many rows are none."""
 
     numbers: Int64s
-    encoded: Encoded
+    encoded: EncodedTable
     dead: int
     reason: str | None  # of one of these
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.validation import sift
+from tamis.encode.validation import validate
 from tamis.errors import StoreError
 from tamis.files.os_errors import os_errors_as
 from tamis.model.schema import Schema
@@ -80,12 +80,12 @@ class _Some:
         self._raw, self._first, self._types = table, first, _types(document)
         parted = Logged(document, ()).parted(table)
         self.dead: dict[int, str] = dict(parted.refused)  # by row
-        if parted.rows is not None:  # text, which was sifted when it was parsed
+        if parted.rows is not None:  # text, which was validated when it was parsed
             self._good, self._rows = parted.events, parted.rows
         else:
-            sifted = sift(worker.encoder(document), table)
-            self.dead.update(sifted.refused)
-            self._good, self._rows = sifted.good, sifted.rows
+            validated = validate(worker.encoder(document), table)
+            self.dead.update(validated.refused)
+            self._good, self._rows = validated.good, validated.rows
 
     def pairs(self, live: Live, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         if not len(self._rows):

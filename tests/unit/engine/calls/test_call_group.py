@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.engine.calls import call_group as sharing
-from tamis.engine.calls.call_group import Sharing
-from tamis.engine.calls.clause_calls import CallPredicate, asked_by, variables_of
+from tamis.engine.calls.call_group import CallGroup
+from tamis.engine.calls.clause_calls import CallPredicate, collect_calls, variables_of
 from tamis.language import parse
 from tamis.model.condition import (
     Arithmetic,
@@ -66,7 +66,7 @@ def predicates(draw: st.DrawFn) -> CallPredicate:
     arguments = tuple(draw(variable if draw(st.integers(0, 2)) else CONSTANTS) for _ in range(2))
     names = [each.name for each in arguments if isinstance(each, Variable)]
     limits = draw(st.lists(constraints(names), max_size=3)) if names else []
-    asked = asked_by([Literal(Call("seen", ("here", *arguments)), True)], limits)
+    asked = collect_calls([Literal(Call("seen", ("here", *arguments)), True)], limits)
     assert asked is not None
     return asked.calls[0].predicate
 
@@ -83,12 +83,12 @@ def alike(draw: st.DrawFn) -> CallPredicate:
     other: Variable | int = Variable("b" if "b" in used else "a")
     if "b" not in used and draw(st.booleans()):
         other = 1
-    asked = asked_by([Literal(Call("seen", ("here", Variable("a"), other)), True)], limits)
+    asked = collect_calls([Literal(Call("seen", ("here", Variable("a"), other)), True)], limits)
     assert asked is not None
     return asked.calls[0].predicate
 
 
-def _answer(of: Sharing, rows: Any, numbers: list[int]) -> dict[int, bool]:
+def _answer(of: CallGroup, rows: Any, numbers: list[int]) -> dict[int, bool]:
     holding = of.answer(rows, np.array(numbers, np.int64))
     return dict(zip(numbers, holding.tolist(), strict=True))
 
@@ -107,7 +107,7 @@ def few(request: pytest.FixtureRequest) -> Any:
 def test_all_at_once_is_one_by_one_while_they_come_and_go(
     data: st.DataObject, made: st.SearchStrategy[CallPredicate]
 ) -> None:
-    shared = Sharing(SIGNATURE)
+    shared = CallGroup(SIGNATURE)
     live: dict[int, CallPredicate] = {}
     for _ in range(data.draw(st.integers(1, 6))):
         for predicate in data.draw(st.lists(made, max_size=12)):
@@ -133,14 +133,14 @@ def test_all_at_once_is_one_by_one_while_they_come_and_go(
 def _predicate(text: str) -> CallPredicate:
     (clause,) = branches(parse(text))
     _, calls, constraints = parts_of(clause)
-    asked = asked_by(calls, constraints)
+    asked = collect_calls(calls, constraints)
     assert asked is not None
     return asked.calls[0].predicate
 
 
-def _shared(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[Sharing, list[int]]:
+def _shared(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[CallGroup, list[int]]:
     """The predicates, and a list of those that are asked one by one from now on."""
-    shared = Sharing(SIGNATURE)
+    shared = CallGroup(SIGNATURE)
     for number, text in enumerate(texts):
         shared.add(number, _predicate(text))
     alone: list[int] = []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Engine, Operator, Schema
-from tamis.engine.calls.contradiction import refuse_never_true
+from tamis.engine.calls.contradiction import refuse_contradiction
 from tamis.errors import NeverTrueError
 from tamis.model.condition import Literal, ValueConstraint, Variable
 from tamis.model.operator import Parameter, Signature
@@ -90,7 +90,7 @@ def test_refused_is_just_what_none_of_all_values_satisfies(said: list[Any]) -> N
         all(constraint_holds(literal, {"v": value}) for literal in clause) for value in BETWEEN
     )
     try:
-        refuse_never_true(clause)
+        refuse_contradiction(clause)
     except NeverTrueError:
         assert not possible
     else:

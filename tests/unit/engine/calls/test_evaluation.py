@@ -10,8 +10,8 @@ import pytest
 
 from tamis import Engine, Operator, Schema
 from tamis.engine.calls import evaluation
-from tamis.engine.calls.clause_calls import Asked, CallPredicate
-from tamis.engine.compiled_clause import asked_in
+from tamis.engine.calls.clause_calls import CallPredicate, ClauseCalls
+from tamis.engine.compiled_clause import parse_calls
 from tamis.model.operator import Parameter, Signature
 
 SCHEMA = Schema.from_dict({"attributes": {"a": "integer", "b": "integer"}})
@@ -103,14 +103,14 @@ MANY = _operator("many", lambda a: list(range(1000)))
 def test_nothing_is_joined_for_a_subscription_that_has_matched(
     scheduler: str, turned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joined: list[Asked] = []
-    real = Asked.holds
+    joined: list[ClauseCalls] = []
+    real = ClauseCalls.holds
 
-    def counted(self: Asked, *given: Any) -> bool:
+    def counted(self: ClauseCalls, *given: Any) -> bool:
         joined.append(self)
         return real(self, *given)
 
-    monkeypatch.setattr(Asked, "holds", counted)
+    monkeypatch.setattr(ClauseCalls, "holds", counted)
     engine = Engine(SCHEMA, operators=MANY, scheduler=scheduler)
     ways = ["many(?x) and ?x = 3", "many(?x) and many(?y) and ?x + ?y < 0"]
     engine.subscribe(" or ".join(reversed(ways) if turned else ways), id=1)
@@ -203,7 +203,7 @@ def test_rows_are_looked_at_until_one_fits() -> None:
     rows = tuple(Row((n,)) for n in range(1000))
     for text, most in (("?n != 0", 2), ("?n > 3", 5), ("?n + 0 = 7", 8), ("?n >= 0", 1)):
         looked.clear()
-        (asking,) = asked_in(f"gives(?n) and {text}").calls
+        (asking,) = parse_calls(f"gives(?n) and {text}").calls
         assert asking.predicate.holds(signature, rows)
         assert len(looked) <= most
         assert asking.predicate.bindings(signature, rows)

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.engine.calls import join as joining
-from tamis.engine.calls.join import Table, TooManyError, ValueTest, compiled, plain, satisfiable
+from tamis.engine.calls.join import (
+    BindingTable,
+    JoinLimitError,
+    ValueTest,
+    compile_constraint,
+    plain,
+    satisfiable,
+)
 from tamis.model.condition import Arithmetic, Expression, ValueConstraint, Variable
 
 VARIABLES = 4
@@ -19,12 +26,12 @@ NUMBER = {f"v{number}": number for number in range(VARIABLES)}
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Table:
+def tables(draw: st.DrawFn) -> BindingTable:
     variables = tuple(
         draw(st.lists(st.integers(0, VARIABLES - 1), min_size=1, max_size=3, unique=True))
     )
     row = st.tuples(*[st.sampled_from(VALUES).map(plain) for _ in variables])
-    return Table(variables, draw(st.frozensets(row, max_size=5)))
+    return BindingTable(variables, draw(st.frozensets(row, max_size=5)))
 
 
 @st.composite
@@ -76,7 +83,9 @@ def _holds(constraint: ValueConstraint, positive: bool, bound: dict[str, Any]) -
 
 @settings(deadline=None, max_examples=300)
 @given(data=st.data(), given_=st.lists(tables(), min_size=1, max_size=4))
-def test_as_if_every_substitution_were_tried(data: st.DataObject, given_: list[Table]) -> None:
+def test_as_if_every_substitution_were_tried(
+    data: st.DataObject, given_: list[BindingTable]
+) -> None:
     bound = sorted({variable for table in given_ for variable in table.variables})
     absent = [
         each
@@ -107,11 +116,13 @@ def test_as_if_every_substitution_were_tried(data: st.DataObject, given_: list[T
             )
         ):
             expected = True
-    tests = [compiled(constraint, positive, NUMBER) for constraint, positive in constraints]
+    tests = [
+        compile_constraint(constraint, positive, NUMBER) for constraint, positive in constraints
+    ]
     assert satisfiable(given_, absent, tests, VARIABLES) == expected
 
 
-def _row(table: Table, substitution: dict[int, Any]) -> tuple[Any, ...]:
+def _row(table: BindingTable, substitution: dict[int, Any]) -> tuple[Any, ...]:
     return tuple(plain(substitution[variable]) for variable in table.variables)
 
 
@@ -119,14 +130,14 @@ def test_a_join_that_explodes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(joining, "MOST_STEPS", 1000)
     rows = frozenset((number,) for number in range(100))
     never = ValueTest(frozenset((0, 1)), lambda bound: False)
-    with pytest.raises(TooManyError):
-        satisfiable([Table((0,), rows), Table((1,), rows)], [], [never], 2)
+    with pytest.raises(JoinLimitError):
+        satisfiable([BindingTable((0,), rows), BindingTable((1,), rows)], [], [never], 2)
 
 
 def test_a_constraint_is_tried_as_soon_as_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million combinations, of which the first variable rules out all but one in a hundred."""
     monkeypatch.setattr(joining, "MOST_STEPS", 1000)
     rows = frozenset((number,) for number in range(100))
-    first = compiled(ValueConstraint(Variable("v0"), "=", 7), True, NUMBER)
-    both = compiled(ValueConstraint(Variable("v1"), ">", Variable("v0")), True, NUMBER)
-    assert satisfiable([Table((0,), rows), Table((1,), rows)], [], [first, both], 2)
+    first = compile_constraint(ValueConstraint(Variable("v0"), "=", 7), True, NUMBER)
+    both = compile_constraint(ValueConstraint(Variable("v1"), ">", Variable("v0")), True, NUMBER)
+    assert satisfiable([BindingTable((0,), rows), BindingTable((1,), rows)], [], [first, both], 2)

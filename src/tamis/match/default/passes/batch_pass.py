@@ -139,8 +139,8 @@ def match_chunk(
 ) -> tuple[int, int]:
     """Match a chunk in one call: `find_matches`, then `write_matches` to `out` from `used` on.
 
-    `frames` are those of the index and of the buffers. Gives `DONE` and where slots end, or what
-    was too small, and then nothing is written; for `OUT`, how long it must be.
+    `frames` are those of the index and of the buffers. Gives `DONE` and where the slots end; or
+    what was too small, and nothing is written; for `OUT`, how long it must be.
     """
     index, buffers = index_in(frames[0]), buffers_in(frames[1])
     blocks = -(-index.sparse.head[TOP] // BLOCK)
