@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import namedtuple
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -97,24 +96,6 @@ def test_each_type_has_its_file(place: Place) -> None:
     second = place.function()
     assert (second(FLOATS), second(LONGS)) == (5.0, 10)
     assert _loaded(second)
-
-
-def test_code_for_a_class_that_moved_is_compiled_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Code for a named tuple of a module that is gone must neither be taken nor stop a process."""
-    for module in ("before", "after"):
-        monkeypatch.setitem(sys.modules, module, ModuleType(module))
-        kind = namedtuple("Pair", ["first", "second"], module=module)  # noqa: PYI024 - made twice
-        setattr(sys.modules[module], "Pair", kind)
-        function = place.function()
-        assert function(kind(1, 2)) == 3
-        assert not _loaded(function)
-        again = place.function()
-        assert again(kind(1, 2)) == 3
-        assert _loaded(again)
-        monkeypatch.delitem(sys.modules, module)
-    assert len(place.files()) == 2
 
 
 def test_code_under_a_wrong_name_is_not_taken(place: Place) -> None:
