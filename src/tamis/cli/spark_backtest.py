@@ -178,11 +178,13 @@ def _filled(
 
 
 def _write(console: Console, found: Backtest, out: Path) -> None:
-    from tamis.files.durable import make_folder, refusing
+    from tamis.errors import StoreError
+    from tamis.files.os_errors import os_errors_as
+    from tamis.files.sync import make_folder
     from tamis.lab.plots.backtests import plot
     from tamis.spark.backtest.result_tables import write
 
-    with refusing(f"{out}: cannot be written to"):
+    with os_errors_as(StoreError, f"{out}: cannot be written to"):
         make_folder(out)
     picture = []
     try:  # before the counts: with these it is complete

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.files.durable import locked, refusing
+from tamis.errors import StoreError
+from tamis.files.lock import locked
+from tamis.files.os_errors import os_errors_as
 from tamis.replay.manifests import (
     BATCHES,
     LOCK,
@@ -55,7 +57,7 @@ def compact(
     It may be killed at any moment. If somebody else is at it, nothing is done.
     """
     path = Path(path)
-    with refusing(f"{path}: cannot be compacted"), ExitStack() as held:
+    with os_errors_as(StoreError, f"{path}: cannot be compacted"), ExitStack() as held:
         try:
             held.enter_context(locked(path / MANIFESTS / LOCK, wait=False))
         except (BlockingIOError, FileNotFoundError):

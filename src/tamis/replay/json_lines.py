@@ -23,8 +23,7 @@ from pyarrow import json as arrow_json
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
-from tamis.encode.sifting import Refused
-from tamis.encode.valid_events import ValidEvents, valid_events
+from tamis.encode.validation import Refused, ValidEvents, validate
 from tamis.errors import EventError
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
@@ -102,7 +101,7 @@ class LineReader:
             *self._blocks(trimmed, np.flatnonzero(np.asarray(likely.fill_null(False)))),
         ]
         rows = np.concatenate([block.rows for block in blocks])
-        valid = valid_events(self._encoder, pa.concat_tables([block.table for block in blocks]))
+        valid = validate(self._encoder, pa.concat_tables([block.table for block in blocks]))
         rows = rows[valid.rows]
         left = np.ones(len(texts), np.bool_)
         left[rows] = False
@@ -118,7 +117,7 @@ class LineReader:
             every = np.concatenate([rows, np.fromiter(plain, np.int64, len(plain))])
             order = np.argsort(every)
             table = pa.concat_tables([valid.table, self._table(list(plain.values()))])
-            valid = valid_events(self._encoder, table.combine_chunks().take(pa.array(order)))
+            valid = validate(self._encoder, table.combine_chunks().take(pa.array(order)))
             every = every[order]
             reasons |= {int(every[row]): reason for row, reason in valid.refused}
             rows = every[valid.rows]
@@ -204,8 +203,8 @@ class LineReader:
                 odd[_inexact(column)] = True
             if isinstance(kind, pa.ListType) and not isinstance(column.type, pa.ListType):
                 column = _wrapped(column)
-            if name == EVENT_TYPE and column.type == pa.string():
-                column = column.fill_null(next(iter(self._schema.event_types), ""))
+            if name == EVENT_TYPE and self._schema.default_event_type is not None:
+                column = _with_default(column, self._schema.default_event_type)
             columns[name] = column.cast(kind)
         table = pa.table(columns)
         if not odd.any():
@@ -309,6 +308,15 @@ def _inexact(column: pa.Array) -> Rows:
     values = np.asarray(column.fill_null(0.0))
     far = np.flatnonzero(~(np.abs(values) < _EXACT))
     return far if rows is None else rows[far]
+
+
+def _with_default(column: pa.Array, default: str) -> pa.Array:
+    """Event types, with the default for lines that name none."""
+    if not isinstance(column, pa.ListArray):
+        return column.fill_null(default)
+    named = np.asarray(pc.list_parent_indices(column))[np.asarray(column.flatten().is_valid())]
+    absent = np.bincount(named, minlength=len(column)) == 0
+    return pc.if_else(pa.array(absent), pa.scalar([default], column.type), column)
 
 
 def _wrapped(column: pa.Array) -> pa.Array:

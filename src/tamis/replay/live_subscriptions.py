@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents, same_codes
+from tamis.encode.validation import ValidEvents, same_codes
 from tamis.engine import Engine
 from tamis.engine.ids import Id
 from tamis.model.schema import Schema
@@ -165,7 +165,7 @@ class LiveSubscriptions:
         ids = pa.array(answer.subscriptions, ID_TYPES[self.ids])
         gone, when = self._now().gone, self._now().when
         if len(gone):
-            # Most ids are not among those that went: null, and so is what follows from it.
+            # Most ids are not among those that went, and give null.
             left = pc.fill_null(pc.take(when, pc.index_in(ids, gone)), FOREVER)
             live = np.asarray(left) > numbers[rows]
             rows, ids = rows[live], ids.filter(pa.array(live))

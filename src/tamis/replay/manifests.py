@@ -14,15 +14,16 @@ import json
 import os
 import re
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
-from tamis.files.durable import locked, make_folder, refusing
-from tamis.files.placement import sync
+from tamis.files.json_document import write_json
+from tamis.files.lock import locked
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder, sync_folder
 from tamis.replay.parts import DEAD, NOTIFICATIONS
 
 MANIFESTS = "manifests"
@@ -82,20 +83,9 @@ def put(
     }
     written = {"written": time.time(), **facts}
     document = {"format": _FORMAT, **written, **counts, "parts": [dict(part) for part in parts]}
-    unfinished = folder / f".{name}.{uuid.uuid4().hex}"
-    try:
-        with refusing(f"{manifest}: cannot be written", unchanged=False):
-            with unfinished.open("x", encoding="utf-8") as file:
-                json.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.rename(manifest)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        raise
-    for each in (folder, path):
-        sync(each)
+    with os_errors_as(StoreError, f"{manifest}: cannot be written", unchanged=False):
+        write_json(manifest, document, indent=None)
+    sync_folder(path)
     return True
 
 
@@ -140,7 +130,7 @@ def retire(path: Path, older: float = PATIENCE) -> int:
         return 0
     for name in gone:
         (folder / name).unlink(missing_ok=True)
-    sync(folder)
+    sync_folder(folder)
     left = named(each for name, each in found.items() if name not in gone)
     parts = named(found[name] for name in gone) - left
     for kind, name in parts:

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.files.durable import make_folder, refusing
-from tamis.files.placement import sync
+from tamis.errors import StoreError
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder, sync_folder
 
 NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"
@@ -58,7 +59,9 @@ class PartWriter:
 
     def _refusing(self) -> AbstractContextManager[None]:
         """What is told where it cannot be written, as where a disk is full."""
-        return refusing(f"{self._folder / self._name}: cannot be written", unchanged=False)
+        return os_errors_as(
+            StoreError, f"{self._folder / self._name}: cannot be written", unchanged=False
+        )
 
     def close(self) -> dict[str, Any]:
         """Have it on disk; what it is called, and how many rows it has."""
@@ -69,7 +72,7 @@ class PartWriter:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            sync(self._folder)
+            sync_folder(self._folder)
         return {"folder": self._folder.name, "name": self._name, "rows": self.rows}
 
     def discard(self) -> None:

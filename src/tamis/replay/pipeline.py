@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents, valid_events
+from tamis.encode.validation import ValidEvents, validate
 from tamis.engine import Engine
 from tamis.match.answers import Matches
 from tamis.replay.event_source import READ, EventChunk, Int64s
@@ -95,7 +95,7 @@ def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents
     if events.column_names == [JSON]:
         parsed = LineReader(encoder).parse(events[JSON])
         return ReadEvents(chunk, parsed.events, parsed.valid)
-    return ReadEvents(chunk, chunk.table, valid_events(encoder, events, partial=partial))
+    return ReadEvents(chunk, chunk.table, validate(encoder, events, partial=partial))
 
 
 def match_events(

@@ -14,7 +14,8 @@ from tamis.spark.jobs import shard_count as sharding
 from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
 from tamis.spark.jobs.compile_shard import CompiledShard, FromLog
 from tamis.store import Log, changes
-from tamis.store.versions import Version, Versions
+from tamis.store.version import Version
+from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import DOCUMENT, SCHEMA
 
 if TYPE_CHECKING:

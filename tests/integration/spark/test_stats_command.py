@@ -101,7 +101,7 @@ def test_the_command(
     given = ["--conditions", str(tmp_path / "conditions.parquet"), "--schema", str(schema)]
     index = ["--index", str(tmp_path / "index")]
     said = refused(capsys, "spark", "compile", *given, *index, "--stats", str(folder))
-    assert "is no statistics" in said
+    assert "is not statistics" in said
     assert run("spark", "compile", *given, *index, "--stats", str(out)) == 0
     (shard,) = Versions(tmp_path / "index").all()[0].shard_folders
     assert Engine.open(shard).plan().events == 50
@@ -160,9 +160,9 @@ def test_what_the_command_refuses(
         ([*files, "--log", str(tmp_path), *out], "Give either --events and --schema, or --log."),
         (["--events", str(events[0]), *out], "Give either --events and --schema, or --log."),
         (["--events", "nowhere", "--schema", str(schema), *out], "no such file or folder"),
-        (["--log", str(tmp_path / "log"), *out], "is no log"),
+        (["--log", str(tmp_path / "log"), *out], "is not a log"),
         ([*files, "--subscriptions", "nowhere", *out], "there is no folder of that name"),
-        ([*files, "--out", str(tmp_path)], "holds other things than statistics"),
+        ([*files, "--out", str(tmp_path)], "holds other files than statistics"),
         ([*files, *out, "--sample", "0"], "0 is not in the range"),
     ]
     for given, said in wrong:

@@ -11,7 +11,7 @@ import pytest
 from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import valid_events
+from tamis.encode.validation import validate
 from tamis.errors import EventError
 
 SCHEMA = Schema.from_dict(
@@ -57,7 +57,7 @@ def _rows(codes: list[int], rows: Any) -> list[tuple[int, int]]:
 
 
 def test_rows_that_are_refused_leave_no_trace() -> None:
-    valid = valid_events(Encoder(SCHEMA), pa.Table.from_pylist(EVENTS))
+    valid = validate(Encoder(SCHEMA), pa.Table.from_pylist(EVENTS))
     assert (valid.rows.tolist(), [row for row, _ in valid.refused]) == ([0, 2, 3], [1, 4])
     assert "10" in valid.refused[0].reason
     assert [each["n"] for each in valid.table.to_pylist()] == [1, 3, None]
@@ -72,7 +72,7 @@ def test_each_engine_gets_what_it_would_encode_itself(which: list[int]) -> None:
     table = pa.Table.from_pylist([EVENTS[row] for row in which], kinds)
     engines = [_engine(), _engine(*CONDITIONS), _engine(*reversed(CONDITIONS))]
     for first in engines:
-        valid = valid_events(first.encoder, table)
+        valid = validate(first.encoder, table)
         for engine in engines:
             own = engine.encode(valid.table)
             batch = valid.batch(engine.encoder)
@@ -82,7 +82,7 @@ def test_each_engine_gets_what_it_would_encode_itself(which: list[int]) -> None:
 
 def test_labels_that_came_later_are_heeded() -> None:
     engine = _engine()
-    valid = valid_events(engine.encoder, pa.table({"t": ["new", "oak"]}))
+    valid = validate(engine.encoder, pa.table({"t": ["new", "oak"]}))
     engine.subscribe('t = "oak"', id=1)
     assert list(engine.match_batch(valid.batch(engine.encoder))) == [[], [1]]
 
@@ -91,9 +91,9 @@ def test_an_engine_of_another_schema_validates_for_itself() -> None:
     other = Schema.from_dict({"attributes": {"t": "text", "n": "integer"}})
     engine = Engine(other)
     engine.subscribe("n = 3", id=1)
-    valid = valid_events(Encoder(SCHEMA), pa.table({"n": [3, 4]}))
+    valid = validate(Encoder(SCHEMA), pa.table({"n": [3, 4]}))
     assert list(engine.match_batch(valid.batch(engine.encoder))) == [[1], []]
-    valid = valid_events(Encoder(SCHEMA), pa.table({"s": [["x"]]}))
+    valid = validate(Encoder(SCHEMA), pa.table({"s": [["x"]]}))
     with pytest.raises(EventError, match="s"):
         valid.batch(engine.encoder)
 
@@ -106,7 +106,7 @@ def test_partial_events_may_lack_what_the_schema_demands() -> None:
         }
     )
     table = pa.table({"n": [1, 10, 2]})
-    valid = valid_events(Encoder(schema), table, partial=True)
+    valid = validate(Encoder(schema), table, partial=True)
     assert (valid.rows.tolist(), [row for row, _ in valid.refused]) == ([0, 2], [1])
-    assert len(valid_events(Encoder(schema), table)) == 0
+    assert len(validate(Encoder(schema), table)) == 0
     assert valid.rows.dtype == np.int64

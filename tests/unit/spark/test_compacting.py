@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import SparkError, StoreError
-from tamis.files.durable import locked
+from tamis.files.lock import locked
 from tamis.replay.manifests import listed, retire
 from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.notification_sink import Parts, commit, compact, manifests, sweep

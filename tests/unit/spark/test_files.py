@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError, StoreError
 from tamis.replay.parts import PartWriter
 from tamis.replay.row_groups import RowRange, parquet_files, row_shares
@@ -171,7 +171,7 @@ def test_an_engine_is_laid_out_by_events(tmp_path: Path) -> None:
     engine.subscribe("price < 5")
     engine.save(tmp_path / "before")
     assert not laid_out(Engine.open(tmp_path / "before"))
-    lay_out(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
+    plan_for(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
     engine.save(tmp_path / "after")
     assert laid_out(Engine.open(tmp_path / "after"))
     other = Engine(SCHEMA, "naive")  # which has nothing to decide

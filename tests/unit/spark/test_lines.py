@@ -136,6 +136,23 @@ def test_one_line(line: str) -> None:
     same_as_alone([*GOOD, line, *GOOD])
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_lines_without_a_type_are_of_the_default_type(listed: bool) -> None:
+    document = {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "optional"}, "f": {}}}
+    schema = Schema.from_dict({**document, "default_event_type": "e"})
+    lines = ['{"n": 1}', '{"event_type": null, "n": 1}']
+    types = [("e",), ("e",)]
+    if listed:
+        lines += ['{"event_type": [], "n": 1}', '{"event_type": [null]}', '{"event_type": ["f"]}']
+        types += [("e",), ("e",), ("f",)]
+    else:
+        lines, types = [*lines, '{"event_type": "f"}'], [*types, ("f",)]
+    for order in (1, -1):
+        parsed = LineReader(Encoder(schema)).parse(pa.array(lines[::order]))
+        assert [bound(row)["event_type"] for row in parsed.events.to_pylist()] == types[::order]
+        assert parsed.reasons.null_count == len(lines)
+
+
 def test_any_mixture_of_lines() -> None:
     rng = np.random.default_rng(0)
     for odds in (0.0, 0.001, 0.05, 0.5):

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema
-from tamis.encode.valid_events import valid_events
+from tamis.encode.validation import validate
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
 from tamis.replay.live_subscriptions import LiveSubscriptions, shard_of
-from tamis.schedule.statistics import Known
+from tamis.schedule.statistics import PredicateEstimate
 
 SCHEMA = Schema.from_dict(
     {
@@ -86,7 +86,7 @@ def _version(story: list[Any], sequence: int, shard: int, shards: int) -> Engine
 
 def _match(live: LiveSubscriptions, events: pa.Table, numbers: list[int]) -> tuple[Any, pa.Array]:
     known = np.array(numbers, np.int64)
-    rows, ids = live.match(valid_events(live.encoder, events), known)
+    rows, ids = live.match(validate(live.encoder, events), known)
     return known[rows], ids
 
 
@@ -162,8 +162,8 @@ def test_shards_are_even_and_do_not_move() -> None:
 
 def test_what_came_later_knows_what_the_version_knows() -> None:
     base = Engine(SCHEMA)
-    base.calls.expect({"far()": Known(0.25, 500.0, 40)})
+    base.calls.expect({"far()": PredicateEstimate(0.25, 500.0, 40)})
     assert LiveSubscriptions(SCHEMA, "text", base)._added.calls.known == {
-        "far()": Known(0.25, 500.0, 40)
+        "far()": PredicateEstimate(0.25, 500.0, 40)
     }
     assert LiveSubscriptions(SCHEMA, "text")._added.calls.known == {}

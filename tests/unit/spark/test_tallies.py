@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encode.sifting import Refused
+from tamis.encode.validation import Refused
 from tamis.spark.backtest import event_samples as samples
 from tamis.spark.backtest import tally as tallies
 from tamis.spark.backtest.event_samples import Samples, ranks

@@ -33,7 +33,7 @@ COUNTED = pa.schema([("task", pa.int32()), ("file", pa.string()), ("operators", 
 def leading_slots(engine: Engine) -> Int64s:
     """The slot by which an answer names each subscription, ascending."""
     slots = engine.matcher.clauses.live_slots()
-    owners = engine.roster.owners(slots)
+    owners = engine.slot_table.owners(slots)
     return slots if owners is None else np.unique(owners).astype(np.int64)
 
 

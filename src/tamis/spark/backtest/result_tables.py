@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from tamis.engine.sources import TableRow
-from tamis.errors import SparkError
-from tamis.files.durable import refusing
+from tamis.engine.condition_sources import TableRow
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
 from tamis.spark.backtest.tally import Tally
@@ -36,7 +37,7 @@ def subscriptions_table(taken: SavedSubscriptions, slots: Sequence[Int64s]) -> p
     ids, conditions = [], []
     for engine, mine in zip(taken.engines, slots, strict=True):
         starts = np.array([0, len(mine)], np.int64)
-        named = engine.roster.named(Matches(starts, mine))
+        named = engine.slot_table.with_ids(Matches(starts, mine))
         conditions.append(_conditions(engine, named.subscriptions.tolist()))
         ids.append(named.arrow_ids(taken.texts))
     return pa.table(
@@ -52,7 +53,7 @@ def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
     """
     texts, left = [], _WORDED
     for id in ids:
-        source: Any = engine.roster.source(id)
+        source: Any = engine.slot_table.source(id)
         if isinstance(source, TableRow):
             source = source.column[source.row].as_py()
         if not isinstance(source, str):
@@ -171,11 +172,10 @@ def write(found: Backtest, out: Path) -> list[str]:
     tables = {name: getattr(found, name) for name in _FILES}
     if found.dead:
         tables[_DEAD] = found.reasons
-    with refusing(f"{out}: cannot be written to", unchanged=False):
+    with os_errors_as(StoreError, f"{out}: cannot be written to", unchanged=False):
         out.mkdir(parents=True, exist_ok=True)
         # Counts are there when all the others are.
         for name in reversed(tables):
-            fresh = out / f".{name}.parquet"
-            parquet.write_table(tables[name], fresh)
-            fresh.replace(out / f"{name}.parquet")
+            with atomic_file(out / f"{name}.parquet") as file:
+                parquet.write_table(tables[name], file)
     return [f"{name}.parquet" for name in tables]

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.sifting import Refused
-from tamis.files.durable import refusing
+from tamis.encode.validation import Refused
+from tamis.errors import StoreError
+from tamis.files.os_errors import os_errors_as
 from tamis.spark.backtest.event_samples import Samples
 from tamis.spark.events.time_axis import Times
 
@@ -136,7 +137,7 @@ class Tally:
             pa.table({"subscription": subscriptions, "number": numbers}),
             *events,
         ]
-        with refusing(f"{path}: cannot be written"), path.open("xb") as file:
+        with os_errors_as(StoreError, f"{path}: cannot be written"), path.open("xb") as file:
             for table in tables:
                 with pa.ipc.new_stream(file, table.schema) as writer:
                     writer.write_table(table)

@@ -20,7 +20,7 @@ from tamis.spark.events.time_axis import Clock
 from tamis.spark.events.time_span import Span, span_of
 from tamis.spark.runtime.job_runner import Progress, cores
 from tamis.store.log import Log
-from tamis.store.stats import Place
+from tamis.store.stats import LogPosition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ class PastEvents(ABC):
         """Events that are cheap to look at."""
         return self.shares(1)
 
-    def ends(self) -> tuple[Place | None, Place | None]:
+    def ends(self) -> tuple[LogPosition | None, LogPosition | None]:
         """The first and the last event, where the source knows when they came."""
         return None, None
 

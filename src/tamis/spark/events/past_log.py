@@ -15,7 +15,7 @@ from tamis.spark.events.time_span import Span
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS, appended
-from tamis.store.stats import Place
+from tamis.store.stats import LogPosition
 
 _SHARES = 4  # a core: the last ones to end leave the others idle for a short while only
 _LARGEST = 1 << 20  # events of a share
@@ -78,7 +78,7 @@ class PastLog(PastEvents):
             return Span(first, self.end - 1)
         return Span()
 
-    def ends(self) -> tuple[Place | None, Place | None]:
+    def ends(self) -> tuple[LogPosition | None, LogPosition | None]:
         """The first and the last event, with the times at which they were appended."""
         segments = [each for each in self.log.boundaries() if each.kind == EVENTS]
         if not segments:
@@ -86,5 +86,5 @@ class PastLog(PastEvents):
         ends = []
         for sequence in (segments[0].first, segments[-1].end - 1):
             _, table = next(self.log.events(sequence, sequence + 1))
-            ends.append(Place(sequence, appended(table).isoformat()))
+            ends.append(LogPosition(sequence, appended(table).isoformat()))
         return ends[0], ends[1]

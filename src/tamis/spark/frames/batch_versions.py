@@ -18,7 +18,8 @@ import pyarrow as pa
 from tamis.errors import SparkError
 from tamis.spark.frames.frame_columns import Extra, sources
 from tamis.spark.runtime.worker_cache import open_engine
-from tamis.store.versions import Version, Versions
+from tamis.store.version import Version
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from tamis.spark.frames.match_frame import FrameTask

@@ -30,7 +30,8 @@ from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folder
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.sessions import retained
 from tamis.spark.runtime.worker_cache import open_shards, pack_operators
-from tamis.store.versions import DOCUMENT, Versions
+from tamis.store.version import DOCUMENT
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,7 +172,7 @@ def _transform(
         return chosen.frame.mapInArrow(task.run, result)
     if not events.isStreaming:
         # Spark does not say when it runs, nor when it ends: the version is kept for a day.
-        Versions(given.versions).keep([given.sequence])
+        Versions(given.versions).hold([given.sequence])
         return chosen.frame.mapInArrow(task.run, result)
     keep = retained(events.sparkSession)
     following = VersionedTask(task, given.versions, keep, events.schema.json())

@@ -68,10 +68,10 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
 
 def _check(schema: str, names: list[str]) -> Callable[..., pa.Array]:
     def reasons(*columns: pa.Array) -> pa.Array:
-        from tamis.encode.valid_events import valid_events
+        from tamis.encode.validation import validate
         from tamis.replay.json_lines import reason_column
 
         table = pa.table(list(columns), names=names)
-        return reason_column(valid_events(schema_encoder(schema), table).refused, table.num_rows)
+        return reason_column(validate(schema_encoder(schema), table).refused, table.num_rows)
 
     return reasons

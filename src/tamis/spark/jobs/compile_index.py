@@ -35,10 +35,10 @@ from tamis.spark.jobs.compile_shard import (
 )
 from tamis.spark.jobs.shard_count import shards_at, shards_of
 from tamis.spark.runtime.job_runner import Progress, run_job, task_frame
-from tamis.store.lineage import OF, check_log
 from tamis.store.log import Log
 from tamis.store.stats import Stats
-from tamis.store.versions import Shard, Version, Versions, describe
+from tamis.store.version import OF, Shard, Version, describe
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +69,7 @@ def compile_log(
     `stats` is the folder of statistics of past events, which all workers can see. `modules` are
     those that declare operators which conditions call; workers import them.
     """
-    check_log(versions, log)
+    versions.check_log(log)
     where = _stats_folder(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
     before = versions.at(at)

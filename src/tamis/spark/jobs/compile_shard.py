@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
 from tamis.replay.event_source import event_sample
 from tamis.replay.live_subscriptions import shard_of
@@ -21,8 +21,8 @@ from tamis.replay.log_events import LogEvents, LogLayout, log_shares
 from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
-from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.snapshot import Snapshot
 from tamis.store.stats import Stats
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ class FromLog(NamedTuple):
         if self.shards > 1:
             mine = [shard_of(id, self.shards) == shard for id in changes["id"].to_pylist()]
             changes = changes.filter(pa.array(mine, pa.bool_()))
-        lives = Lives()
-        lives.fold(changes)
-        rows = lives.table(log.ids).select(["id", "condition"])
+        snapshot = Snapshot()
+        snapshot.fold(changes)
+        rows = snapshot.table(log.ids).select(["id", "condition"])
         if self.folders is not None:
             # Whatever was said of a subscription since then, what was there before has ended,
             # unless only its lease was renewed.
@@ -179,7 +179,7 @@ def _saved(
     if stats is not None:
         engine.expect(Stats.open(stats))
     elif sample is not None and not laid_out(engine):
-        lay_out(engine, sample)
+        plan_for(engine, sample)
     folder = draft / f"{shard_name(shard)}-{uuid.uuid4().hex}"
     engine.save(folder)
     if refused:

@@ -8,7 +8,6 @@ drawn in a folder beside, and moved when it is complete.
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.errors import SparkError
-from tamis.files.durable import refusing, written
-from tamis.files.placement import sync
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import sync_folder
 from tamis.spark.runtime.job_runner import Progress, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch
 
@@ -75,14 +75,14 @@ def drafted(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]
     folder = Path(out).absolute()
     _check_free(folder, names)
     with ExitStack() as held:
-        with refusing(f"{folder}: cannot be written to"):
+        with os_errors_as(StoreError, f"{folder}: cannot be written to"):
             above = held.enter_context(scratch(folder))
         yield above
         _check_free(folder, names)
-        with refusing(f"{folder}: cannot be written to"):
+        with os_errors_as(StoreError, f"{folder}: cannot be written to"):
             for name in names:
                 (above / name).rename(folder / name)
-            sync(folder)
+            sync_folder(folder)
 
 
 def _check_free(folder: Path, names: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ def generate(
     folder = Path(out).absolute()
     tables = list(dict.fromkeys(file.table for file in wanted))
     for table in tables:
-        with refusing(f"{folder / table}: cannot be written to"):
+        with os_errors_as(StoreError, f"{folder / table}: cannot be written to"):
             (folder / table).mkdir(parents=True, exist_ok=True)
     task = _DrawTask(tuple(wanted), draw, str(folder))
     made = run_tasks(spark, len(wanted), task.run, _DRAWN, progress)
@@ -112,7 +112,7 @@ def generate(
         rows[table] += row["rows"]
         sizes[table] += row["bytes"]
     for table in tables:
-        sync(folder / table)
+        sync_folder(folder / table)
     return Generated(rows, sizes, len(made))
 
 
@@ -134,12 +134,5 @@ class _DrawTask(NamedTuple):
 
 def _write(table: pa.Table, path: Path) -> None:
     """Whole or not at all: two tasks may draw the same file at the same time."""
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with refusing(f"{path}: cannot be written"):
-            with written(fresh) as file:
-                parquet.write_table(table, file, row_group_size=ROW_GROUP)
-            fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+    with os_errors_as(StoreError, f"{path}: cannot be written"), atomic_file(path) as file:
+        parquet.write_table(table, file, row_group_size=ROW_GROUP)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.engine import Engine
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventSource, event_sample
 from tamis.spark.runtime.worker_cache import pack_operators, unpack_operators
-from tamis.store.versions import DOCUMENT, Version, Versions
+from tamis.store.version import DOCUMENT, Version
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from tamis.operators.operator import Operator
@@ -84,7 +85,7 @@ def held_folders(subscriptions: str | os.PathLike[str]) -> Iterator[list[Path]]:
     path = Path(subscriptions).absolute()
     named = Version.open(path) if (path / DOCUMENT).is_file() else None
     index = path if named is None else path.parent
-    with Versions(index).used(None if named is None else named.sequence) as version:
+    with Versions(index).held(None if named is None else named.sequence) as version:
         # One that was named is looked up again: it may have gone just before.
         yield engine_folders(subscriptions if version is None or named else version)
 
@@ -113,7 +114,7 @@ def held_subscriptions(
         for at, engine in enumerate(found.engines):
             placed = laid_out(engine)
             if not placed:
-                lay_out(engine, event_sample(events(engine.schema), engine.schema.attributes))
+                plan_for(engine, event_sample(events(engine.schema), engine.schema.attributes))
             if not placed or not paths[at]:
                 paths[at] = str(scratch / f"engine-{at}")
                 engine.save(paths[at])
@@ -139,4 +140,4 @@ def mentioned(engine: Engine) -> set[str]:
 
 def _has_texts(engine: Engine) -> bool:
     nothing = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64))
-    return bool(engine.roster.named(nothing).subscriptions.dtype == object)
+    return bool(engine.slot_table.with_ids(nothing).subscriptions.dtype == object)

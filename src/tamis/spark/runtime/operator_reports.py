@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
-from tamis.files.durable import write_json
+from tamis.files.atomic import atomic_file
 from tamis.operators.faults import Count, Report
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _note(folder: str, fresh: Report) -> None:
     _noted[key] = (path, total([known, fresh]))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, report_document(_noted[key][1]))
+        with atomic_file(path, durable=False) as file:
+            file.write(report_json(_noted[key][1]).encode())
     except OSError as why:
         raise SparkError(
             f"{folder}: a worker cannot note there what operators did: {why.strerror}"

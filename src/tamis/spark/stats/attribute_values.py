@@ -20,7 +20,7 @@ from tamis.encode.codes import (
     TimestampCodec,
 )
 from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents
+from tamis.encode.validation import ValidEvents
 from tamis.model.domain import INT_HIGH
 from tamis.replay.event_columns import multiple
 

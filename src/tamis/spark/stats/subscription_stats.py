@@ -1,7 +1,7 @@
 """What a sample of events matches, and what operators answer about it and cost: on Spark.
 
 A task takes some of the events, and one shard of the subscriptions. All predicates on operators are
-evaluated that could matter to an event, so that each is known by itself; see `engine.expecting`.
+evaluated that could matter to an event, so that each is known by itself; see `engine.warm_start`.
 Tasks tell of each event, of each subscription that matched, and of each predicate; Spark adds up.
 """
 
@@ -18,17 +18,18 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.encode.valid_events import valid_events
+from tamis.encode.validation import validate
 from tamis.engine import Engine
-from tamis.engine.expecting import ask as ask_engine
-from tamis.errors import SparkError
-from tamis.files.durable import refusing, written
-from tamis.schedule.exhaustive import Told
+from tamis.engine.warm_start import match_and_measure
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
+from tamis.schedule.exhaustive import PredicateCounts
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, held_folders
 from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
 from tamis.spark.runtime.scratch_folder import scratch
 from tamis.spark.runtime.worker_cache import open_engine, pack_operators
-from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
+from tamis.store.stats import PredicateStats, Stats, SubscriptionStats, TopSubscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,7 +85,10 @@ def ask(
         at_once = _AT_ONCE if known.calls else max(1, -(-events.num_rows // cores(spark)))
         starts = tuple(range(0, events.num_rows, at_once))
         with scratch(None if work is None else Path(work).absolute()) as above:
-            with refusing(f"{above}: cannot be written to"), written(above / _SAMPLE) as file:
+            with (
+                os_errors_as(StoreError, f"{above}: cannot be written to"),
+                atomic_file(above / _SAMPLE) as file,
+            ):
                 parquet.write_table(events, file)
             task = _SampleTask(
                 known.folders, known.operators, str(above / _SAMPLE), starts, at_once
@@ -95,7 +99,7 @@ def ask(
 
 
 def _check(engine: Engine, events: pa.Table) -> None:
-    valid = valid_events(engine.encoder, events)
+    valid = validate(engine.encoder, events)
     if valid.refused and not len(valid):
         raise SparkError(
             "the subscriptions are for another schema: none of the sampled events is consistent "
@@ -126,10 +130,10 @@ class _SampleTask(NamedTuple):
         start, folder = self.starts[part], self.folders[shard]
         engine = open_engine(folder, self.operators, shards=len(self.folders))
         table = parquet.read_table(self.events).slice(start, self.at_once)
-        valid = valid_events(engine.encoder, table)
+        valid = validate(engine.encoder, table)
         if not len(valid):
             return
-        found, told = ask_engine(engine, valid.batch(engine.encoder))
+        found, told = match_and_measure(engine, valid.batch(engine.encoder))
         names = [str(start + row) for row in valid.rows.tolist()]
         yield _rows(_EVENT, names, np.diff(found.starts))
         _, firsts, counts = np.unique(found.slots, return_index=True, return_counts=True)
@@ -179,17 +183,18 @@ def _summed(
         pairs=sum(events),
         matched=sum(pairs > 0 for pairs in events),
         most=tuple(
-            Most(id, seen / len(events), _condition(engines, id)) for seen, id in best[:MOST]
+            TopSubscription(id, seen / len(events), _condition(engines, id))
+            for seen, id in best[:MOST]
         ),
     )
     told = {
-        row["name"]: Told(**{name: row[name] for name in Told._fields})
+        row["name"]: PredicateCounts(**{name: row[name] for name in PredicateCounts._fields})
         for row in sorted(of.get(_PREDICATE, []), key=lambda row: row["name"])
     }
     return matched, _predicates(told)
 
 
-def _predicates(told: Mapping[str, Told]) -> dict[str, PredicateStats]:
+def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
     """Those that answered at all, and were waited for."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,

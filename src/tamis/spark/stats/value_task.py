@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tamis.encode.encoder import Encoder
-from tamis.encode.valid_events import ValidEvents, valid_events
-from tamis.errors import SparkError
-from tamis.files.durable import refusing, written
+from tamis.encode.validation import ValidEvents, validate
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
 from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.encoders import schema_encoder
@@ -137,7 +138,7 @@ class _ShareSample:
         rank = ranked(events.numbers, self._job.seed)
         rows = np.flatnonzero(rank <= np.uint64(self._job.limit))
         if len(rows):
-            some = valid_events(encoder, events.valid.table.take(pa.array(rows)))
+            some = validate(encoder, events.valid.table.take(pa.array(rows)))
             self._ranks = np.concatenate([self._ranks, rank[rows]])
             self._events.append(table_of(encoder, some, tracked(encoder)))
             if len(self._ranks) > 4 * self._job.most:
@@ -156,7 +157,7 @@ class _ShareSample:
         name = f"{uuid.uuid4().hex}.parquet"
         table = self._events[0].append_column(RANK, pa.array(self._ranks))
         path = Path(self._job.work) / name
-        with refusing(f"{path}: cannot be written"), written(path) as file:
+        with os_errors_as(StoreError, f"{path}: cannot be written"), atomic_file(path) as file:
             parquet.write_table(table, file)
         return name
 

@@ -47,9 +47,11 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tamis.errors import SparkError, nearest
-from tamis.files.durable import read_json, refusing, write_json
-from tamis.files.placement import sync
+from tamis.errors import SparkError, StoreError, nearest
+from tamis.files.json_document import read_json, write_json
+from tamis.files.names import chosen_name
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import sync_folder
 from tamis.model.schema import Schema
 from tamis.replay.log_events import after_events, log_shares, next_event
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
@@ -57,9 +59,8 @@ from tamis.spark.frames.frame_columns import column_types
 from tamis.spark.stream.log_task import LogTask
 from tamis.spark.stream.notification_sink import local
 from tamis.spark.stream.progress import NO_VERSION
-from tamis.store.lineage import check_log
 from tamis.store.log import Log
-from tamis.store.versions import Versions, check_reader
+from tamis.store.versions import Versions
 
 _READERS = "readers"
 
@@ -74,17 +75,17 @@ class Start:
     def kept(self) -> int:
         """What was said before, or else the end of the log, on disk when this returns."""
         if self._path.exists():
-            return int(read_json(self._path, "reader of a log")["sequence"])
+            return int(read_json(self._path, "a reader of a log", StoreError)["sequence"])
         start = self._log.end
-        with refusing(f"{self._path}: cannot be written"):
+        with os_errors_as(StoreError, f"{self._path}: cannot be written"):
             self._path.parent.mkdir(exist_ok=True)
             write_json(self._path, {"sequence": start})
-            sync(self._log.folder)
+            sync_folder(self._log.folder)
         return start
 
     def forget(self) -> None:
         """The checkpoint knows it by now: another stream of that name begins at its own time."""
-        with refusing(f"{self._path}: cannot be removed"):
+        with os_errors_as(StoreError, f"{self._path}: cannot be removed"):
             self._path.unlink(missing_ok=True)
 
 
@@ -131,11 +132,11 @@ class Options:
                 )
         versions = Versions(local(index)) if index else None
         if versions is not None:
-            check_log(versions, log)
+            versions.check_log(log)
         latest = given.get("startingsequence") == "latest"
         name = given.get("name", "")
         if name:
-            check_reader(name)
+            chosen_name(name, "a reader", StoreError)
         return cls(
             log,
             versions,
@@ -256,7 +257,7 @@ class _Reader(DataSourceReader):
         chosen = {each.version for each in stretches if each.version != NO_VERSION}
         if given.versions is not None and chosen:
             # Spark does not say when the job is over: it is forgotten after a while.
-            given.versions.keep(chosen)
+            given.versions.hold(chosen)
         return [_Task(each) for stretch in stretches for each in given.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -336,7 +337,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = next_event(given.log, start, end)
         needed = start if first is None else first
         if needed != self._told:
-            given.versions.needed(given.name, needed)
+            given.versions.retain(given.name, needed)
             self._told = needed
 
 

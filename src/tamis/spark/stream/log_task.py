@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
-from tamis.files.durable import refusing
+from tamis.errors import StoreError
+from tamis.files.os_errors import os_errors_as
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import column_at
 from tamis.replay.event_source import EventChunk
@@ -104,7 +105,7 @@ class LogTask:
 
     def _identity(self) -> tuple[Any, ...]:
         """A log and not only its path, which may have been that of another log before."""
-        with refusing(f"{self.log}: cannot be read"):
+        with os_errors_as(StoreError, f"{self.log}: cannot be read"):
             now = (Path(self.log) / DOCUMENT).stat()
         return self.log, now.st_dev, now.st_ino, now.st_mtime_ns
 

@@ -40,7 +40,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
-from tamis.files.placement import sync
+from tamis.files.sync import sync_folder
 from tamis.replay.compact_parts import compact
 from tamis.replay.manifests import (
     MANIFESTS,
@@ -224,8 +224,8 @@ def _sync_journal(checkpoint: Path, batch: int) -> None:
     for path in (checkpoint / "offsets" / str(batch), checkpoint / "metadata"):
         with path.open("rb") as file:
             os.fsync(file.fileno())
-        sync(path.parent)
-    sync(checkpoint.parent)
+        sync_folder(path.parent)
+    sync_folder(checkpoint.parent)
 
 
 def commit(

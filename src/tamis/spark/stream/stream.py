@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import SparkError
-from tamis.files.durable import refusing
+from tamis.errors import SparkError, StoreError
+from tamis.files.os_errors import os_errors_as
 from tamis.replay.log_events import next_event
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
@@ -31,8 +31,8 @@ from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.housekeeping import Keeper
 from tamis.spark.stream.progress import Standing, Watch, query_of
 from tamis.spark.stream.stream_checks import alone, check_apart, check_read, check_written
-from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.snapshot import Snapshot
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -71,19 +71,19 @@ class Stream:
 
     Args:
         job: what to run.
-        lives: kept up to date, if given.
+        snapshot: kept up to date, if given.
         spark: a session to use, which stays; without one, `open` starts one and `stop` ends it.
     """
 
     def __init__(
-        self, job: Job, lives: Lives | None = None, spark: SparkSession | None = None
+        self, job: Job, snapshot: Snapshot | None = None, spark: SparkSession | None = None
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)
         check_apart(job.out, job.checkpoint)
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Keeper(
-            self.log, self.versions, self._compile, every=job.every, lives=lives, out=job.out
+            self.log, self.versions, self._compile, every=job.every, snapshot=snapshot, out=job.out
         )
         self._stopping = Event()
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
@@ -289,7 +289,7 @@ appender.file.strategy.max = 3
 def quiet_session(out: Path, master: str | None = None, **config: Any) -> SparkSession:
     """A session whose messages go to files in a folder of `out`, and not to the terminal."""
     logs = out / LOGS
-    with refusing(f"{logs}: cannot be written to"):
+    with os_errors_as(StoreError, f"{logs}: cannot be written to"):
         logs.mkdir(parents=True, exist_ok=True)
         settings = logs / "log4j2.properties"
         text = _LOG4J.format(file=_escaped(str((logs / "spark.log").absolute())))

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tamis.errors import SparkError
-from tamis.files.durable import locked, names_in, refusing
+from tamis.errors import SparkError, StoreError
+from tamis.files.lock import locked
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
 from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.log_source import Options
 from tamis.spark.stream.progress import query_of
@@ -64,7 +66,7 @@ def check_written(out: Path, checkpoint: Path) -> None:
 @contextmanager
 def alone(folder: Path, what: str = "writing here") -> Iterator[None]:
     """Two streams that write to one folder would tread on each other's toes."""
-    with refusing(f"{folder}: cannot be written to"):
+    with os_errors_as(StoreError, f"{folder}: cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             try:
