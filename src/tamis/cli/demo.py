@@ -24,7 +24,7 @@ from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
 from tamis.cli.warming import Warming
 from tamis.errors import StoreError
-from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log, Snapshot
 from tamis.workload.auction_schema import schema
@@ -229,8 +229,8 @@ def notification(row: dict[str, Any], condition: str) -> Text:
 def _end(
     console: Console,
     folder: Path,
-    first: Standing,
-    last: Standing,
+    first: StreamStatus,
+    last: StreamStatus,
     auctioneer: Auctioneer,
     live: int,
 ) -> None:

@@ -83,7 +83,7 @@ def tell_operators(console: Console, report: Report) -> None:
 def started(console: Console, master: str | None) -> Iterator[SparkSession]:
     """A session for a command: the active one if there is one, else one that ends with it."""
     from tamis.spark.runtime import sessions
-    from tamis.spark.runtime.error_text import reason
+    from tamis.spark.runtime.error_text import error_text
 
     before = sessions.active()
     with waiting(console, "Starting Spark: about 10 seconds"):
@@ -92,7 +92,7 @@ def started(console: Console, master: str | None) -> Iterator[SparkSession]:
         except TamisError:
             raise
         except Exception as why:  # noqa: BLE001 - Spark has many, and all are told alike
-            raise SparkError(f"Spark does not start: {reason(why)}") from None
+            raise SparkError(f"Spark does not start: {error_text(why)}") from None
     try:
         yield spark
     finally:

@@ -18,7 +18,7 @@ from tamis.cli.steps import Steps
 from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
 from tamis.errors import SparkError
-from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Job, Stream
 
 AVAILABLE_NOW = "available-now"
@@ -167,14 +167,14 @@ def follow(
             raise
 
 
-def ended(console: Console, stream: Stream) -> Standing:
+def ended(console: Console, stream: Stream) -> StreamStatus:
     """Stop a stream; how far it came."""
     with console.status("Stopping: what is under way is dropped, and the next run repeats it"):
         stream.stop()
     return stream.look()
 
 
-def summary(first: Standing, last: Standing) -> str:
+def summary(first: StreamStatus, last: StreamStatus) -> str:
     """What was done between two looks."""
     return (
         f"{last.events - first.events:,} events, "

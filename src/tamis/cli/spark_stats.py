@@ -80,8 +80,8 @@ def stats(
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
     from tamis.spark.runtime.engine_folders import engine_folders
-    from tamis.spark.stats.event_stats import check_given, gather
-    from tamis.spark.stats.subscription_stats import ask
+    from tamis.spark.stats.event_stats import check_given, gather_stats
+    from tamis.spark.stats.subscription_stats import match_sample
     from tamis.store.log import Log
     from tamis.store.stats import check_free
 
@@ -97,14 +97,18 @@ def stats(
     with started(console, master) as spark:
         begun = perf_counter()
         with bar(console, "Counting, by tasks") as progress:
-            counting = partial(gather, sample=sample, seed=seed, work=above, progress=progress)
+            counting = partial(
+                gather_stats, sample=sample, seed=seed, work=above, progress=progress
+            )
             made = cancellable(spark, lambda: counting(spark, past, known))
         seconds = perf_counter() - begun
         made.save(target, replace=replace)  # whatever becomes of the rest
         if subscriptions is not None:
             given = declared(modules) or ()
             with bar(console, "Matching the sample, by tasks") as progress:
-                asking = partial(ask, operators=given, asked=asked, work=above, progress=progress)
+                asking = partial(
+                    match_sample, operators=given, asked=asked, work=above, progress=progress
+                )
                 made = cancellable(spark, partial(asking, spark, made, subscriptions))
             made.save(target, replace=True)
     show(console, made)

@@ -15,7 +15,7 @@ from rich.text import Text
 from tamis.operators.faults import Report
 from tamis.spark.runtime.operator_reports import NOTHING
 from tamis.spark.stream.notification_sink import DEAD
-from tamis.spark.stream.progress import NO_VERSION, Standing
+from tamis.spark.stream.progress import NO_VERSION, StreamStatus
 from tamis.spark.stream.stream import Stream
 
 _LINES = 5.0  # seconds between two lines where there is no terminal
@@ -54,7 +54,7 @@ class StreamScreen:
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
         return self._live
 
-    def update(self) -> Standing:
+    def update(self) -> StreamStatus:
         """Look at the stream and show it."""
         progress, now = self._stream.look(), monotonic()
         if self._live is not None:
@@ -78,10 +78,10 @@ class StreamScreen:
         trouble = keeper.trouble or self._trouble()
         return Facts(live, keeper.expired, changed, enough, keeper.compiling, trouble, self._asked)
 
-    def _line(self, progress: Standing) -> str:
+    def _line(self, progress: StreamStatus) -> str:
         return line(monotonic() - self._began, progress, self._facts())
 
-    def _picture(self, progress: Standing) -> Group:
+    def _picture(self, progress: StreamStatus) -> Group:
         facts = self._facts()
         table = Table.grid(padding=(0, 2, 0, 0), expand=True)
         table.add_column(style="dim", no_wrap=True, min_width=14)
@@ -119,7 +119,7 @@ class Facts(NamedTuple):
     operators: Report = NOTHING
 
 
-def rows(progress: Standing, facts: Facts, reason: str = "") -> list[tuple[str, str, str]]:
+def rows(progress: StreamStatus, facts: Facts, reason: str = "") -> list[tuple[str, str, str]]:
     """Name, number, and what else there is to say."""
     found = [
         ("events", f"{progress.events:,}", per_second(progress.rate)),
@@ -163,10 +163,10 @@ def faults(report: Report) -> str:
     return "; ".join([asked, *told])
 
 
-def line(elapsed: float, progress: Standing, facts: Facts) -> str:
+def line(elapsed: float, progress: StreamStatus, facts: Facts) -> str:
     """The same in one line.
 
-    >>> line(75, Standing(9, 900, 100, 800, 4000, 2, 7, 80.0, 400.0, 0.31, 0.62),
+    >>> line(75, StreamStatus(9, 900, 100, 800, 4000, 2, 7, 80.0, 400.0, 0.31, 0.62),
     ...      Facts(100, 0, 3, 1000, None, None))
     '1 min 15 s: 800 events (80 a second), 4,000 notifications (400 a second), latency 0.31 s, \
 p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
@@ -186,7 +186,7 @@ p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
     return f"{clock(elapsed)}: " + ", ".join(parts)
 
 
-def version(progress: Standing) -> str:
+def version(progress: StreamStatus) -> str:
     """The version that is in use."""
     return "none" if progress.version == NO_VERSION else f"{progress.version:,}"
 

@@ -25,8 +25,8 @@ from tamis.replay.manifests import (
     LOCK,
     MANIFESTS,
     PATIENCE,
+    commit_merged,
     manifests,
-    put_merged,
     retire,
 )
 from tamis.replay.parts import DEAD, NOTIFICATIONS, PartWriter
@@ -71,14 +71,14 @@ def compact(
         for query, found in by_query.items():
             old = sorted(found, key=lambda each: int(each["batch"]))[: -max(1, keep)]
             if sum(BATCHES not in each for each in old) >= max(2, many):
-                put_merged(path, query, old, _merged(path, query, old, whole))
+                commit_merged(path, query, old, _merged(path, query, old, whole))
                 less += len(old) - 1
         if less:
             retire(path, older)
         return less
 
 
-class _Run(NamedTuple):
+class _PartRun(NamedTuple):
     """Parts that become one."""
 
     parts: list[dict[str, Any]]
@@ -102,30 +102,30 @@ def _of(manifest: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 def _runs(
     folder: Path, before: list[dict[str, Any]], since: list[dict[str, Any]], whole: int
-) -> list[_Run]:
+) -> list[_PartRun]:
     """What was merged before, and what has come since, as runs of the same columns.
 
     What was merged before is written again only with half as many rows or more beside it: a row is
     written a few times, however often this is done.
     """
-    runs = [_Run([part], part["rows"]) for part in before]
+    runs = [_PartRun([part], part["rows"]) for part in before]
     for _, group in groupby(since, lambda part: _columns(folder, part)):
-        fresh: list[_Run] = []
+        fresh: list[_PartRun] = []
         for part in group:
             rows = int(part["rows"])
             if fresh and fresh[-1].rows < whole and rows < whole:
                 last = fresh.pop()
-                fresh.append(_Run([*last.parts, part], last.rows + rows))
+                fresh.append(_PartRun([*last.parts, part], last.rows + rows))
             else:
-                fresh.append(_Run([part], rows))
+                fresh.append(_PartRun([part], rows))
         while runs and _joins(folder, runs[-1], fresh[0], whole):
             last = runs.pop()
-            fresh[0] = _Run([*last.parts, *fresh[0].parts], last.rows + fresh[0].rows)
+            fresh[0] = _PartRun([*last.parts, *fresh[0].parts], last.rows + fresh[0].rows)
         runs += fresh
     return runs
 
 
-def _joins(folder: Path, before: _Run, fresh: _Run, whole: int) -> bool:
+def _joins(folder: Path, before: _PartRun, fresh: _PartRun, whole: int) -> bool:
     small = max(before.rows, fresh.rows) < whole and before.rows <= 2 * fresh.rows
     return small and _columns(folder, before.parts[-1]) == _columns(folder, fresh.parts[0])
 
@@ -135,7 +135,7 @@ def _columns(folder: Path, part: dict[str, Any]) -> list[tuple[str, pa.DataType,
     return [(field.name, field.type, field.nullable) for field in schema]
 
 
-def _written(folder: Path, query: str, run: _Run) -> dict[str, Any]:
+def _written(folder: Path, query: str, run: _PartRun) -> dict[str, Any]:
     made = PartWriter(folder, f"part-{query}-{uuid.uuid4().hex}.parquet", as_is=True)
     try:
         for part in run.parts:

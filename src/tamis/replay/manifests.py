@@ -38,10 +38,10 @@ _ATTEMPTS = 100
 
 def manifests(path: Path) -> list[dict[str, Any]]:
     """All manifests of a folder that count, in the order in which they were written."""
-    return sorted(_counting(listed(path)).values(), key=lambda each: float(each["written"]))
+    return sorted(_counting(list_manifests(path)).values(), key=lambda each: float(each["written"]))
 
 
-def listed(path: Path) -> dict[str, dict[str, Any]]:
+def list_manifests(path: Path) -> dict[str, dict[str, Any]]:
     """All manifests by the names of their files, also those that do not count any more.
 
     A listing takes its time, and somebody may merge meanwhile: then it is taken again.
@@ -56,13 +56,13 @@ def listed(path: Path) -> dict[str, dict[str, Any]]:
     raise StoreError(f"{folder}: changes too fast to be read; somebody removes files from it")
 
 
-def merged_up_to(path: Path, query: str) -> int:
+def last_merged(path: Path, query: str) -> int:
     """The last batch of a query that a manifest of many stands for; -1 where there is none."""
     found = map(_OF_MANY.fullmatch, _names(path / MANIFESTS))
     return max((int(each[2]) for each in found if each and each[1] == query), default=-1)
 
 
-def ended_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
+def ends_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
     """Whether there is a manifest for a batch already, of another offset than that of this name."""
     alike, found = f"{query}-{batch:010d}-", _names(path / MANIFESTS) - {f"{name}.json"}
     return any(each.startswith(alike) and not each.endswith(_ENDING) for each in found)
@@ -89,7 +89,7 @@ def put(
     return True
 
 
-def put_merged(
+def commit_merged(
     path: Path, query: str, merged: Sequence[dict[str, Any]], parts: Sequence[Mapping[str, Any]]
 ) -> None:
     """Commit what takes the place of these manifests of a query, the first ones that it has."""
@@ -111,7 +111,7 @@ def retire(path: Path, older: float = PATIENCE) -> int:
     left is right. A stream may merge more often than that: then the newest one of many is always
     young, and an older one tells for how long its batches have been replaced.
     """
-    folder, found = path / MANIFESTS, listed(path)
+    folder, found = path / MANIFESTS, list_manifests(path)
     counting = _counting(found)
     now = time.time()
     settled: dict[str, int] = {}  # up to which batch of a query nobody reads what was replaced
@@ -153,7 +153,7 @@ def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> l
         for left in (path / MANIFESTS).glob(f".{own}*"):
             if now - left.stat().st_mtime >= older:
                 left.unlink(missing_ok=True)
-        counting, removed = named(listed(path).values()), []
+        counting, removed = named(list_manifests(path).values()), []
         for folder in (NOTIFICATIONS, DEAD):
             for each in (path / folder).glob(f"part-{own}*.parquet"):
                 if (folder, each.name) not in counting and now - each.stat().st_mtime >= older:

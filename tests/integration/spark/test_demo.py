@@ -27,7 +27,7 @@ from tamis import Engine, Schema
 from tamis.errors import SparkError
 from tamis.spark.runtime.java import java_home
 from tamis.spark.stream.notification_sink import manifests
-from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log, cancel, subscribe
 from tests.unit.cli.calls import Capture, run
@@ -199,11 +199,11 @@ def _given(stream: Stream, spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _compiled(stream: Stream, versions: int, _: Standing) -> bool:
+def _compiled(stream: Stream, versions: int, _: StreamStatus) -> bool:
     return stream.keeper.compiled == versions
 
 
-def _until(stream: Stream, reached: Callable[[Standing], bool]) -> Standing:
+def _until(stream: Stream, reached: Callable[[StreamStatus], bool]) -> StreamStatus:
     """Wait until a stream is so far."""
     until = time.monotonic() + _LIMIT
     while not reached(now := stream.look()):

@@ -13,9 +13,9 @@ import pytest
 from tamis.errors import StoreError
 from tamis.replay.log_events import next_event
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
-from tamis.spark.stream.housekeeping import Keeper
+from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.notification_sink import manifests
-from tamis.spark.stream.progress import Watch, query_of
+from tamis.spark.stream.progress import StreamWatch, query_of
 from tamis.spark.stream.stream import Job, Stream, reader
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
@@ -74,13 +74,13 @@ def test_a_version_is_used_for_the_first_event_that_it_can_serve(
     assert sorted((row["sequence"], row["subscription"]) for row in rows) == sorted(story.pairs)
 
 
-def _keeper(story: Story, versions: Versions) -> Keeper:
+def _keeper(story: Story, versions: Versions) -> Housekeeper:
     """Of another stream, which has read everything."""
 
     def compile() -> CompiledIndex:
         raise AssertionError("nothing is compiled here")
 
-    return Keeper(story.log, versions, compile, every=10**9)
+    return Housekeeper(story.log, versions, compile, every=10**9)
 
 
 def test_a_named_stream_has_its_versions_kept_until_it_is_past_them(
@@ -112,7 +112,7 @@ def test_a_named_stream_has_its_versions_kept_until_it_is_past_them(
     _run(spark, story, tmp_path / "quick", index=slow["index"])
     query = query_of(tmp_path / "quick" / "checkpoint")
     assert query is not None
-    reached = Watch(story.log, tmp_path / "quick" / "found", query, 0.0).look(0.0)
+    reached = StreamWatch(story.log, tmp_path / "quick" / "found", query, 0.0).look(0.0)
     assert reached.version == made[3]
     keeper = _keeper(story, versions)
     keeper.turn(reached)

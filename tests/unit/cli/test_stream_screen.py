@@ -21,7 +21,7 @@ from tamis.cli.stopping import Stopping
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
 from tamis.errors import SparkError
 from tamis.operators import Count, Report
-from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log
 from tamis.workload import make
@@ -29,8 +29,8 @@ from tamis.workload.auction_schema import schema
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
-NOTHING = Standing(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
-SOME = Standing(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
+NOTHING = StreamStatus(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
+SOME = StreamStatus(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
 FACTS = Facts(None, 0, 3, 1000, None, None)
 
 
@@ -76,7 +76,7 @@ def test_what_operators_did_wrong() -> None:
 class _Stream(Stream):
     """One that says what it is told to say."""
 
-    def look(self) -> Standing:
+    def look(self) -> StreamStatus:
         return SOME
 
     def newest(self, kind: str = "notifications", rows: int = 100) -> list[dict[str, Any]]:

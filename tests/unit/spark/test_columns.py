@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from tamis import Schema
 from tamis.errors import SparkError
-from tamis.spark.frames.frame_columns import quoted, sources, struct_of
+from tamis.spark.frames.frame_columns import attribute_sources, quoted, struct_of
 
 SCHEMA = Schema.from_dict(
     {
@@ -64,7 +64,7 @@ def written(kind: Kind) -> Any:
 def found(
     columns: dict[str, Any], schema: Schema = SCHEMA, known: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    return {each.attribute: each.name for each in sources(schema, struct(columns), known)}
+    return {each.attribute: each.name for each in attribute_sources(schema, struct(columns), known)}
 
 
 def test_columns_and_fields_of_structs() -> None:
@@ -162,6 +162,6 @@ def test_the_columns_of_a_schema() -> None:
         "at:timestamp,tags:array<string>,seller:struct<rating:bigint>,photo:string>"
     )
     assert struct_of(TWO)["event_type"].dataType.simpleString() == "array<string>"
-    assert [each.attribute for each in sources(SCHEMA, struct_of(SCHEMA))] == list(
+    assert [each.attribute for each in attribute_sources(SCHEMA, struct_of(SCHEMA))] == list(
         SCHEMA.attributes
     )

@@ -22,10 +22,10 @@ from tamis.replay.parts import PartWriter
 from tamis.replay.row_groups import RowRange, parquet_files, row_shares
 from tamis.spark.events.parquet_columns import layouts
 from tamis.spark.events.past_files import PastFiles
-from tamis.spark.jobs.generate_tables import _write, drafted, table_files
+from tamis.spark.jobs.generate_tables import _write, draft_folder, table_files
 from tamis.spark.jobs.match_files import check_given
 from tamis.spark.runtime.engine_folders import engine_folders, laid_out, mentioned
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
 
@@ -211,7 +211,7 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
         (draft / "schema").touch()
 
     def fail() -> None:
-        with drafted(tmp_path, ["events", "schema"]) as draft:
+        with draft_folder(tmp_path, ["events", "schema"]) as draft:
             begin(draft, "a")
             raise RuntimeError("no")
 
@@ -219,13 +219,13 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail()
     assert [each.name for each in tmp_path.rglob("*")] == ["mine"]
-    with drafted(tmp_path, ["events", "schema"]) as draft:
+    with draft_folder(tmp_path, ["events", "schema"]) as draft:
         begin(draft, "b")
         assert not (tmp_path / "events").exists()
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["b", "events", "mine", "schema"]
     with (
         pytest.raises(SparkError, match="holds events already"),
-        drafted(tmp_path, ["events", "schema"]),
+        draft_folder(tmp_path, ["events", "schema"]),
     ):
         pass
     assert (tmp_path / "events" / "b").exists()
@@ -237,7 +237,7 @@ def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
     assert done.returncode == 9
     assert list(tmp_path.rglob("events"))
-    with drafted(tmp_path, ["events"]) as draft:
+    with draft_folder(tmp_path, ["events"]) as draft:
         assert list(tmp_path.iterdir()) == [draft]
         (draft / "events").touch()
     assert [each.name for each in tmp_path.iterdir()] == ["events"]
@@ -281,7 +281,7 @@ def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     left.stdout.close()
     (abandoned,) = tmp_path.iterdir()
     (tmp_path / ".tamis-unknown").mkdir()
-    with scratch(tmp_path) as first, scratch(tmp_path) as second:
+    with scratch_folder(tmp_path) as first, scratch_folder(tmp_path) as second:
         assert not abandoned.exists()
         assert first.is_dir()
         assert second.is_dir()

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError, StoreError
 from tamis.replay.log_events import next_event
-from tamis.spark.stream.log_source import Options, TamisDataSource
+from tamis.spark.stream.log_source import LogOptions, TamisDataSource
 from tamis.store import Log, Shard, Versions, describe, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -40,9 +40,9 @@ class World:
             describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=made)
         return at
 
-    def options(self, **given: str) -> Options:
+    def options(self, **given: str) -> LogOptions:
         paths = {"path": str(self.log.folder), "index": str(self.versions.folder)}
-        return Options.read(paths | given)
+        return LogOptions.read(paths | given)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_without_versions_a_batch_is_all_there_is(world: World) -> None:
     world.change(2)
     world.events(3)
     assert list(world.options().stretches(0, 5)) == [(0, 5, -1)]
-    alone = Options.read({"path": str(world.log.folder)})
+    alone = LogOptions.read({"path": str(world.log.folder)})
     assert list(alone.stretches(0, 5)) == [(0, 5, -1)]
 
 
@@ -98,7 +98,7 @@ def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(wo
 
 def test_refusals(world: World) -> None:
     with pytest.raises(SparkError, match="reads a log"):
-        Options.read({})
+        LogOptions.read({})
     with pytest.raises(SparkError, match="no attribute 'm'"):
         world.options(columns="m")
     with pytest.raises(SparkError, match="whole number, 1 or more"):
@@ -130,7 +130,7 @@ def test_the_latest_event_stays_the_same_until_the_first_batch_is_over(world: Wo
 def test_a_stream_from_the_latest_event_on_has_a_name(world: World) -> None:
     with pytest.raises(SparkError, match="needs a name"):
         _stream(world)
-    assert Options.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
+    assert LogOptions.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
 
 
 def test_an_index_of_another_log_is_refused(world: World, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from tamis import Schema
 from tamis.errors import SparkError
 from tamis.spark.events.past_events import past_events
-from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock_of
+from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, TimeAxis, axis, clock_of
 from tamis.spark.runtime.worker_cache import schema_document
 
 SCHEMA = Schema.from_dict({"attributes": {"at": "timestamp", "seller.since": "timestamp"}})
@@ -25,7 +25,7 @@ def micros(text: str) -> int:
     return int(np.datetime64(text, "us").astype(np.int64))
 
 
-def times(low: str, high: str, most: int = 60, **options: Any) -> Axis:
+def times(low: str, high: str, most: int = 60, **options: Any) -> TimeAxis:
     return axis(TIME, micros(low), micros(high), most, **options)
 
 
@@ -100,7 +100,7 @@ def test_there_are_never_more_than_asked_for(kind: str, low: Any, high: Any, mos
     _check(found, low, high)
 
 
-def _check(found: Axis, low: Any, high: Any) -> None:
+def _check(found: TimeAxis, low: Any, high: Any) -> None:
     """The ends are in the first and the last bucket, and values are where the edges say."""
     values = np.array([low, high], found.edges.dtype)
     assert found.places(values, np.ones(2, np.bool_)).tolist() == [0, found.buckets - 1]

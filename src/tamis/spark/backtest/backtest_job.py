@@ -29,14 +29,14 @@ from tamis.spark.backtest.result_tables import (
     subscriptions_table,
     totals_table,
 )
-from tamis.spark.backtest.tally import Tally
+from tamis.spark.backtest.tally import BacktestTally
 from tamis.spark.events.past_events import PastEvents, past_events
-from tamis.spark.events.time_axis import WHOLE, Axis, Clock, axis
-from tamis.spark.events.time_span import Span
+from tamis.spark.events.time_axis import WHOLE, EventClock, TimeAxis, axis
+from tamis.spark.events.time_span import TimeSpan
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
 from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 from tamis.store.log import Log
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Backtest(NamedTuple):
     samples: pa.Table
     reasons: pa.Table
     grid: NDArray[np.int64]  # matched events by subscription (rows) and bucket; the last: no time
-    axis: Axis
+    axis: TimeAxis
     time: str | None
     files: int
     tasks: int
@@ -120,7 +120,7 @@ def backtest(
     given = events if isinstance(events, Log | PastEvents) else os.fspath(events)
     columns = [] if samples == 0 else columns
     with (
-        scratch(None if work is None else Path(work).absolute()) as above,
+        scratch_folder(None if work is None else Path(work).absolute()) as above,
         held_subscriptions(
             subscriptions, above, lambda schema: past_events(given, schema).sample(), operators
         ) as now,
@@ -195,7 +195,7 @@ def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tu
     )
 
 
-def _axis(there: PastEvents, clock: Clock | None, span: Span, most: int) -> Axis:
+def _axis(there: PastEvents, clock: EventClock | None, span: TimeSpan, most: int) -> TimeAxis:
     low, high = span
     nothing = low > high
     if clock is None:
@@ -209,7 +209,7 @@ def _axis(there: PastEvents, clock: Clock | None, span: Span, most: int) -> Axis
     return axis(clock.kind, low, high, most, zone=clock.zone, days=clock.days)
 
 
-def _added(task: CountTask, files: Iterable[str]) -> Tally:
+def _added(task: CountTask, files: Iterable[str]) -> BacktestTally:
     """What all tasks have counted."""
     tally = task.tally()
     for file in files:
@@ -219,7 +219,7 @@ def _added(task: CountTask, files: Iterable[str]) -> Tally:
 
 
 def _made(
-    task: CountTask, tally: Tally, known: pa.Table, there: PastEvents, calls: Report
+    task: CountTask, tally: BacktestTally, known: pa.Table, there: PastEvents, calls: Report
 ) -> Backtest:
     grid, axis = tally.grid, task.axis
     events, matched, dead = (int(each.sum()) for each in (tally.events, tally.matched, tally.dead))

@@ -30,7 +30,7 @@ def ranks(numbers: Int64s) -> Ranks:
     return found
 
 
-class Samples:
+class EventSamples:
     """Of each subscription the events with the lowest ranks, at most so many."""
 
     def __init__(self, subscriptions: int, most: int) -> None:

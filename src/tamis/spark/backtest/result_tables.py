@@ -18,8 +18,8 @@ from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.spark.backtest.tally import Tally
-from tamis.spark.events.time_axis import Axis
+from tamis.spark.backtest.tally import BacktestTally
+from tamis.spark.events.time_axis import TimeAxis
 from tamis.spark.runtime.engine_folders import SavedSubscriptions
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def counts_table(tally: Tally, grid: Int64s, axis: Axis, known: pa.Table, events: int) -> pa.Table:
+def counts_table(
+    tally: BacktestTally, grid: Int64s, axis: TimeAxis, known: pa.Table, events: int
+) -> pa.Table:
     """How many events each subscription matched, and the first and the last time."""
     matched = grid.sum(axis=1)
     seen = tally.first <= tally.last
@@ -73,7 +75,7 @@ def counts_table(tally: Tally, grid: Int64s, axis: Axis, known: pa.Table, events
     )  # fmt: skip
 
 
-def _buckets(axis: Axis, places: Int64s) -> dict[str, pa.Array]:
+def _buckets(axis: TimeAxis, places: Int64s) -> dict[str, pa.Array]:
     """Where buckets begin and end; null for that of events without a time."""
     timed = places < axis.buckets
     at = np.where(timed, places, 0)
@@ -83,14 +85,14 @@ def _buckets(axis: Axis, places: Int64s) -> dict[str, pa.Array]:
     }
 
 
-def over_time_table(tally: Tally, axis: Axis, known: pa.Table) -> pa.Table:
+def over_time_table(tally: BacktestTally, axis: TimeAxis, known: pa.Table) -> pa.Table:
     """How many events each subscription matched in each bucket, where that is any."""
     subscriptions, places, counts = tally.over_time()
     ids = known[SUBSCRIPTION].take(pa.array(subscriptions))
     return pa.table({SUBSCRIPTION: ids, **_buckets(axis, places), "matched": counts})
 
 
-def totals_table(tally: Tally, grid: Int64s, axis: Axis) -> pa.Table:
+def totals_table(tally: BacktestTally, grid: Int64s, axis: TimeAxis) -> pa.Table:
     """All events by bucket. There is one of events without a time if there are such events."""
     places = np.arange(axis.buckets + bool(tally.events[-1]))
     columns = {
@@ -104,7 +106,7 @@ def totals_table(tally: Tally, grid: Int64s, axis: Axis) -> pa.Table:
     )
 
 
-def reasons_table(tally: Tally) -> pa.Table:
+def reasons_table(tally: BacktestTally) -> pa.Table:
     """Why events are dead, the most frequent reason first."""
     found = sorted(tally.reasons.items(), key=lambda each: (-each[1][0], each[1][1]))
     return pa.table(
@@ -116,7 +118,7 @@ def reasons_table(tally: Tally) -> pa.Table:
     )
 
 
-def samples_table(tally: Tally, known: pa.Table) -> pa.Table:
+def samples_table(tally: BacktestTally, known: pa.Table) -> pa.Table:
     """The samples of each subscription, in the order of the events."""
     subscriptions, numbers, kept = tally.samples.kept()
     order = np.lexsort((numbers, subscriptions))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis.encode.validation import Refused
 from tamis.errors import StoreError
 from tamis.files.os_errors import os_errors_as
-from tamis.spark.backtest.event_samples import Samples
+from tamis.spark.backtest.event_samples import EventSamples
 from tamis.spark.events.time_axis import Times
 
 Int64s = NDArray[np.int64]
@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 22  # counts that some pairs may be spread over
 _REASONS = 1_000  # different ones that are told apart
 
 
-class Counts:
+class PairGrid:
     """How many pairs there are of each subscription and bucket.
 
     Events that are read together mostly lie in a few buckets, so pairs are counted in those alone:
@@ -64,7 +64,7 @@ class Counts:
         return keys, flat[keys]
 
 
-class Tally:
+class BacktestTally:
     """All counts of some events. Subscriptions are numbered from 0 on, and so are buckets.
 
     After the last bucket there is one more, for events whose time is not known.
@@ -74,14 +74,14 @@ class Tally:
         self, subscriptions: int, buckets: int, samples: int, kind: Any, counts: Any = np.int64
     ) -> None:
         self.buckets = buckets + 1
-        self._counts = Counts(subscriptions, self.buckets, counts)
+        self._counts = PairGrid(subscriptions, self.buckets, counts)
         limits = np.iinfo(kind) if np.issubdtype(kind, np.integer) else np.finfo(kind)
         self.first = np.full(subscriptions, limits.max, kind)
         self.last = np.full(subscriptions, limits.min, kind)
         self._totals = np.zeros((3, self.buckets), np.int64)
         self.events, self.matched, self.dead = self._totals  # by bucket
         self.reasons: dict[str, tuple[int, int]] = {}  # how many died so, and the first of them
-        self.samples = Samples(subscriptions, samples)
+        self.samples = EventSamples(subscriptions, samples)
 
     def pairs(self, subscriptions: Int64s, places: Int64s, values: Times) -> None:
         """Pairs: the subscription, and of its event the bucket and, where there is one, the time.

@@ -12,7 +12,7 @@ from tamis.errors import SparkError, nearest
 from tamis.model.schema import Schema
 from tamis.replay.parquet_events import ParquetLayout
 from tamis.replay.row_groups import ParquetFiles
-from tamis.spark.frames.frame_columns import sources
+from tamis.spark.frames.frame_columns import attribute_sources
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -77,7 +77,7 @@ def _layout(
             _spark_type(field.type if _holds_attributes(field.name, schema) else pa.null()),
         )
     try:
-        found = sources(schema, struct, [*(kept or ()), *beside])
+        found = attribute_sources(schema, struct, [*(kept or ()), *beside])
     except SparkError as why:
         raise SparkError(f"{file}: {why}") from None
     read = [each for each in found if attributes is None or each.attribute in attributes]

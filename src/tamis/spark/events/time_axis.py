@@ -40,7 +40,7 @@ _EXACT = ((60 * _DAY, "D"), (_DAY, "m"), (60 * 10**6, "s"))  # from so long on
 _MICROS = {"s": 10**6, "ms": 10**3, "us": 1}
 
 
-class Clock(NamedTuple):
+class EventClock(NamedTuple):
     """The column that tells the time of an event."""
 
     path: tuple[str, ...]  # a column, or a field of a struct in one
@@ -105,7 +105,7 @@ class Clock(NamedTuple):
         return values, right
 
 
-def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock:
+def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> EventClock:
     """The clock that a column of these types is.
 
     `schema` is given where that column is an attribute of the domain of timestamps.
@@ -126,7 +126,7 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock
         kinds = {DECIMAL}
     if len(kinds) > 1:
         raise SparkError(f"the column {name!r} has points in time in some files, numbers in others")
-    return Clock(tuple(name.split(".")), kinds.pop(), zone, days, schema)
+    return EventClock(tuple(name.split(".")), kinds.pop(), zone, days, schema)
 
 
 def kind_of(kind: pa.DataType, *, text: bool = False) -> str | None:
@@ -154,7 +154,7 @@ def _filled(column: pa.Array) -> pa.Array:
 # -- buckets ---------------------------------------------------------------------------------------
 
 
-class Axis(NamedTuple):
+class TimeAxis(NamedTuple):
     """Buckets: the i-th has values from `edges[i]` to before `edges[i + 1]`."""
 
     kind: str
@@ -193,7 +193,7 @@ class Axis(NamedTuple):
 
 def axis(
     kind: str, low: Any, high: Any, most: int, *, zone: bool = False, days: bool = False
-) -> Axis:
+) -> TimeAxis:
     """Buckets for the values from `low` to `high`, the shortest of which there are at most `most`.
 
     Where all ways to cut would give more, as at a turn of the millennium, there is one bucket.
@@ -203,9 +203,9 @@ def axis(
         if last - first + 1 <= most:
             edges = _edges(kind, [edge(at) for at in range(first, last + 2)])
             if (edges[:-1] < edges[1:]).all():  # else they are closer than numbers can be
-                return Axis(kind, zone, edges, words)
+                return TimeAxis(kind, zone, edges, words)
     end = np.nextafter(high, np.inf) if kind == DECIMAL else int(high) + 1
-    return Axis(kind, zone, _edges(kind, [low, end]), "")
+    return TimeAxis(kind, zone, _edges(kind, [low, end]), "")
 
 
 def _edges(kind: str, edges: list[Any]) -> Times:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import SparkError
-from tamis.spark.frames.frame_columns import Extra, sources
+from tamis.spark.frames.frame_columns import KeptColumn, attribute_sources
 from tamis.spark.runtime.worker_cache import open_engine
 from tamis.store.version import Version
 from tamis.store.versions import Versions
@@ -82,7 +82,7 @@ class VersionedTask(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _attributes(
-    folder: str, operators: bytes, columns: str, extras: tuple[Extra, ...]
+    folder: str, operators: bytes, columns: str, extras: tuple[KeptColumn, ...]
 ) -> tuple[str, ...]:
     """The attributes that a version finds among the columns."""
     from pyspark.sql.types import StructType
@@ -90,7 +90,7 @@ def _attributes(
     schema = open_engine(folder, operators).schema
     struct = StructType.fromJson(json.loads(columns))
     try:
-        found = sources(schema, struct, [extra.name for extra in extras])
+        found = attribute_sources(schema, struct, [extra.name for extra in extras])
     except SparkError as why:
         raise SparkError(f"{folder}: does not go with the events any more: {why}") from None
     return tuple(source.attribute for source in found)

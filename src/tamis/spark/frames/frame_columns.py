@@ -35,7 +35,7 @@ _FITTING: dict[type[Domain], tuple[str, ...]] = {
 _SAME = 0.8  # alike enough for a slip of the pen; `ts` and `tags` are not
 
 
-class Source(NamedTuple):
+class AttributeSource(NamedTuple):
     """Where the values of an attribute are: a column, or a field of a struct in one."""
 
     attribute: str
@@ -52,7 +52,9 @@ def quoted(*path: str) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" for part in path)
 
 
-def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> list[Source]:
+def attribute_sources(
+    schema: Schema, struct: StructType, known: Iterable[str] = ()
+) -> list[AttributeSource]:
     """The source of each attribute that a DataFrame has, in the order of its columns.
 
     A `SparkError` where one that every event has to bind is missing, where a column cannot hold
@@ -60,7 +62,7 @@ def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> li
     an attribute nor `known` otherwise is named almost like an attribute that has no column. Other
     columns are left alone.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, AttributeSource] = {}
     others: dict[str, DataType] = {}
     for path, kind in _leaves(struct, schema):
         name = ".".join(path)
@@ -70,7 +72,7 @@ def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> li
         if name in found:
             raise SparkError(f"two columns give the attribute {name!r}; drop one of them")
         _check(schema, name, kind)
-        found[name] = Source(name, path)
+        found[name] = AttributeSource(name, path)
     exempt = set(known)
     strange = {name: kind for name, kind in others.items() if name not in exempt}
     _check_parents(schema, found, strange)
@@ -113,7 +115,7 @@ def _check(schema: Schema, name: str, kind: DataType) -> None:
 
 
 def _check_parents(
-    schema: Schema, found: dict[str, Source], strange: Mapping[str, DataType]
+    schema: Schema, found: dict[str, AttributeSource], strange: Mapping[str, DataType]
 ) -> None:
     """Refuse what should hold attributes and cannot: they would be absent from every event."""
     for name, kind in strange.items():
@@ -128,7 +130,9 @@ def _check_parents(
             )
 
 
-def _check_missing(schema: Schema, found: dict[str, Source], others: Sequence[str]) -> None:
+def _check_missing(
+    schema: Schema, found: dict[str, AttributeSource], others: Sequence[str]
+) -> None:
     default = schema.default_event_type
     named = default is None or EVENT_TYPE in found  # without a column, all are of the default type
     types = [uses for name, uses in schema.event_types.items() if named or name == default]
@@ -152,7 +156,7 @@ def _check_missing(schema: Schema, found: dict[str, Source], others: Sequence[st
         )
 
 
-def _check_alike(schema: Schema, found: dict[str, Source], strange: Sequence[str]) -> None:
+def _check_alike(schema: Schema, found: dict[str, AttributeSource], strange: Sequence[str]) -> None:
     """Refuse a slip of the pen, by which an attribute would be absent from every event."""
     absent = {name.lower(): name for name in schema.attributes if name not in found}
     for name in strange:
@@ -171,28 +175,28 @@ def _some(names: Sequence[str]) -> str:
 # -- what is sent to workers -----------------------------------------------------------------------
 
 
-class Extra(NamedTuple):
+class KeptColumn(NamedTuple):
     """A column that is handed on as it is."""
 
     name: str
     at: int  # its place among the columns that are sent
 
 
-class Sent(NamedTuple):
+class SentColumns(NamedTuple):
     """What is sent to a worker: each column once, whatever it is needed for."""
 
     frame: DataFrame
     attributes: tuple[tuple[str, int], ...]  # and their places
-    extras: tuple[Extra, ...]
+    extras: tuple[KeptColumn, ...]
     struct: StructType  # of the extras
 
 
-def sent(
+def select_columns(
     frame: DataFrame,
     schema: Schema | None,
     extras: Sequence[str | Column],
     taken: Iterable[str] = (),
-) -> Sent:
+) -> SentColumns:
     """Select what is needed: the attributes of a schema, and extra columns by name or as Column.
 
     `taken` are names of columns that the result has besides.
@@ -212,16 +216,18 @@ def sent(
         extra: at for at, extra in enumerate(extras) if isinstance(extra, str)
     }  # a plain column that is an attribute too is sent once
     attributes: list[tuple[str, int]] = []
-    for source in sources(schema, frame.schema, struct.names) if schema is not None else ():
-        check_told_apart(frame, source.path)
+    for source in (
+        attribute_sources(schema, frame.schema, struct.names) if schema is not None else ()
+    ):
+        check_unambiguous(frame, source.path)
         at = places.get(source.path[0]) if len(source.path) == 1 else None
         if at is None:
             at = len(columns)
             columns.append(functions.col(source.name))
         attributes.append((source.attribute, at))
     named = [column.alias(f"c{at}") for at, column in enumerate(columns)]
-    places_out = tuple(Extra(name, at) for at, name in enumerate(struct.names))
-    return Sent(frame.select(*named), tuple(attributes), places_out, struct)
+    places_out = tuple(KeptColumn(name, at) for at, name in enumerate(struct.names))
+    return SentColumns(frame.select(*named), tuple(attributes), places_out, struct)
 
 
 def column_of(frame: DataFrame, given: str | Column) -> Column:
@@ -235,11 +241,11 @@ def column_of(frame: DataFrame, given: str | Column) -> Column:
     if given not in frame.columns:
         hint = nearest(given, frame.columns)
         raise SparkError(f"there is no column {given!r}" + (f"; {hint}" if hint else ""))
-    check_told_apart(frame, (given,))
+    check_unambiguous(frame, (given,))
     return functions.col(quoted(given))
 
 
-def check_told_apart(frame: DataFrame, path: Sequence[str]) -> None:
+def check_unambiguous(frame: DataFrame, path: Sequence[str]) -> None:
     """Refuse a column, or a field in one, whose name another has too, as Spark reads names."""
     from pyspark.sql.types import StructType
 

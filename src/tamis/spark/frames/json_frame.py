@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.encode.arrow import one_chunk
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.spark.frames.frame_columns import Extra, column_of, sent, struct_of
+from tamis.spark.frames.frame_columns import KeptColumn, column_of, select_columns, struct_of
 from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _transform(
     typed = struct_of(schema)
     # Under a name of its own: the text may be kept too.
     text = column_of(lines, column).alias(_TEXT)
-    chosen = sent(lines, None, [text, *keep], taken=(*typed.names, dead))
+    chosen = select_columns(lines, None, [text, *keep], taken=(*typed.names, dead))
     kind, *kept = chosen.struct.fields
     if not isinstance(kind.dataType, (StringType, BinaryType)):
         raise SparkError(
@@ -77,7 +77,7 @@ class _LinesTask(NamedTuple):
     """What a worker is told."""
 
     schema: str
-    keep: tuple[Extra, ...]
+    keep: tuple[KeptColumn, ...]
     columns: tuple[str, ...]
     dead: str
 

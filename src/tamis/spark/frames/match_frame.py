@@ -23,12 +23,12 @@ from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventChunk
 from tamis.replay.parts import SUBSCRIPTION
-from tamis.replay.pipeline import Pace, ReadEvents, match_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, match_events
 from tamis.spark.frames.batch_versions import VersionedTask
-from tamis.spark.frames.frame_columns import Extra, sent
+from tamis.spark.frames.frame_columns import KeptColumn, select_columns
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
 from tamis.spark.runtime.operator_reports import noted_calls
-from tamis.spark.runtime.sessions import retained
+from tamis.spark.runtime.sessions import retained_batches
 from tamis.spark.runtime.worker_cache import open_shards, pack_operators
 from tamis.store.version import DOCUMENT
 from tamis.store.versions import Versions
@@ -155,7 +155,7 @@ def _transform(
             f"there is no column {extras[0]!r} to tell events apart by; name one of these: "
             f"match(…, id={events.columns[0]!r}); columns: {', '.join(events.columns)}"
         )
-    chosen = sent(events, given.schema, extras, taken=(SUBSCRIPTION,))
+    chosen = select_columns(events, given.schema, extras, taken=(SUBSCRIPTION,))
     id, *kept = chosen.struct.fields
     kind = StringType() if given.texts else LongType()
     result = StructType([id, StructField(SUBSCRIPTION, kind, nullable=False), *kept])
@@ -174,7 +174,7 @@ def _transform(
         # Spark does not say when it runs, nor when it ends: the version is kept for a day.
         Versions(given.versions).hold([given.sequence])
         return chosen.frame.mapInArrow(task.run, result)
-    keep = retained(events.sparkSession)
+    keep = retained_batches(events.sparkSession)
     following = VersionedTask(task, given.versions, keep, events.schema.json())
     return chosen.frame.mapInArrow(following.run, result)
 
@@ -209,7 +209,7 @@ class FrameTask(NamedTuple):
     folders: tuple[str, ...]
     operators: bytes
     layout: FrameLayout
-    extras: tuple[Extra, ...]
+    extras: tuple[KeptColumn, ...]
     texts: bool
     bad: str
     report: str | None  # the folder for reports of operators
@@ -229,7 +229,7 @@ class FrameTask(NamedTuple):
             for batch in batches
         )
         with noted_calls(engines, self.report):
-            pace = Pace(_WHOLE, _WHOLE)
+            pace = BatchPace(_WHOLE, _WHOLE)
             for events, answers in match_events(chunks, engines[0].encoder, match, pace):
                 for found in answers.found:
                     yield from self._pairs(found, events)
@@ -264,7 +264,7 @@ class FrameTask(NamedTuple):
         )
 
 
-def _column(events: ReadEvents, extra: Extra) -> pa.Array:
+def _column(events: ReadEvents, extra: KeptColumn) -> pa.Array:
     return one_chunk(events.table.column(extra.at))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.spark.frames.frame_columns import check_told_apart, sources
+from tamis.spark.frames.frame_columns import attribute_sources, check_unambiguous
 from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
             f"there is a column {reason!r} already; name another for the reason: "
             "validate(schema, reason=…)"
         )
-    found = sources(schema, events.schema)
+    found = attribute_sources(schema, events.schema)
     for source in found:
-        check_told_apart(events, source.path)
+        check_unambiguous(events, source.path)
     check = _check(schema_document(schema), [source.attribute for source in found])
     arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
     # Spark may call a function again for each use of its result, unless that might change.

@@ -29,8 +29,8 @@ from tamis.spark.jobs.compile_shard import (
     NO_SHARD,
     TOLD,
     CompiledShard,
-    FromLog,
-    FromRows,
+    LogShardTask,
+    RowShardTask,
     shard_name,
 )
 from tamis.spark.jobs.shard_count import shards_at, shards_of
@@ -88,7 +88,7 @@ def compile_log(
         OF: log.identity,
     }
     with versions.publish(at, new=asked or stats is not None) as draft:
-        task = FromLog(
+        task = LogShardTask(
             str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
         made = _made(spark, task, shards, progress)
@@ -119,7 +119,7 @@ def compile_conditions(
     how = {"modules": sorted(modules), "asked": True, "log": False}
     with versions.publish(sequence, new=True) as draft:
         document = json.dumps(schema.to_dict())
-        task = FromRows(document, str(draft), shards, where, tuple(modules))
+        task = RowShardTask(document, str(draft), shards, where, tuple(modules))
         made = task.run(conditions)
         _describe(draft, made, sequence, schema.to_dict(), ids, how)
     return _published(versions, sequence, made)
@@ -224,7 +224,7 @@ def _describe(
 
 
 def _made(
-    spark: SparkSession, task: FromLog, shards: int, progress: Progress | None
+    spark: SparkSession, task: LogShardTask, shards: int, progress: Progress | None
 ) -> list[CompiledShard]:
     told = task_frame(spark, shards, task.run, COMPILED)
 

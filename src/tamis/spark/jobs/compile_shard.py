@@ -62,7 +62,7 @@ def shard_name(shard: int) -> str:
     return f"shard-{shard:04d}"
 
 
-class FromLog(NamedTuple):
+class LogShardTask(NamedTuple):
     """Makes shards of what a log says."""
 
     log: str
@@ -108,7 +108,7 @@ class FromLog(NamedTuple):
         return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
 
 
-class FromRows(NamedTuple):
+class RowShardTask(NamedTuple):
     """Makes shards of the rows of a DataFrame."""
 
     schema: str

@@ -21,7 +21,7 @@ from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.spark.runtime.job_runner import Progress, run_tasks
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ class TableFile(NamedTuple):
         return f"part-{self.number:05d}.parquet"
 
 
-class Generated(NamedTuple):
+class GeneratedTables(NamedTuple):
     """What was written."""
 
     rows: dict[str, int]  # by table
@@ -66,7 +66,7 @@ def table_files(table: str, rows: int, files: int) -> list[TableFile]:
 
 
 @contextmanager
-def drafted(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]:
+def draft_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]:
     """A folder to make files and folders of these names in. At the end they are moved to `out`.
 
     If the block raises, or whoever runs it is killed, there is nothing of it in `out`, and the next
@@ -76,7 +76,7 @@ def drafted(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]
     _check_free(folder, names)
     with ExitStack() as held:
         with os_errors_as(StoreError, f"{folder}: cannot be written to"):
-            above = held.enter_context(scratch(folder))
+            above = held.enter_context(scratch_folder(folder))
         yield above
         _check_free(folder, names)
         with os_errors_as(StoreError, f"{folder}: cannot be written to"):
@@ -97,7 +97,7 @@ def generate(
     draw: Draw,
     out: str | os.PathLike[str],
     progress: Progress | None = None,
-) -> Generated:
+) -> GeneratedTables:
     """Draw all files, and write them below `out`; what is there is replaced."""
     folder = Path(out).absolute()
     tables = list(dict.fromkeys(file.table for file in wanted))
@@ -113,7 +113,7 @@ def generate(
         sizes[table] += row["bytes"]
     for table in tables:
         sync_folder(folder / table)
-    return Generated(rows, sizes, len(made))
+    return GeneratedTables(rows, sizes, len(made))
 
 
 class _DrawTask(NamedTuple):

@@ -24,7 +24,7 @@ from tamis.spark.jobs.match_task import MATCHED, MatchTask
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
 from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
-from tamis.spark.runtime.scratch_folder import others, scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder, scratch_folders
 from tamis.spark.stream import notification_sink as sink
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def match_files(
     check_names(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION], "pairs")
     folder = None if out is None else _ready(Path(out).absolute(), append)
     with (
-        scratch(folder) as above,
+        scratch_folder(folder) as above,
         held_subscriptions(
             subscriptions, above, lambda schema: PastFiles(files, schema).sample(), operators
         ) as now,
@@ -122,7 +122,7 @@ def match_files(
         if len(counted.operators):
             facts |= reports.report_document(counted.operators)
         parts = [part.asDict() for row in made for part in row["parts"]]
-        sink.commit(folder, job.name, facts, [sink.Parts(parts)])
+        sink.commit(folder, job.name, facts, [sink.WrittenParts(parts)])
     return counted
 
 
@@ -184,7 +184,7 @@ def _clear(out: Path, mine: Path) -> None:
     """
     if (out / "lock").exists():  # that of a stream, which may be at its first batch
         return
-    if others(out) == [mine]:
+    if scratch_folders(out) == [mine]:
         sink.sweep(out, 0.0)
 
 

@@ -26,7 +26,7 @@ from tamis.replay.parts import (
     SUBSCRIPTION,
     PartWriter,
 )
-from tamis.replay.pipeline import Pace, ReadEvents, match_with
+from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 from tamis.spark.runtime.operator_reports import NOTHING, CallCount, report_json
 from tamis.spark.runtime.worker_cache import open_engine
 
@@ -79,7 +79,7 @@ class MatchTask(NamedTuple):
         engine = open_engine(self.shards[shard], self.operators, shards=len(self.shards))
         calls = CallCount([engine])
         try:
-            for events, found in match_with(engine, chunks, Pace(), partial=self.trusted):
+            for events, found in match_with(engine, chunks, BatchPace(), partial=self.trusted):
                 end.take(events, found)
             yield {"task": number, "operators": report_json(calls.report()), **end.done()}
         except BaseException:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
-from tamis.spark.runtime.error_text import reason
+from tamis.spark.runtime.error_text import error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def connected(url: str, app: str, settings: dict[str, str]) -> SparkSession:
         half = active()
         if half is not None:
             half.stop()
-        raise SparkError(f"{where} gives no session: {reason(why)}") from None
+        raise SparkError(f"{where} gives no session: {error_text(why)}") from None
 
 
 def active() -> SparkSession | None:
@@ -117,7 +117,7 @@ def _patience() -> Any:
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    class Patience(DefaultPolicy):
+    class RetryFor(DefaultPolicy):
         """Counts the time from the first failure of those that follow each other closely."""
 
         def __init__(self) -> None:
@@ -134,4 +134,4 @@ def _patience() -> Any:
             self._last = now
             return now - self._first < _AWAY
 
-    return Patience()
+    return RetryFor()

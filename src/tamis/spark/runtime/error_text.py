@@ -18,15 +18,15 @@ _NO_ROOM = (
 )
 
 
-def reason(why: BaseException) -> str:
+def error_text(why: BaseException) -> str:
     """The last line of the Python error inside, or the first of all.
 
-    >>> reason(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
+    >>> error_text(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
     '[STREAM_FAILED] Query terminated'
-    >>> reason(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1, "
-    ...     "in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.spark.Job.run"))
+    >>> error_text(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1"
+    ...     ", in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.spark.Job.run"))
     'log: is damaged'
-    >>> reason(ValueError("<_Rendezvous of RPC that terminated with:\\n"
+    >>> error_text(ValueError("<_Rendezvous of RPC that terminated with:\\n"
     ...     '\\tstatus = StatusCode.UNAVAILABLE\\n\\tdetails = "failed to connect"\\n>'))
     'the Spark Connect server does not answer any more'
     """

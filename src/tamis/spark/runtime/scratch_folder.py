@@ -15,7 +15,7 @@ _SCRATCH, _HELD = ".tamis-", "lock"  # a folder for a job, and what is locked in
 
 
 @contextmanager
-def scratch(out: Path | None) -> Iterator[Path]:
+def scratch_folder(out: Path | None) -> Iterator[Path]:
     """A folder for the time of a job. Workers have to see it: where results go, they all can.
 
     A lock in it says that the job is alive. Folders of jobs that were killed are removed.
@@ -33,7 +33,7 @@ def scratch(out: Path | None) -> Iterator[Path]:
         yield above
 
 
-def others(folder: Path) -> list[Path]:
+def scratch_folders(folder: Path) -> list[Path]:
     """The folders of all jobs that have one here."""
     return sorted(folder.glob(f"{_SCRATCH}*"))
 

@@ -104,7 +104,7 @@ def end(spark: SparkSession) -> None:
         spark.stop()
 
 
-def retained(spark: SparkSession) -> int:
+def retained_batches(spark: SparkSession) -> int:
     """Of how many of its last batches Spark may make a stream run one again."""
     return int(spark.conf.get("spark.sql.streaming.minBatchesToRetain", None) or KEPT)
 

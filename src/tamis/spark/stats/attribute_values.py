@@ -28,7 +28,7 @@ Int64s = NDArray[np.int64]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Values(NamedTuple):
+class AttributeValues(NamedTuple):
     """All values of an attribute, event by event: codes, or texts; an event has each of its once.
 
     Without `rows`, each event has one; else value j is one of event `rows[j]`.
@@ -39,7 +39,7 @@ class Values(NamedTuple):
     bound: int  # events that have any
 
 
-def values_of(encoder: Encoder, events: ValidEvents, name: str) -> Values | None:
+def attribute_values(encoder: Encoder, events: ValidEvents, name: str) -> AttributeValues | None:
     """The values of an attribute; None where no event binds it."""
     at = encoder.positions[name]
     column = events.columns.get(at)
@@ -59,7 +59,7 @@ def values_of(encoder: Encoder, events: ValidEvents, name: str) -> Values | None
             codes, rows = _once(codes.astype(np.int64), rows)
         bound = int(np.count_nonzero(np.diff(rows))) + 1
     array = pa.array(codes, pa.int64())
-    return Values(array if texts is None else texts.take(array), rows, bound)
+    return AttributeValues(array if texts is None else texts.take(array), rows, bound)
 
 
 def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
@@ -75,7 +75,7 @@ def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
 # -- as columns ------------------------------------------------------------------------------------
 
 
-def table_of(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
+def event_table(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
     """Events as a table, a column of one type for each attribute, however they came.
 
     An opaque attribute is as it came, and has no column where no event binds it.
@@ -84,7 +84,7 @@ def table_of(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.
     columns: dict[str, Any] = {}
     for name in names:
         codec = encoder.codecs[encoder.positions[name]]
-        values = values_of(encoder, events, name)
+        values = attribute_values(encoder, events, name)
         if isinstance(codec, OpaqueCodec):
             if values is not None:
                 columns[name] = events.table[name]

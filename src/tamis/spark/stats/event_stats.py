@@ -25,10 +25,10 @@ from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.spark.events.past_events import PastEvents, past_events
 from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.spark.stats.attribute_values import in_order, value
-from tamis.spark.stats.value_task import ALL, PART, RANK, VALUES, ValueTask, together, tracked
+from tamis.spark.stats.value_task import ALL, PART, RANK, VALUES, ValueTask, joined_events, tracked
 from tamis.store.log import Log
 from tamis.store.stats import SHARES, AttributeStats, Stats
 
@@ -60,7 +60,7 @@ _AGGREGATES = {
 }
 
 
-def gather(
+def gather_stats(
     spark: SparkSession,
     events: str | os.PathLike[str] | Log | PastEvents,
     schema: Schema | None = None,
@@ -89,7 +89,7 @@ def gather(
         raise SparkError(f"a sample has one event or more, got {sample}")
     there = _opened(events, schema)
     source = there.shares(cores(spark))
-    with scratch(None if work is None else Path(work).absolute()) as above:
+    with scratch_folder(None if work is None else Path(work).absolute()) as above:
         total = sum(source.rows(share) for share in range(len(source.shares)))
         limit = min(_RANKS, _SPARE * sample * _RANKS // max(1, total)) - 1
         task = ValueTask(source, schema_document(there.schema), sample, limit, seed, str(above))
@@ -211,7 +211,7 @@ def _drawn(work: Path, names: Sequence[str], most: int) -> pa.Table:
     tables = [parquet.read_table(work / name) for name in names]
     if not tables:
         return pa.table({})
-    table = together(tables)
+    table = joined_events(tables)
     ranks = np.asarray(table[RANK])
     order = pa.array(np.argsort(ranks)[:most])
     return table.drop_columns([RANK]).take(order).combine_chunks()

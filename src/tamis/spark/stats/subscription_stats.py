@@ -27,7 +27,7 @@ from tamis.files.os_errors import os_errors_as
 from tamis.schedule.exhaustive import PredicateCounts
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, held_folders
 from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 from tamis.spark.runtime.worker_cache import open_engine, pack_operators
 from tamis.store.stats import PredicateStats, Stats, SubscriptionStats, TopSubscription
 
@@ -52,7 +52,7 @@ _COUNTS = pa.schema(
 _SAMPLE = "asked.parquet"
 
 
-def ask(
+def match_sample(
     spark: SparkSession,
     stats: Stats,
     subscriptions: str | os.PathLike[str],
@@ -84,7 +84,7 @@ def ask(
         _check(known.engines[0], events)
         at_once = _AT_ONCE if known.calls else max(1, -(-events.num_rows // cores(spark)))
         starts = tuple(range(0, events.num_rows, at_once))
-        with scratch(None if work is None else Path(work).absolute()) as above:
+        with scratch_folder(None if work is None else Path(work).absolute()) as above:
             with (
                 os_errors_as(StoreError, f"{above}: cannot be written to"),
                 atomic_file(above / _SAMPLE) as file,

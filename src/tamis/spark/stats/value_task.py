@@ -29,9 +29,9 @@ from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.encoders import schema_encoder
 from tamis.replay.event_source import EventSource
-from tamis.replay.pipeline import Pace, ReadEvents, read_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 from tamis.spark.backtest.event_samples import ranks
-from tamis.spark.stats.attribute_values import table_of, values_of
+from tamis.spark.stats.attribute_values import attribute_values, event_table
 
 Int64s = NDArray[np.int64]
 RANK = "`rank`"  # a column of parts of the sample; no attribute has a backquote
@@ -64,7 +64,9 @@ class ValueTask(NamedTuple):
     def run(self, share: int) -> Iterator[pa.RecordBatch]:
         """The values of a share's events."""
         encoder, sample = schema_encoder(self.document), _ShareSample(self)
-        for events in read_events(self.events.chunks(share), encoder, Pace(_AT_ONCE, _AT_ONCE)):
+        for events in read_events(
+            self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
+        ):
             yield from _value_rows(encoder, events.valid)
             sample.offer(events, encoder)
         part = sample.written()
@@ -84,7 +86,7 @@ def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch
     yield _rows(ALL, len(valid), len(valid.refused), pa.array([reason], pa.string()))
     waiting: list[pa.RecordBatch] = []
     for at, name in enumerate(tracked(encoder)):
-        found = values_of(encoder, valid, name)
+        found = attribute_values(encoder, valid, name)
         if found is None:
             continue
         opaque = isinstance(encoder.schema.attributes[name], Opaque)
@@ -140,14 +142,14 @@ class _ShareSample:
         if len(rows):
             some = validate(encoder, events.valid.table.take(pa.array(rows)))
             self._ranks = np.concatenate([self._ranks, rank[rows]])
-            self._events.append(table_of(encoder, some, tracked(encoder)))
+            self._events.append(event_table(encoder, some, tracked(encoder)))
             if len(self._ranks) > 4 * self._job.most:
                 self._cut()
 
     def _cut(self) -> None:
         order = np.argsort(self._ranks)[: self._job.most]
         self._ranks = self._ranks[order]
-        self._events = [together(self._events).take(pa.array(order)).combine_chunks()]
+        self._events = [joined_events(self._events).take(pa.array(order)).combine_chunks()]
 
     def written(self) -> str | None:
         """The name of the file that has them; None where there are none."""
@@ -168,7 +170,7 @@ def ranked(numbers: Int64s, seed: int) -> NDArray[np.uint64]:
     return ranks(numbers ^ other)
 
 
-def together(tables: list[pa.Table]) -> pa.Table:
+def joined_events(tables: list[pa.Table]) -> pa.Table:
     """Events of several tables: of opaque attributes, some may have no column in one."""
     try:
         return pa.concat_tables(tables, promote_options="permissive")

@@ -16,8 +16,8 @@ from threading import Thread
 
 from tamis.replay.compact_parts import compact
 from tamis.spark.jobs.compile_index import CompiledIndex
-from tamis.spark.runtime.error_text import reason
-from tamis.spark.stream.progress import Standing
+from tamis.spark.runtime.error_text import error_text
+from tamis.spark.stream.progress import StreamStatus
 from tamis.store.log import Log
 from tamis.store.pins import KEPT
 from tamis.store.snapshot import Snapshot
@@ -30,7 +30,7 @@ _REST = 60.0  # seconds after a compilation that failed
 _COMPACTED = 30.0  # seconds between two merges of small files
 
 
-class Keeper:
+class Housekeeper:
     """Does in turns what has to be done; the caller calls `turn` every second or so.
 
     Args:
@@ -85,14 +85,14 @@ class Keeper:
         """How many changes there are since the latest version, and at how many one is made."""
         latest = self._versions.latest()
         since = 0 if latest is None else latest.sequence
-        return self._log.counts(since)[1], worth(latest, self._every)
+        return self._log.counts(since)[1], changes_worth_version(latest, self._every)
 
-    def turn(self, reached: Standing | None) -> None:
+    def turn(self, reached: StreamStatus | None) -> None:
         """Do what is due, given how far the stream is. What fails is noted and tried again."""
         try:
             self._expire()
             changed, enough = self.changed()
-            self._left_out = left_out(self._versions.latest())
+            self._left_out = refused_text(self._versions.latest())
             rested = self._failed is None or time.monotonic() - self._since > _REST
             if changed >= enough and self.compiling is None and rested and not self._closed:
                 self._since = time.monotonic()
@@ -110,7 +110,7 @@ class Keeper:
                         compact(self._out, keep=self.keep)
             self._refused = None
         except Exception as why:  # noqa: BLE001 - of a damaged file too: the next turn has to come
-            self._refused = reason(why)
+            self._refused = error_text(why)
 
     def close(self) -> None:
         """Wait for a compilation that is under way; interrupt it before."""
@@ -135,10 +135,10 @@ class Keeper:
             self._failed = None
         except Exception as why:  # noqa: BLE001 - whatever Spark raises, the stream goes on
             if not self._closed:
-                self._failed = f"no version could be compiled: {reason(why)}"
+                self._failed = f"no version could be compiled: {error_text(why)}"
 
 
-def left_out(latest: Version | None) -> str | None:
+def refused_text(latest: Version | None) -> str | None:
     """What a version had to refuse, in a sentence. It is tried again for the next one."""
     made = {} if latest is None else latest.made
     if not made.get("refused"):
@@ -146,7 +146,7 @@ def left_out(latest: Version | None) -> str | None:
     return "; ".join([f"{made['refused']:,} conditions were refused", *made["reasons"][:1]])
 
 
-def worth(latest: Version | None, every: int | None = None) -> int:
+def changes_worth_version(latest: Version | None, every: int | None = None) -> int:
     """After how many changes another version is worth its while.
 
     >>> worth(None), worth(None, 50)

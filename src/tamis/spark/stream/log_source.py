@@ -65,7 +65,7 @@ from tamis.store.versions import Versions
 _READERS = "readers"
 
 
-class Start:
+class StartPosition:
     """Where a stream began that reads from the latest event on: LOG/readers/<name>.json."""
 
     def __init__(self, log: Log, name: str) -> None:
@@ -89,7 +89,7 @@ class Start:
             self._path.unlink(missing_ok=True)
 
 
-class Stretch(NamedTuple):
+class VersionRange(NamedTuple):
     """A range of the log, and the version that its events are matched with."""
 
     start: int
@@ -98,7 +98,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass
-class Options:
+class LogOptions:
     """What a user said, checked."""
 
     log: Log
@@ -114,7 +114,7 @@ class Options:
     report: str | None
 
     @classmethod
-    def read(cls, given: Any) -> Options:
+    def read(cls, given: Any) -> LogOptions:
         """From the options of a `DataSource`, whose names are in lower case."""
         path = given.get("path")
         if not path:
@@ -151,7 +151,7 @@ class Options:
             str(local(given["report"]).absolute()) if given.get("report") else None,
         )
 
-    def stretch(self, start: int, end: int) -> Stretch | None:
+    def stretch(self, start: int, end: int) -> VersionRange | None:
         """The events of a range that have the version of its first one; None where there are none.
 
         It ends where a newer version begins.
@@ -161,15 +161,15 @@ class Options:
             return None
         known = [] if self.versions is None else [each.sequence for each in self.versions.all()]
         version = max((each for each in known if each <= first), default=NO_VERSION)
-        return Stretch(start, min([end, *(each for each in known if each > first)]), version)
+        return VersionRange(start, min([end, *(each for each in known if each > first)]), version)
 
-    def stretches(self, start: int, end: int) -> Iterator[Stretch]:
+    def stretches(self, start: int, end: int) -> Iterator[VersionRange]:
         """All events of a range."""
         while (stretch := self.stretch(start, end)) is not None:
             yield stretch
             start = stretch.end
 
-    def ranges(self, stretch: Stretch) -> list[LogTask]:
+    def ranges(self, stretch: VersionRange) -> list[LogTask]:
         """Tasks for the events of a stretch: parts of it, for each shard of the subscriptions."""
         start, end, version = stretch
         found = None
@@ -208,7 +208,7 @@ class TamisDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Sequence, subscription, the columns asked for, and what is wrong with a dead event."""
-        options = Options.read(self.options)
+        options = LogOptions.read(self.options)
         types = column_types(Schema.from_dict(options.log.schema))
         text = options.log.ids == "text"
         return StructType(
@@ -223,11 +223,11 @@ class TamisDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Of a batch job."""
-        return _Reader(Options.read(self.options))
+        return _BatchReader(LogOptions.read(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Of a stream."""
-        given = Options.read(self.options)
+        given = LogOptions.read(self.options)
         if given.latest and not given.name:
             raise SparkError(
                 "startingSequence: a stream that begins at the latest event needs a name, under "
@@ -237,16 +237,16 @@ class TamisDataSource(DataSource):
         return _StreamReader(given)
 
 
-class _Task(InputPartition):
+class _LogPartition(InputPartition):
     """A range, as Spark hands it on."""
 
-    def __init__(self, part: LogTask) -> None:
+    def __init__(self, task: LogTask) -> None:
         super().__init__(None)
-        self.part = part
+        self.task = task
 
 
-class _Reader(DataSourceReader):
-    def __init__(self, options: Options) -> None:
+class _BatchReader(DataSourceReader):
+    def __init__(self, options: LogOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -258,7 +258,7 @@ class _Reader(DataSourceReader):
         if given.versions is not None and chosen:
             # Spark does not say when the job is over: it is forgotten after a while.
             given.versions.hold(chosen)
-        return [_Task(each) for stretch in stretches for each in given.ranges(stretch)]
+        return [_LogPartition(each) for stretch in stretches for each in given.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -266,11 +266,11 @@ class _Reader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: LogOptions) -> None:
         self._options = options
         self._last: int | None = None  # beyond which nothing is read
         self._told: int | None = None  # from where on versions are kept for this reader
-        self._begun = Start(options.log, options.name) if options.latest else None
+        self._begun = StartPosition(options.log, options.name) if options.latest else None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
         """Where a new stream begins.
@@ -314,9 +314,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """With the version that was journaled with the batch."""
-        stretch = Stretch(start["sequence"], end["sequence"], end["version"])
+        stretch = VersionRange(start["sequence"], end["sequence"], end["version"])
         self._tell(stretch.start, stretch.end)
-        return [_Task(each) for each in self._options.ranges(stretch)]
+        return [_LogPartition(each) for each in self._options.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -342,8 +342,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    if isinstance(partition, _Task):  # Spark asks for one partition even where there is none
-        yield from partition.part.run()
+    if isinstance(partition, _LogPartition):  # Spark reads one partition even if there is none
+        yield from partition.task.run()
 
 
 def _names(given: str | None) -> tuple[str, ...]:

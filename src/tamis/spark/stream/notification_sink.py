@@ -44,9 +44,9 @@ from tamis.files.sync import sync_folder
 from tamis.replay.compact_parts import compact
 from tamis.replay.manifests import (
     MANIFESTS,
-    ended_elsewhere,
+    ends_elsewhere,
+    last_merged,
     manifests,
-    merged_up_to,
     put,
     sweep,
 )
@@ -60,7 +60,7 @@ __all__ = [
     "RAW",
     "REASON",
     "NotificationsDataSource",
-    "Parts",
+    "WrittenParts",
     "commit",
     "compact",
     "local",
@@ -70,7 +70,7 @@ __all__ = [
 
 
 @dataclass
-class Parts(WriterCommitMessage):
+class WrittenParts(WriterCommitMessage):
     """All that a task wrote, as `PartWriter.close` tells it: folder, name and rows of each."""
 
     parts: list[dict[str, Any]]
@@ -138,7 +138,7 @@ def local(path: str) -> Path:
     return Path(path)
 
 
-class _Writer:
+class _TaskWriter:
     """What tasks do.
 
     Args:
@@ -149,7 +149,7 @@ class _Writer:
     def __init__(self, path: Path, whose: str = "") -> None:
         self._path, self._whose = path, whose
 
-    def write(self, iterator: Iterator[Any]) -> Parts:
+    def write(self, iterator: Iterator[Any]) -> WrittenParts:
         """The rows of one task: those with a reason are dead letters, all others notifications."""
         written = {kind: self._part(kind) for kind in (NOTIFICATIONS, DEAD)}
         try:
@@ -161,7 +161,7 @@ class _Writer:
                     written[DEAD].write(_without(dead, SUBSCRIPTION))
                     table = _without(table.filter(pc.invert(died)), REASON, RAW)
                 written[NOTIFICATIONS].write(table)
-            return Parts([file.close() for file in written.values() if file.rows])
+            return WrittenParts([file.close() for file in written.values() if file.rows])
         except BaseException:
             for file in written.values():
                 file.discard()
@@ -176,7 +176,7 @@ def _without(table: pa.Table, *names: str) -> pa.Table:
     return table.drop_columns([name for name in names if name in table.column_names])
 
 
-class _BatchWriter(_Writer, DataSourceArrowWriter):
+class _BatchWriter(_TaskWriter, DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """One manifest for the whole job, which nobody will run again."""
         commit(self._path, uuid.uuid4().hex, {"query": None, "batch": None}, messages)
@@ -186,7 +186,7 @@ class _BatchWriter(_Writer, DataSourceArrowWriter):
         _discard(self._path, messages)
 
 
-class _StreamWriter(_Writer, DataSourceStreamArrowWriter):
+class _StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     def __init__(self, path: Path, checkpoint: Path) -> None:
         query = query_of(checkpoint)
         super().__init__(path, "" if query is None else f"{query}-")
@@ -240,9 +240,9 @@ def commit(
         _discard(path, messages)
         return
     why = None
-    if query is not None and batch <= merged_up_to(path, query):
+    if query is not None and batch <= last_merged(path, query):
         why = "lies far back, and its notifications have been merged with others"
-    elif query is not None and ended_elsewhere(path, query, batch, name):
+    elif query is not None and ends_elsewhere(path, query, batch, name):
         why = "was written before, and ended at another event or version then"
     if why is not None:
         _discard(path, messages)
@@ -262,7 +262,7 @@ def commit(
 
 
 def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[dict[str, Any]]:
-    return [part for each in messages if isinstance(each, Parts) for part in each.parts]
+    return [part for each in messages if isinstance(each, WrittenParts) for part in each.parts]
 
 
 def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None:

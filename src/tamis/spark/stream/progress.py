@@ -26,7 +26,7 @@ WINDOW = 30.0  # seconds over which rates and latencies are taken
 NO_VERSION = -1
 
 
-class Batch(NamedTuple):
+class FinishedBatch(NamedTuple):
     """A batch that is done, as its manifest has it."""
 
     number: int
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     written: float
 
 
-class Standing(NamedTuple):
+class StreamStatus(NamedTuple):
     """Where a stream stands."""
 
     batches: int
@@ -55,7 +55,7 @@ class Standing(NamedTuple):
     p95: float | None
 
 
-class Watch:
+class StreamWatch:
     """Follows the manifests of one query.
 
     Args:
@@ -69,12 +69,12 @@ class Watch:
         self._log, self._out, self._query, self._since = log, out, query, since
         self._seen: set[str] = set()
         self._taken = -1  # the last batch that is counted
-        self._recent: deque[Batch] = deque()
+        self._recent: deque[FinishedBatch] = deque()
         self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
-        self._totals = Standing(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
+        self._totals = StreamStatus(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
         self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
 
-    def look(self, now: float) -> Standing:
+    def look(self, now: float) -> StreamStatus:
         """How things stand, with the manifests that have come since the last look."""
         for manifest in self._fresh():
             self._take(manifest)
@@ -164,10 +164,10 @@ class Watch:
             if number >= self._newest.get(kind, (-1, None))[0]:
                 self._newest[kind] = number, self._out / kind / part["name"]
 
-    def _batch(self, manifest: dict[str, Any]) -> Batch:
+    def _batch(self, manifest: dict[str, Any]) -> FinishedBatch:
         (offset,) = manifest["offsets"]  # the stream has one source
         start, end = self._totals.sequence, int(offset["sequence"])
-        return Batch(
+        return FinishedBatch(
             int(manifest["batch"]),
             start,
             end,

@@ -25,12 +25,12 @@ from tamis.files.os_errors import os_errors_as
 from tamis.replay.log_events import next_event
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
-from tamis.spark.runtime.error_text import reason
-from tamis.spark.runtime.sessions import end, retained, session
+from tamis.spark.runtime.error_text import error_text
+from tamis.spark.runtime.sessions import end, retained_batches, session
 from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.housekeeping import Keeper
-from tamis.spark.stream.progress import Standing, Watch, query_of
-from tamis.spark.stream.stream_checks import alone, check_apart, check_read, check_written
+from tamis.spark.stream.housekeeping import Housekeeper
+from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
+from tamis.spark.stream.stream_checks import check_apart, check_read, check_written, only_stream
 from tamis.store.log import Log
 from tamis.store.snapshot import Snapshot
 from tamis.store.versions import Versions
@@ -82,18 +82,18 @@ class Stream:
         check_read(job.log, job.index, job.columns)
         check_apart(job.out, job.checkpoint)
         self.log, self.versions = Log.open(job.log), Versions(job.index)
-        self.keeper = Keeper(
+        self.keeper = Housekeeper(
             self.log, self.versions, self._compile, every=job.every, snapshot=snapshot, out=job.out
         )
         self._stopping = Event()
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
         self._query: StreamingQuery | None = None
-        self._watch: Watch | None = None
-        self._last: Standing | None = None
+        self._watch: StreamWatch | None = None
+        self._last: StreamStatus | None = None
         self._held = ExitStack()
-        self._held.enter_context(alone(job.out))
+        self._held.enter_context(only_stream(job.out))
         try:
-            self._held.enter_context(alone(job.checkpoint, "using it"))
+            self._held.enter_context(only_stream(job.checkpoint, "using it"))
         except BaseException:
             self._held.close()
             raise
@@ -130,7 +130,7 @@ class Stream:
         query, first, now = query_of(self.job.checkpoint), first_event(self.log), time.time()
         if query is None:
             return first
-        return max(first, Watch(self.log, self.job.out, query, now).look(now).sequence)
+        return max(first, StreamWatch(self.log, self.job.out, query, now).look(now).sequence)
 
     def prepare(self) -> CompiledIndex | None:
         """Compile a version for where the stream begins, if there is none and it is worth it."""
@@ -159,11 +159,11 @@ class Stream:
                 writer = writer.trigger(availableNow=True)
             else:
                 writer = writer.trigger(processingTime=f"{job.trigger} milliseconds")
-            self.keeper.keep = retained(self._spark)
+            self.keeper.keep = retained_batches(self._spark)
             self._query = writer.start(str(job.out))
         except Exception as why:  # noqa: BLE001 - Spark has many, and all are told alike
             raise self._told(why) from None
-        self._watch = Watch(self.log, job.out, str(self._query.id), began)
+        self._watch = StreamWatch(self.log, job.out, str(self._query.id), began)
         self._last = self._watch.look(began)
         self._turning.start()
 
@@ -177,7 +177,7 @@ class Stream:
         except Exception as why:  # noqa: BLE001 - as above; a Connect server is asked, or has gone
             raise self._told(why) from None
 
-    def look(self) -> Standing:
+    def look(self) -> StreamStatus:
         """How it stands."""
         assert self._watch is not None
         self._last = self._watch.look(time.time())
@@ -253,7 +253,7 @@ class Stream:
             logs.mkdir(exist_ok=True)
             with (logs / "driver.log").open("a", encoding="utf-8") as file:
                 file.write(f"{datetime.now(UTC).isoformat()} the stream stopped: {why}\n")
-        return SparkError(f"the stream stopped: {reason(why)}; {logs} has more")
+        return SparkError(f"the stream stopped: {error_text(why)}; {logs} has more")
 
 
 def reader(checkpoint: Path) -> str:
@@ -305,7 +305,7 @@ def quiet_session(out: Path, master: str | None = None, **config: Any) -> SparkS
         except SparkError:
             raise
         except Exception as why:  # noqa: BLE001 - as above
-            raise SparkError(f"Spark does not start: {reason(why)}; {logs} has more") from None
+            raise SparkError(f"Spark does not start: {error_text(why)}; {logs} has more") from None
 
 
 class _DriverLog(logging.FileHandler):

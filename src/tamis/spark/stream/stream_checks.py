@@ -12,7 +12,7 @@ from tamis.files.lock import locked
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.log_source import Options
+from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import query_of
 from tamis.store.versions import Versions
 
@@ -21,7 +21,7 @@ _OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|lost\+found|\..*")
 
 def check_read(log: Path, index: Path, columns: tuple[str, ...]) -> None:
     """Refuse attributes that events do not have, and a folder that is none of versions."""
-    Options.read({"path": str(log), "index": str(index), "columns": ",".join(columns)})
+    LogOptions.read({"path": str(log), "index": str(index), "columns": ",".join(columns)})
     if Versions(index).latest() is None and index.exists():
         strange = sorted(name for name in names_in(index) if not _OF_AN_INDEX.fullmatch(name))
         if strange:
@@ -64,7 +64,7 @@ def check_written(out: Path, checkpoint: Path) -> None:
 
 
 @contextmanager
-def alone(folder: Path, what: str = "writing here") -> Iterator[None]:
+def only_stream(folder: Path, what: str = "writing here") -> Iterator[None]:
     """Two streams that write to one folder would tread on each other's toes."""
     with os_errors_as(StoreError, f"{folder}: cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
