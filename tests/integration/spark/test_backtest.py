@@ -226,7 +226,7 @@ def test_a_log_against_the_definition_of_truth(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tamis.spark.stream.log_source._FEW", 50)
+    monkeypatch.setattr("tamis.replay.log_events._FEW", 50)
     with engine_of() as engine:
         found = backtest(spark, log.log, engine, time=time)
         assert found.tasks > 3
@@ -333,7 +333,7 @@ def test_what_could_not_be_tested(spark: SparkSession, tmp_path: Path) -> None:
             backtest(spark, other, engine)
         with pytest.raises(SparkError, match="no attribute 'lot'"):
             backtest(spark, log, engine, columns=["lot"])
-        with pytest.raises(SparkError, match="'tags' is text, which tells no time"):
+        with pytest.raises(SparkError, match="'tags' is text, and tells no time"):
             backtest(spark, log, engine, time="tags")
         parquet.write_table(pa.table({"price": [1.0], "sequence": [1]}), folder / "z.parquet")
         with pytest.raises(SparkError, match="samples have a column 'sequence'"):

@@ -232,8 +232,10 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
-    begin = "import os; from tamis.spark.jobs.generate_tables import drafted\n"
-    killed = f"with drafted({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
+    begin = "import os; from tamis.spark.jobs.generate_tables import draft_folder\n"
+    killed = (
+        f"with draft_folder({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
+    )
     done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
     assert done.returncode == 9
     assert list(tmp_path.rglob("events"))
@@ -271,8 +273,10 @@ def full_disk() -> Iterator[None]:
 def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     """A lock inside says that somebody lives; what has none is not known, and stays."""
     begin = "import time; from pathlib import Path\n"
-    begin += "from tamis.spark.runtime.scratch_folder import scratch\n"
-    code = f"{begin}with scratch(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
+    begin += "from tamis.spark.runtime.scratch_folder import scratch_folder\n"
+    code = (
+        f"{begin}with scratch_folder(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
+    )
     left = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert left.stdout is not None
     left.stdout.readline()

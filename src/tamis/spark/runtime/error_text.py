@@ -24,7 +24,7 @@ def error_text(why: BaseException) -> str:
     >>> error_text(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
     '[STREAM_FAILED] Query terminated'
     >>> error_text(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1"
-    ...     ", in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.spark.Job.run"))
+    ...     ", in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.Job.run"))
     'log: is damaged'
     >>> error_text(ValueError("<_Rendezvous of RPC that terminated with:\\n"
     ...     '\\tstatus = StatusCode.UNAVAILABLE\\n\\tdetails = "failed to connect"\\n>'))

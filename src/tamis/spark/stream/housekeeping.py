@@ -149,7 +149,7 @@ def refused_text(latest: Version | None) -> str | None:
 def changes_worth_version(latest: Version | None, every: int | None = None) -> int:
     """After how many changes another version is worth its while.
 
-    >>> worth(None), worth(None, 50)
+    >>> changes_worth_version(None), changes_worth_version(None, 50)
     (1000, 50)
     """
     if every is not None:
