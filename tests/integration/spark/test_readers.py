@@ -16,7 +16,7 @@ from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamWatch, query_of
-from tamis.spark.stream.stream import Job, Stream, reader
+from tamis.spark.stream.stream import Job, Stream, reader_name
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
 
@@ -203,7 +203,7 @@ def test_two_streams_that_are_run_on_one_index_leave_each_other_theirs(
             assert stream._query.awaitTermination(120)
             stream.check()
     names = {each.name for each in (tmp_path / "index" / "readers").iterdir()}
-    assert names == {f"{reader(job.checkpoint)}.json" for job in jobs}
+    assert names == {f"{reader_name(job.checkpoint)}.json" for job in jobs}
     assert len(names) == 2
 
 

@@ -107,13 +107,13 @@ def test_whatever_columns_hold_the_values(spark: SparkSession, tmp_path: Path) -
 
 def test_large_numbers_and_long_texts(spark: SparkSession, tmp_path: Path) -> None:
     numbers = [2**63 - 1, -(2**63), 2**53 + 1, 2**53 + 1, 0]
-    schema = Schema.from_dict({"attributes": {"n": "integer", "title": "text"}})
     titles = ["ö" * 300, "ö" * 250, "a", "a", ""]
     parquet.write_table(pa.table({"n": numbers, "title": titles}), tmp_path / "0.parquet")
-    uses = {"e": {"n": "optional", "title": "optional"}}
-    stats = gather_stats(
-        spark, tmp_path, Schema.from_dict({**schema.to_dict(), "event_types": uses})
-    )
+    schema = {
+        "attributes": {"n": "integer", "title": "text"},
+        "event_types": {"e": {"n": "optional", "title": "optional"}},
+    }
+    stats = gather_stats(spark, tmp_path, Schema.from_dict(schema))
     told = stats.attributes["n"]
     assert (told.low, told.high, told.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
     # Of a long text no more than the beginning is looked at; the sample has all of it.
@@ -280,7 +280,7 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
         gather_stats(spark, tmp_path, SCHEMA, sample=0)
     parquet.write_table(table.drop_columns(["price"]).append_column("prise", table["price"]),
                         tmp_path / "0.parquet")  # fmt: skip
-    with pytest.raises(SparkError, match="'prise' is no attribute; did you mean 'price'"):
+    with pytest.raises(SparkError, match="'prise' is not an attribute; did you mean 'price'"):
         gather_stats(spark, tmp_path, SCHEMA)
     parquet.write_table(table.set_column(1, "price", pa.array(["a", "b", "c"])),
                         tmp_path / "0.parquet")  # fmt: skip
@@ -296,5 +296,5 @@ def test_an_opaque_attribute_in_two_forms_makes_no_sample(
     other = as_table([{**row, "picture": None}], event_type=pa.string()).drop_columns(["picture"])
     pictures = pa.array([{"url": "a"}])
     parquet.write_table(other.append_column("picture", pictures), tmp_path / "1.parquet")
-    with pytest.raises(SparkError, match="an opaque attribute in several forms"):
+    with pytest.raises(SparkError, match="an opaque attribute has several types"):
         gather_stats(spark, tmp_path, SCHEMA)

@@ -112,11 +112,11 @@ def test_types_that_fit(name: str, kind: Kind) -> None:
         ({"tags": ["integer"]}, "'tags' is array<int>, .* expected an array of string"),
         ({"n": {"x": "integer"}}, "'n' is struct<x:int>"),
         ({"seller.rating": "long", "seller": {"rating": "long"}}, "two columns give the attribute"),
-        ({"titel": "string"}, "'titel' is no attribute; did you mean 'title'"),
-        ({"Title": "string"}, "'Title' is no attribute; did you mean 'title'"),
+        ({"titel": "string"}, "'titel' is not an attribute; did you mean 'title'"),
+        ({"Title": "string"}, "'Title' is not an attribute; did you mean 'title'"),
         ({"seller": "string"}, "'seller' is string, but 'seller.rating' is an attribute: expected"),
         ({"seller": [{"rating": "long"}]}, "'seller' is array<struct<rating:bigint>>, but 'sel"),
-        ({"seller": {"ratin": "long"}}, "'seller.ratin' is no attribute; .* 'seller.rating'"),
+        ({"seller": {"ratin": "long"}}, "'seller.ratin' is not an attribute; .* 'seller.rating'"),
     ],
 )
 def test_types_and_names_that_do_not(columns: dict[str, Any], message: str) -> None:

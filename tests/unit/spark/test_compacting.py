@@ -135,7 +135,7 @@ def test_a_batch_that_is_run_again_is_not_written_again(out: Out) -> None:
     for number in range(15, 20):
         assert not out.batch(number), "its manifest is there"
     out.check()
-    with pytest.raises(SparkError, match="batch 14 lies far back"):
+    with pytest.raises(SparkError, match="batch 14 is an old one"):
         out.batch(14)
     assert sweep(out.path, 0.0) == [], "what it wrote is gone"
     out.check()

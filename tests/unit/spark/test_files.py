@@ -77,7 +77,7 @@ def test_nothing_to_read(name: str, why: str, tmp_path: Path) -> None:
 
 def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "kind=oak" / "x.parquet", 5)
-    with pytest.raises(SparkError, match="only the folder 'kind=oak' tells"):
+    with pytest.raises(SparkError, match="only the folder 'kind=oak' has"):
         layouts(parquet_files(tmp_path), SCHEMA)
     write(tmp_path / "other" / "day=3" / "x.parquet", 5)  # no attribute
     write(tmp_path / "other" / "n=3" / "x.parquet", 5)  # a column as well
@@ -86,7 +86,7 @@ def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(StoreError, match=r"a\.parquet: is no parquet that can be read"):
+    with pytest.raises(StoreError, match=r"a\.parquet: is not a parquet file that can be read"):
         parquet_files(tmp_path)
 
 

@@ -61,14 +61,14 @@ def test_a_batch_ends_where_a_newer_version_begins(world: World) -> None:
     world.change(1)
     given = world.options()
     assert (first, second) == (10, 20)
-    assert given.stretch(0, 21) == (0, 10, -1)
-    assert given.stretch(10, 21) == (10, 20, 10)
-    assert given.stretch(5, 21) == (5, 20, 10), "its first event is after the version"
-    assert given.stretch(5, 16) == (5, 16, 10)
-    assert given.stretch(20, 21) is None, "no event"
-    assert list(given.stretches(0, 21)) == [(0, 10, -1), (10, 20, 10)]
+    assert given.first_range(0, 21) == (0, 10, -1)
+    assert given.first_range(10, 21) == (10, 20, 10)
+    assert given.first_range(5, 21) == (5, 20, 10), "its first event is after the version"
+    assert given.first_range(5, 16) == (5, 16, 10)
+    assert given.first_range(20, 21) is None, "no event"
+    assert list(given.version_ranges(0, 21)) == [(0, 10, -1), (10, 20, 10)]
     world.events(1)
-    assert given.stretch(20, 22) == (20, 22, 20)
+    assert given.first_range(20, 22) == (20, 22, 20)
     assert next_event(world.log) == 2
     assert next_event(world.log, 5, 14) is None
 
@@ -76,9 +76,9 @@ def test_a_batch_ends_where_a_newer_version_begins(world: World) -> None:
 def test_without_versions_a_batch_is_all_there_is(world: World) -> None:
     world.change(2)
     world.events(3)
-    assert list(world.options().stretches(0, 5)) == [(0, 5, -1)]
+    assert list(world.options().version_ranges(0, 5)) == [(0, 5, -1)]
     alone = LogOptions.read({"path": str(world.log.folder)})
-    assert list(alone.stretches(0, 5)) == [(0, 5, -1)]
+    assert list(alone.version_ranges(0, 5)) == [(0, 5, -1)]
 
 
 def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(world: World) -> None:
@@ -86,13 +86,13 @@ def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(wo
     first = world.version(shards=2)
     world.events(3)
     given = world.options()
-    piece = given.stretch(0, 5)
+    piece = given.first_range(0, 5)
     assert piece == (0, 5, first)
-    tasks = given.ranges(piece)
+    tasks = given.tasks_of(piece)
     assert [(task.sequence, task.shard, task.shards) for task in tasks] == [(2, 0, 2), (2, 1, 2)]
     world.version()
     world.versions.sweep(world.log.end)
-    (task,) = given.ranges(piece)
+    (task,) = given.tasks_of(piece)
     assert (task.folder, task.sequence) == (None, 0), "the log has it all"
 
 

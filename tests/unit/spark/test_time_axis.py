@@ -182,10 +182,10 @@ def test_types_of_several_files() -> None:
     assert clock_of("n", [pa.int64(), pa.float64()]).kind == DECIMAL
     assert clock_of("n", [pa.date32(), pa.timestamp("us", "UTC")]).zone
     assert not clock_of("n", [pa.date32(), pa.timestamp("us")]).days
-    with pytest.raises(SparkError, match="points in time in some files, numbers in others"):
+    with pytest.raises(SparkError, match="times in some files and numbers in others"):
         clock_of("n", [pa.int64(), pa.date32()])
     for kind in (pa.string(), pa.bool_(), pa.list_(pa.int64()), pa.time64("us")):
-        with pytest.raises(SparkError, match="which tells no time"):
+        with pytest.raises(SparkError, match="which is not a time"):
             clock_of("n", [kind])
 
 
@@ -193,7 +193,7 @@ def test_a_file_whose_column_tells_no_time_is_named(tmp_path: Path) -> None:
     schema = Schema.from_dict({"attributes": {"n": "integer"}})
     parquet.write_table(pa.table({"n": [1], "at": [5]}), tmp_path / "a.parquet")
     parquet.write_table(pa.table({"n": [1], "at": ["soon"]}), tmp_path / "b.parquet")
-    with pytest.raises(SparkError, match=r"b\.parquet: the column 'at' is string, which tells no"):
+    with pytest.raises(SparkError, match=r"b\.parquet: the column 'at' is string, which is not"):
         past_events(tmp_path, schema).clock("at")
     assert past_events(tmp_path / "a.parquet", schema).where == str(tmp_path / "a.parquet")
     assert past_events(tmp_path, schema).where == str(tmp_path)

@@ -42,7 +42,7 @@ class PastEvents(ABC):
 
     @abstractmethod
     def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
-        """What tells the time of an event; None where its number does.
+        """The clock of the events; None if their numbers are the time.
 
         Refuses a time and columns (None: all) that the events do not have.
         """

@@ -58,7 +58,7 @@ class PastLog(PastEvents):
         if kind is None or time in multiple(self.schema):
             what = f"is {domain.kind}" if kind is None else "may have several values"
             raise SparkError(
-                f"the attribute {time!r} {what}, and tells no time: expected a timestamp or number"
+                f"the attribute {time!r} {what}, which is not a time: expected timestamp or number"
             )
         rules = schema_document(self.schema) if kind == TIME else ""
         return EventClock(tuple(time.split(".")), kind, zone=kind == TIME, schema=rules)

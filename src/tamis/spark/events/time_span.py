@@ -24,20 +24,20 @@ from tamis.spark.runtime.job_runner import Progress, run_tasks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_READERS = 8  # threads: the last bytes of a file are waited for, not computed
+_READERS = 8  # threads: footers are waited for, not computed
 _SPAN = pa.schema(
     [("low", pa.int64()), ("high", pa.int64()), ("least", pa.float64()), ("most", pa.float64())]
 )
 
 
 class TimeSpan(NamedTuple):
-    """The least and the most of some values. Without any, the least is more than the most."""
+    """The least and the greatest of some values. Without values, low is above high."""
 
     low: Any = math.inf
     high: Any = -math.inf
 
     def joined(self, *others: TimeSpan) -> TimeSpan:
-        """With the values of others."""
+        """The span of all."""
         every = (self, *others)
         return TimeSpan(min(each.low for each in every), max(each.high for each in every))
 
@@ -112,7 +112,7 @@ def _said(file: str, groups: Sequence[RowRange], clock: EventClock) -> list[Time
 
 
 def _stated(facts: Any, kind: pa.DataType, clock: EventClock) -> TimeSpan | None:
-    """What a row group says of a column, if that is of any use."""
+    """The span that a row group states, if it is of use."""
     if facts is None or not facts.has_min_max:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The values of attributes: out of encoded events, as columns, and back from codes."""
+"""The values of attributes: of validated events, as columns, and back from codes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AttributeValues(NamedTuple):
-    """All values of an attribute, event by event: codes, or texts; an event has each of its once.
+    """All values of an attribute, event by event: codes, or texts; each once for an event.
 
-    Without `rows`, each event has one; else value j is one of event `rows[j]`.
+    Without `rows`, each event has one value; else value j belongs to event `rows[j]`.
     """
 
     array: pa.Array
@@ -63,7 +63,7 @@ def attribute_values(encoder: Encoder, events: ValidEvents, name: str) -> Attrib
 
 
 def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Without what an event has twice."""
+    """Without values that an event has twice."""
     if (rows[1:] != rows[:-1]).all():
         return codes, rows
     order = np.lexsort((codes, rows))
@@ -76,9 +76,9 @@ def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def event_table(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
-    """Events as a table, a column of one type for each attribute, however they came.
+    """Events as a table with one type for each attribute, whatever types they came with.
 
-    An opaque attribute is as it came, and has no column where no event binds it.
+    An opaque attribute stays as it came, and has no column if no event binds it.
     """
     size, several = events.table.num_rows, multiple(encoder.schema)
     columns: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def event_table(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> 
 
 
 def _plain(codec: Codec, array: pa.Array) -> pa.Array:
-    """Codes as the values that they stand for."""
+    """Codes as values."""
     if isinstance(codec, TimestampCodec):
         return array.cast(pa.timestamp("us", "UTC"))
     if isinstance(codec, DecimalCodec):
@@ -110,7 +110,7 @@ def _plain(codec: Codec, array: pa.Array) -> pa.Array:
 
 
 def _doubles(codes: Int64s) -> NDArray[np.float64]:
-    """What `decimal_code` is the image of."""
+    """The inverse of `decimal_code`."""
     bits = np.where(codes < 0, -codes | ~np.int64(INT_HIGH), codes)
     return bits.astype(np.int64).view(np.float64)
 
@@ -138,7 +138,7 @@ def _lists(array: pa.Array, rows: Int64s | None, size: int) -> pa.Array:
 
 
 def value(codec: Codec, code: int | str) -> int | float | str | bool:
-    """What a code stands for, as JSON has it; a text stands for itself."""
+    """The value of a code, as JSON has it; a text is itself."""
     if isinstance(code, str):
         return code
     if isinstance(codec, TimestampCodec):
@@ -153,5 +153,5 @@ def value(codec: Codec, code: int | str) -> int | float | str | bool:
 
 
 def in_order(codec: Codec) -> bool:
-    """Whether the least and the greatest value say something of the others."""
+    """Whether the least and the greatest value mean anything."""
     return not isinstance(codec, NameCodec | BooleanCodec | OpaqueCodec)

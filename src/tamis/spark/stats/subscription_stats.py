@@ -1,8 +1,8 @@
 """What a sample of events matches, and what operators answer about it and cost: on Spark.
 
-A task takes some of the events, and one shard of the subscriptions. All predicates on operators are
-evaluated that could matter to an event, so that each is known by itself; see `engine.warm_start`.
-Tasks tell of each event, of each subscription that matched, and of each predicate; Spark adds up.
+A task takes some of the events and one shard of the subscriptions. It evaluates all predicates on
+operators that could matter to an event, so that each is known by itself; see `engine.warm_start`.
+Tasks count by event, by subscription and by predicate, and Spark adds up.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from tamis.operators.operator import Operator
 
-ASKED = 256  # events that operators are asked about, which are dear
-MOST = 10  # subscriptions that are told of
-_AT_ONCE = 16  # of these events are a task's, so that one sees how far it is
+ASKED = 256  # events that operators are called for, which are expensive
+MOST = 10  # subscriptions that are listed
+_AT_ONCE = 16  # of these events in a task, so that progress shows
 _EVENT, _TEXT, _NUMBER, _PREDICATE = "event", "text", "number", "predicate"  # sorts of rows
 _COUNTED = ("seen", "true", "faults", "timed")  # of an event, `seen` are its pairs
 _COUNTS = pa.schema(
@@ -62,18 +62,18 @@ def match_sample(
     work: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Stats:
-    """Statistics, and with them what subscriptions match of the sample.
+    """Add to statistics what subscriptions match of the sample.
 
     Args:
         spark: the session, classic or of Connect.
         stats: of events.
         subscriptions: the folder of an index (its latest version), of a version, or of a saved
-            engine. Where they call operators, it is also told what each of these predicates comes
-            to: how often it is true, and what a call takes.
+            engine. If they call operators, the result also has estimates of these predicates: how
+            often each is true, and how long a call takes.
         operators: those that conditions call, if they are not registered.
-        asked: where subscriptions call operators, no more events than these are matched.
-        work: a folder that all workers can read, for the time of the job; on one machine any.
-        progress: is called with how many tasks are done, and how many there are.
+        asked: how many events are matched at most, if subscriptions call operators.
+        work: a folder that all workers can read, for scratch files; on one machine any.
+        progress: is called with the tasks that are done, and all tasks.
     """
     with ExitStack() as held:
         folders = held.enter_context(held_folders(subscriptions))
@@ -154,7 +154,7 @@ def _rows(sort: str, names: list[str], *counts: Any) -> pa.RecordBatch:
 
 
 def _added_up(counts: DataFrame) -> DataFrame:
-    """The sums of each name; of subscriptions only the first few."""
+    """The sums by name; only the first few subscriptions."""
     from pyspark.sql import Window, functions
 
     sums = [functions.sum(name).alias(name) for name in (*_COUNTED, "spent")]
@@ -195,7 +195,7 @@ def _summed(
 
 
 def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
-    """Those that answered at all, and were waited for."""
+    """Those that gave an answer, and whose time is known."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,
                              each.faults)
