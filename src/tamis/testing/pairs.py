@@ -14,7 +14,7 @@ from itertools import accumulate, count, pairwise
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.lab.agreement import differences
+from tamis.lab.instruments.agreement import differences
 from tamis.match.base import Matcher
 from tamis.model.schema import Schema
 from tamis.workload import Workload
