@@ -142,7 +142,7 @@ def test_a_wrong_scheduler_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> No
         return found._replace(matched=found.matched[1:]) if isinstance(self, Naive) else found
 
     monkeypatch.setattr(Scheduler, "simulate", lossy)
-    with pytest.raises(TamisError, match="naive matches other clauses"):
+    with pytest.raises(TamisError, match="naive' matches the wrong clauses"):
         _measured(SchedulerCase("LI-4", 2_000, 100))
 
 
@@ -181,7 +181,7 @@ def test_tables_show_goals_and_order() -> None:
     assert limits.split()[-8:] == ["≤", "15"] * 4
     assert "naive in all 1 settings" in good
     bad = _shown(*_four(18.0, 14.0, 16.0, 14.0))
-    assert "but for\n  LI-4, 80 / 40: sub-order 16, sequential 14" in bad
+    assert "except\n  LI-4, 80 / 40: sub-order 16, sequential 14" in bad
     slow = replace(SCHEDULER, ms=7.0, ms_goal=Goal(5.0, at_most=True))
     assert "7 ≤ 5 missed" in _shown(slow)
     dear = replace(SCHEDULER, figure="costs", cost=300.0, cost_goal=Goal(200.0, at_most=True))

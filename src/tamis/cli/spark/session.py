@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator
 
 T = TypeVar("T")
-_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
+_Any = TypeVar("_Any", bound=Callable[..., Any] | click.Command)
 _RETRY = 0.2  # seconds
 SHOWN_REFUSALS = 5
 
@@ -43,9 +43,7 @@ log_option = click.option(
 )
 
 
-def folder_option(
-    name: str, help: str, *, required: bool = False
-) -> Callable[[_Command], _Command]:
+def folder_option(name: str, help: str, *, required: bool = False) -> Callable[[_Any], _Any]:
     """An option for a folder that a job writes to."""
     kind = click.Path(path_type=Path, file_okay=False)
     return click.option(name, required=required, type=kind, help=help)
