@@ -32,7 +32,7 @@ def _churns(setting: BenchSetting) -> list[ChurnResult]:
     return [each for each in measure(setting) if isinstance(each, ChurnResult)]
 
 
-def test_half_is_replaced_through_both_doors() -> None:
+def test_half_is_replaced_through_engine_and_matcher() -> None:
     found = _churns(QUICK)
     assert [each.through for each in found] == ["engine", "matcher"]
     for each in found:
@@ -76,10 +76,10 @@ def test_a_matcher_that_misses_changes_is_found_out(monkeypatch: pytest.MonkeyPa
     assert found.disagreements > 0
 
 
-@pytest.mark.parametrize("door", [_EngineTarget, _MatcherTarget])
-def test_both_sides_of_a_door_hold_the_same(door: type[_EngineTarget | _MatcherTarget]) -> None:
+@pytest.mark.parametrize("target", [_EngineTarget, _MatcherTarget])
+def test_the_reference_follows(target: type[_EngineTarget | _MatcherTarget]) -> None:
     old, new = _workloads(QUICK, 300)
-    made = door("naive", old, new)
+    made = target("naive", old, new)
     events = old.events(50)
     assert made.changes == 150
     for first, last in pairwise((0, 40, 41, 150)):
