@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,8 @@ from tamis.match import registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
-_SPAN = re.DOTALL | re.MULTILINE
+_MODULE = re.compile(r"`(tamis(?:\.\w+)+)[`(]")
+_PATH = re.compile(r"`(tamis/[\w/.]+)`")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
@@ -54,8 +56,18 @@ def test_python_blocks_run_and_print_what_they_say(
         assert [line.rstrip() for line in printed] == [line.rstrip() for line in block.expected]
 
 
-def test_readme_has_python_blocks() -> None:
-    assert len(blocks(ROOT / "README.md")) >= 5
+def test_the_readme_is_short_and_shows_python() -> None:
+    page = ROOT / "README.md"
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 150
+    assert blocks(page)
+    assert len(blocks(ROOT / "docs" / "tutorial.md")) >= 5
+
+
+def test_the_index_of_the_docs_lists_every_page() -> None:
+    folder = ROOT / "docs"
+    linked = {target for target, _ in _LINK.findall((folder / "README.md").read_text("utf-8"))}
+    pages = {path.name for path in folder.glob("*.md")} - {"README.md"}
+    assert pages <= linked
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
@@ -76,6 +88,29 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_names_of_modules_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name in _MODULE.findall(text):
+        assert _exists(name), f"{_name(page)} mentions {name}"
+    for path in _PATH.findall(text):
+        assert (ROOT / "src" / path).exists(), f"{_name(page)} mentions {path}"
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name is a module, or something that a module has."""
+    parts = name.split(".")
+    known: Any = import_module(parts[0])
+    for at in range(1, len(parts)):
+        if not hasattr(known, parts[at]):
+            try:
+                import_module(".".join(parts[: at + 1]))
+            except ImportError:
+                return False
+        known = getattr(known, parts[at])
+    return True
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_documented(command: str) -> None:
     written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -86,24 +121,3 @@ def test_the_table_of_matchers_is_that_of_the_registry() -> None:
     page = (ROOT / "docs" / "matchers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \|(?:[^|\n]+\|){4}$", page, re.MULTILINE)
     assert sorted(rows) == sorted(registry.matchers())
-
-
-def test_no_kernel_of_a_matcher_calls_another_matchers() -> None:
-    """As docs/matchers.md says: the cache of kernels would not notice a change."""
-    folder = ROOT / "src" / "tamis" / "match"
-    kernels = {
-        path.stem: set(
-            re.findall(
-                r"^@(?:kernel|inlined)\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
-            )
-        )
-        for path in folder.glob("*.py")
-    }
-    assert kernels["scan"]
-    for path in folder.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        for module, names in re.findall(
-            r"from tamis\.match\.(\w+) import (\(.*?\)|.*?$)", text, _SPAN
-        ):
-            shared = set(re.findall(r"\w+", names)) & kernels.get(module, set())
-            assert not shared, f"{path.name} imports {shared} from {module}"

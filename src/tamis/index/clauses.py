@@ -21,7 +21,7 @@ _ROWS = ("attribute", "term", "kind", "low", "high")
 _BULK = 64  # from this many clauses on, appending as one block beats looking for holes
 
 
-class Clauses(NamedTuple):
+class ClauseArrays(NamedTuple):
     """The table as kernels see it. `size`, in rows, is -1 for a slot without a clause."""
 
     start: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Clauses(NamedTuple):
     high: NDArray[np.int64]
 
 
-class Table(Protocol):
+class ClauseStorage(Protocol):
     """What a matcher needs of a table of clauses, however it is laid out.
 
     `view` are the arrays, as the kernels that know the layout take them.
@@ -109,9 +109,9 @@ class ClauseTable:
         return self.live
 
     @property
-    def view(self) -> Clauses:
+    def view(self) -> ClauseArrays:
         """The arrays, for kernels."""
-        return Clauses(self._start[: self.slots], self._count[: self.slots], *self._rows)
+        return ClauseArrays(self._start[: self.slots], self._count[: self.slots], *self._rows)
 
     @property
     def nbytes(self) -> int:
@@ -265,7 +265,7 @@ def _grown(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
 
 @inlined
 def holds(
-    clauses: Clauses,
+    clauses: ClauseArrays,
     slot: int,
     first: NDArray[np.int64],
     last: NDArray[np.int64],
@@ -338,7 +338,7 @@ def unbind(
 
 
 @kernel
-def _mentioning(clauses: Clauses, attribute: int) -> NDArray[np.int64]:
+def _mentioning(clauses: ClauseArrays, attribute: int) -> NDArray[np.int64]:
     """The slots whose clause says something of an attribute."""
     found = np.empty(len(clauses.size), np.int64)
     many = 0

@@ -14,8 +14,8 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.files.array_folder import part, under
-from tamis.index.clauses import ClauseTable, Table
+from tamis.files.arrays import add_prefix, take_prefix
+from tamis.index.clauses import ClauseStorage, ClauseTable
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.plan import LINES, Plan
@@ -60,11 +60,11 @@ class Matcher(ABC):
         return made
 
     def __init__(self) -> None:
-        self.clauses: Table = self._table()
+        self.clauses: ClauseStorage = self._table()
         self.tally = Tally()
         self._reset()
 
-    def _table(self) -> Table:
+    def _table(self) -> ClauseStorage:
         """An empty table of clauses."""
         return ClauseTable()
 
@@ -150,7 +150,7 @@ class Matcher(ABC):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved of it, not copied: the table of clauses, and of the index what is quicker
         read than made again."""
-        return under("clauses", self.clauses.arrays())
+        return add_prefix("clauses", self.clauses.arrays())
 
     def facts(self) -> dict[str, Any]:
         """What is saved besides arrays, such as JSON can say: text for keys, lists for tuples."""
@@ -162,7 +162,7 @@ class Matcher(ABC):
         The arrays are mapped from files and the matcher's own from then on: writing to them is
         allowed and private, and costs memory. Making the index anew, as here, is always right.
         """
-        self.clauses.restore(part("clauses", arrays))
+        self.clauses.restore(take_prefix("clauses", arrays))
         self._rebuild()
 
     def _rebuild(self) -> None:

@@ -17,7 +17,7 @@ LINES = 12  # of a sort that are told one by one; the others are told together
 
 
 @dataclass(frozen=True)
-class Column:
+class BitmapColumn:
     """An attribute that a family of bitmaps has lines for."""
 
     attribute: Attribute
@@ -47,7 +47,7 @@ class Route:
     met: float  # clauses
     ns: float  # what all this takes
     saved_ns: float  # against its clauses in a family; 0 for a family itself
-    columns: tuple[Column, ...] = ()
+    columns: tuple[BitmapColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Way:
+class Placement:
     """What one clause costs an event in one place, in the mean."""
 
     sort: str
@@ -79,8 +79,8 @@ class Choice:
     """Where one clause lies, and where it could."""
 
     likely: float  # share of events that it is expected to hold for
-    taken: Way
-    others: tuple[Way, ...]  # the cheapest first
+    taken: Placement
+    others: tuple[Placement, ...]  # the cheapest first
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,9 @@ class Plan:
 
 
 def _route(given: Mapping[str, Any]) -> Route:
-    columns = tuple(Column(**each) for each in given["columns"])
+    columns = tuple(BitmapColumn(**each) for each in given["columns"])
     return Route(**{**given, "attributes": tuple(given["attributes"]), "columns": columns})
 
 
-def _way(given: Mapping[str, Any]) -> Way:
-    return Way(**{**given, "attributes": tuple(given["attributes"])})
+def _way(given: Mapping[str, Any]) -> Placement:
+    return Placement(**{**given, "attributes": tuple(given["attributes"])})

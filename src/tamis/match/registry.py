@@ -14,7 +14,7 @@ from tamis.errors import MatcherError, nearest
 from tamis.match.base import Matcher
 
 
-class Entry(NamedTuple):
+class MatcherEntry(NamedTuple):
     """What is known of a matcher without importing it."""
 
     name: str
@@ -27,10 +27,10 @@ class Entry(NamedTuple):
     effort: float = 1.0  # share of the random tests that it gets; less where it is slow by nature
 
 
-_TABLE: dict[str, Entry] = {
+_TABLE: dict[str, MatcherEntry] = {
     entry.name: entry
     for entry in (
-        Entry(
+        MatcherEntry(
             "tamis",
             "tamis.match.default.matcher:Tamis",
             "none: the default",
@@ -38,19 +38,19 @@ _TABLE: dict[str, Entry] = {
             options=("threads",),
             trials=({}, {"threads": 2}),
         ),
-        Entry(
+        MatcherEntry(
             "naive",
             "tamis.match.lesubscribe.naive:Naive",
             "Le Subscribe, figure 1",
             "every clause, predicate by predicate, until one is false",
         ),
-        Entry(
+        MatcherEntry(
             "scan",
             "tamis.match.scan:Scan",
             "none: the baseline",
             "columns of bounds, narrowed attribute by attribute in cache-sized tiles",
         ),
-        Entry(
+        MatcherEntry(
             "fair-predicate",
             "tamis.match.lesubscribe.fair_predicate:FairPredicate",
             "Le Subscribe, figure 2",
@@ -58,19 +58,19 @@ _TABLE: dict[str, Entry] = {
             options=("final",),
             trials=({}, {"final": "all"}),
         ),
-        Entry(
+        MatcherEntry(
             "equality-preferred",
             "tamis.match.lesubscribe.equality_preferred:EqualityPreferred",
             "Le Subscribe, figure 4",
             "look up the equalities of subscriptions together, count their other predicates",
         ),
-        Entry(
+        MatcherEntry(
             "quarantine",
             "tamis.match.lesubscribe.quarantine:Quarantine",
             "Le Subscribe, figure 5",
             "look up equalities and verify the rest; count only where there are none",
         ),
-        Entry(
+        MatcherEntry(
             "neon",
             "tamis.match.lesubscribe.neon:Neon",
             "Le Subscribe, figure 8",
@@ -78,7 +78,7 @@ _TABLE: dict[str, Entry] = {
             options=("value_index",),
             trials=({}, {"value_index": True}),
         ),
-        Entry(
+        MatcherEntry(
             "be-tree",
             "tamis.match.dexin.be_tree.matcher:BETree",
             "BE-Tree, SIGMOD 2011 and TODS 2013",
@@ -86,7 +86,7 @@ _TABLE: dict[str, Entry] = {
             options=("capacity", "min_partition", "window"),
             trials=({}, {"capacity": 3, "window": 5}, {"capacity": 1, "min_partition": 1}),
         ),
-        Entry(
+        MatcherEntry(
             "rein",
             "tamis.match.dexin.rein:Rein",
             "Qian et al., INFOCOM 2014",
@@ -94,7 +94,7 @@ _TABLE: dict[str, Entry] = {
             options=("buckets",),
             trials=({}, {"buckets": 1}, {"buckets": 7}),
         ),
-        Entry(
+        MatcherEntry(
             "dexin",
             "tamis.match.dexin.dexin:Dexin",
             "DEXIN, algorithms 1 to 4",
@@ -107,7 +107,7 @@ _TABLE: dict[str, Entry] = {
                 {"plan": "inclusive", "boundary": "exact"},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "tama",
             "tamis.match.dexin.tama:Tama",
             "TAMA, ICDCS 2011",
@@ -116,7 +116,7 @@ _TABLE: dict[str, Entry] = {
             options=("levels", "exact"),
             trials=({"exact": True}, {"exact": True, "levels": 3}, {"exact": True, "levels": 1}),
         ),
-        Entry(
+        MatcherEntry(
             "hanson",
             "tamis.match.lesubscribe.hanson:Hanson",
             "Le Subscribe, figure 6; Hanson et al., SIGMOD 1990",
@@ -124,7 +124,7 @@ _TABLE: dict[str, Entry] = {
             options=("access",),
             trials=({}, {"access": "first"}),
         ),
-        Entry(
+        MatcherEntry(
             "counting-byte",
             "tamis.match.topss.counting_byte:CountingByte",
             "TOPSS, sections 3.3 and 5.1.2",
@@ -132,7 +132,7 @@ _TABLE: dict[str, Entry] = {
             options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
             trials=({}, {"predicates": "ordered-list"}, {"domain": 4, "skip_empty": False}),
         ),
-        Entry(
+        MatcherEntry(
             "counting-bit",
             "tamis.match.topss.counting_bit:CountingBit",
             "TOPSS, section 3.3",
@@ -140,7 +140,7 @@ _TABLE: dict[str, Entry] = {
             options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
             trials=({}, {"predicates": "ordered-list", "search": "linear"}, {"domain": 4}),
         ),
-        Entry(
+        MatcherEntry(
             "counting-list",
             "tamis.match.topss.counting_list:CountingList",
             "TOPSS, section 3.3",
@@ -153,7 +153,7 @@ _TABLE: dict[str, Entry] = {
                 {"predicates": "ordered-list", "search": "linear"},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "opindex",
             "tamis.match.dexin.opindex:OpIndex",
             "OpIndex, VLDB 2014",
@@ -161,7 +161,7 @@ _TABLE: dict[str, Entry] = {
             options=("segments", "signature"),
             trials=({}, {"segments": 1, "signature": 3}),
         ),
-        Entry(
+        MatcherEntry(
             "gough",
             "tamis.match.lesubscribe.gough:Gough",
             "Le Subscribe, figure 3; Gough and Smith, ACSC 1995",
@@ -173,7 +173,7 @@ _TABLE: dict[str, Entry] = {
                 {"max_nodes": 2_000, "memo": False, "order": (5, 3)},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "h-tree",
             "tamis.match.dexin.h_tree:HTree",
             "H-Tree, TPDS 2015",
@@ -185,7 +185,7 @@ _TABLE: dict[str, Entry] = {
                 {"attributes": 6, "cells": 9, "overlap": 0, "max_clones": 7},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "sql-sequential",
             "tamis.match.topss.sql.sequential:SqlSequential",
             "TOPSS, section 4.1",
@@ -194,7 +194,7 @@ _TABLE: dict[str, Entry] = {
             trials=({}, {"database": "postgresql"}),
             effort=0.2,
         ),
-        Entry(
+        MatcherEntry(
             "sql-grouping",
             "tamis.match.topss.sql.grouping:SqlGrouping",
             "TOPSS, section 4.2",
@@ -203,7 +203,7 @@ _TABLE: dict[str, Entry] = {
             trials=({}, {"database": "postgresql"}),
             effort=0.2,
         ),
-        Entry(
+        MatcherEntry(
             "aguilera",
             "tamis.match.gryphon.aguilera:Aguilera",
             "Gryphon's matching tree, sections 3 to 5; Le Subscribe, figure 7",
@@ -236,7 +236,7 @@ def matchers() -> list[str]:
     return list(_TABLE)
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> MatcherEntry:
     """What the registry knows of a matcher."""
     try:
         return _TABLE[name]
@@ -269,7 +269,7 @@ def name_of(matcher: Matcher) -> str | None:
     return None
 
 
-def register(new: Entry) -> None:
+def register(new: MatcherEntry) -> None:
     """Make a matcher of your own known by name."""
     if new.name in _TABLE:
         raise MatcherError(f"a matcher named {new.name!r} is registered already")

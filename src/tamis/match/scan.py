@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import SOME, Clauses, bind, holds, unbind
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Matcher, Matches, Slots
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -26,7 +26,7 @@ _SHARE = 32  # an attribute has a column when at least one in so many clauses co
 _DEAD, _EXACT, _VERIFY = 0, 1, 2
 
 
-class Columns(NamedTuple):
+class ScanColumns(NamedTuple):
     """Bounds by column and slot. A slot without a constraint there has the widest bounds.
 
     Where the lower bound is above the upper, the values *between* them are ruled out: `!= 5` is
@@ -168,9 +168,9 @@ class Scan(Matcher):
         self._state[slot[~told]] = _VERIFY
 
 
-def _columns(attributes: NDArray[np.int32], size: int) -> Columns:
+def _columns(attributes: NDArray[np.int32], size: int) -> ScanColumns:
     shape = (len(attributes), size)
-    return Columns(
+    return ScanColumns(
         np.full(shape, _LOWEST, np.int64),
         np.full(shape, _HIGHEST, np.int64),
         np.zeros(shape, np.uint8),
@@ -182,9 +182,9 @@ def _columns(attributes: NDArray[np.int32], size: int) -> Columns:
 @kernel
 def _scan(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
-    columns: Columns,
+    columns: ScanColumns,
     order: NDArray[np.int64],
     masked: int,
     state: NDArray[np.uint8],
@@ -228,8 +228,8 @@ def _scan(
                 many = _keep(columns, order[k], events.code, first, last, left, many)
                 counts[1, order[k]] += many
                 k += 1
-            event_out = room(event_out, found, many)
-            slot_out = room(slot_out, found, many)
+            event_out = ensure_capacity(event_out, found, many)
+            slot_out = ensure_capacity(slot_out, found, many)
             for i in range(many):
                 slot = left[i]
                 ok = True
@@ -245,7 +245,7 @@ def _scan(
 
 @kernel
 def _mask_column(
-    columns: Columns,
+    columns: ScanColumns,
     column: int,
     tile: int,
     stop: int,
@@ -284,7 +284,7 @@ def _mask_column(
 
 @kernel
 def _keep(
-    columns: Columns,
+    columns: ScanColumns,
     column: int,
     code: NDArray[np.int64],
     first: NDArray[np.int64],

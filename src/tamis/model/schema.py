@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import EventError, SchemaError, nearest
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
 from tamis.model.domain import Timestamp as TimestampDomain
-from tamis.model.named import Enumerated
+from tamis.model.named_domains import Enumerated
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
@@ -157,7 +157,7 @@ class Schema:
 
     def create_domain(self, name: str, domain: Domain | Mapping[str, Any]) -> Schema:
         """A new domain (first extension rule)."""
-        from tamis.model.document import read_domain
+        from tamis.model.schema_document import read_domain
 
         if name in self.domains or name in BUILT_IN:
             raise SchemaError(f"create domain {name!r}: there is one of that name already")
@@ -166,7 +166,7 @@ class Schema:
 
     def create_attribute(self, name: str, domain: Domain | str | Mapping[str, Any]) -> Schema:
         """A new attribute over a domain (second extension rule)."""
-        from tamis.model.document import read_domain
+        from tamis.model.schema_document import read_domain
 
         if name in self.attributes:
             raise SchemaError(f"create attribute {name!r}: there is one of that name already")
@@ -245,14 +245,14 @@ class Schema:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
         """From the document form (domains, attributes, event_types, perhaps version)."""
-        from tamis.model.document import read_schema
+        from tamis.model.schema_document import read_schema
 
         return read_schema(document)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """From a YAML or JSON file."""
-        from tamis.model.document import load_schema
+        from tamis.model.schema_document import load_schema
 
         try:
             return load_schema(Path(path))
@@ -262,33 +262,33 @@ class Schema:
     @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
         """From a JSON Schema of type object; `name` is the event type's."""
-        from tamis.model.importing import from_json_schema
+        from tamis.model.schema_importers import from_json_schema
 
         return from_json_schema(document, name)
 
     @classmethod
     def from_arrow(cls, schema: Any, name: str = "event") -> Schema:
         """From a pyarrow schema; `name` is the event type's."""
-        from tamis.model.importing import from_arrow
+        from tamis.model.schema_importers import from_arrow
 
         return from_arrow(schema, name)
 
     @classmethod
     def from_spark(cls, struct: Any, name: str = "event") -> Schema:
         """From a Spark StructType, or its JSON as text or mapping; pyspark is not imported."""
-        from tamis.model.importing import from_spark
+        from tamis.model.schema_importers import from_spark
 
         return from_spark(struct, name)
 
     def to_dict(self) -> dict[str, Any]:
         """The document form; `Schema.from_dict` gives an equal schema back."""
-        from tamis.model.document import write_schema
+        from tamis.model.schema_document import write_schema
 
         return write_schema(self)
 
     def to_yaml(self) -> str:
         """The document form as YAML text."""
-        from tamis.model.document import to_yaml
+        from tamis.model.schema_document import to_yaml
 
         return to_yaml(self)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.schedule import pricing
 from tamis.schedule.base import Run, Scheduler
-from tamis.schedule.graph import Int8s, Int32s, Int64s
-from tamis.schedule.numbering import Numbered
-from tamis.schedule.prices import priced_flat
+from tamis.schedule.compiled import greedy as pricing
+from tamis.schedule.compiled.clause_order import IN_ORDER, Flat, Singles, begin
+from tamis.schedule.compiled.event_graph import Numbered
+from tamis.schedule.compiled.graph import Int8s, Int32s, Int64s
+from tamis.schedule.compiled.greedy_state import priced_flat
 from tamis.schedule.statistics import Statistics
-from tamis.schedule.steps import IN_ORDER, Flat, Singles, begin
 
 
 class Adaptive(Scheduler):

@@ -9,7 +9,21 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.schedule.graph import (
+from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN
+from tamis.schedule.compiled.clause_order import (
+    EVALUATED,
+    MATCHED,
+    NOW,
+    Flat,
+    begin,
+    flat,
+    needed,
+    settle,
+    step,
+    tell,
+)
+from tamis.schedule.compiled.event_graph import Numbered, Scratch, measure, number
+from tamis.schedule.compiled.graph import (
     FALSE,
     FAULT,
     NEVER,
@@ -23,22 +37,8 @@ from tamis.schedule.graph import (
     check_outcome,
     longer,
 )
-from tamis.schedule.numbering import Numbered, Scratch, measure, number
+from tamis.schedule.compiled.shared_calls import Together
 from tamis.schedule.statistics import Statistics
-from tamis.schedule.steps import (
-    EVALUATED,
-    MATCHED,
-    NOW,
-    Flat,
-    begin,
-    flat,
-    needed,
-    settle,
-    step,
-    tell,
-)
-from tamis.schedule.telling import COMPLETED, OPEN, UNKNOWN
-from tamis.schedule.together import Together
 
 __all__ = [
     "FALSE",

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.schedule.base import FAULT, TRUE, ClauseByClause, Run
-from tamis.schedule.graph import Graph, Int8s, Int64s, longer
-from tamis.schedule.numbering import Numbered
-from tamis.schedule.steps import IN_ORDER, Flat, begin
-from tamis.schedule.telling import UNKNOWN
+from tamis.schedule.compiled.batch_results import UNKNOWN
+from tamis.schedule.compiled.clause_order import IN_ORDER, Flat, begin
+from tamis.schedule.compiled.event_graph import Numbered
+from tamis.schedule.compiled.graph import Graph, Int8s, Int64s, longer
 
 
 class Told(NamedTuple):

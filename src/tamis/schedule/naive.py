@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.schedule.base import ClauseByClause
-from tamis.schedule.steps import IN_ORDER
+from tamis.schedule.compiled.clause_order import IN_ORDER
 
 
 class Naive(ClauseByClause):

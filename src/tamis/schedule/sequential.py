@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.schedule.base import ClauseByClause
-from tamis.schedule.steps import SEQUENTIAL
+from tamis.schedule.compiled.clause_order import SEQUENTIAL
 
 
 class Sequential(ClauseByClause):

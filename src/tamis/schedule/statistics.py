@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
-from tamis.schedule.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, longer
+from tamis.schedule.compiled.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, longer
 
 Floats = NDArray[np.float64]
 _FEW = 8  # predicates: one by one they are quicker than by array

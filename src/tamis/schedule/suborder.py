@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.errors import SchedulerError
 from tamis.schedule.base import ClauseByClause
-from tamis.schedule.chains import (
+from tamis.schedule.compiled.chains import (
     Floats,
     edges,
     join,
@@ -15,9 +15,9 @@ from tamis.schedule.chains import (
     sort_chains,
     walk,
 )
-from tamis.schedule.graph import Int64s, longer
+from tamis.schedule.compiled.clause_order import LINKED
+from tamis.schedule.compiled.graph import Int64s, longer
 from tamis.schedule.statistics import Statistics
-from tamis.schedule.steps import LINKED
 
 _CHANGED = 1 / 8  # share of the clauses that come or go before all are put into order anew
 _DRIFT = 0.1  # share by which chains come to cost more or less before that

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -18,8 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.files.durable import written
-from tamis.files.placement import sync
+from tamis.files.atomic import atomic_file
 from tamis.store import packs, segments
 from tamis.store.segments import PACKED, Listing, Segment
 
@@ -106,18 +104,11 @@ def _put(folder: Path, parts: list[_Part]) -> None:
         last = others[-1][0]
         merged = Segment(merged.first, last.end - merged.first, PACKED)
     temporary = folder / f"{_MERGING}{secrets.token_hex(8)}"
-    with written(temporary) as file:
+    with atomic_file(folder / merged.name, temporary=temporary) as file:
         if others:
             packs.write(file, parts)
         else:
             segments.write(file, *parts[0][1:])
-    try:
-        temporary.rename(folder / merged.name)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync(folder)
 
 
 def _remove(folder: Path, names: list[str]) -> int:

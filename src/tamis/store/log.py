@@ -15,7 +15,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,17 +24,12 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import StoreError
-from tamis.files.durable import (
-    check_format,
-    locked,
-    make_folder,
-    names_in,
-    read_json,
-    refusing,
-    write_json,
-    written,
-)
-from tamis.files.placement import sync
+from tamis.files.atomic import atomic_file
+from tamis.files.json_document import read_json, write_json
+from tamis.files.lock import locked
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder, sync_folder
 from tamis.model.schema import Schema
 from tamis.store import changes, segments
 from tamis.store.compaction import merge
@@ -91,7 +86,7 @@ class Log:
             raise StoreError(f"the ids of a log are 'text' or 'int64', not {ids!r}")
         known = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
         place = Path(folder).absolute()
-        with refusing(f"{place}: no log can be made here"):
+        with os_errors_as(StoreError, f"{place}: no log can be made here"):
             make_folder(place / SEGMENTS)
             with locked(place / LOCK):
                 if (place / DOCUMENT).exists():
@@ -108,15 +103,14 @@ class Log:
                     "ids": ids,
                 }
                 write_json(place / DOCUMENT, document)
-            sync(place.parent)
+            sync_folder(place.parent)
         return cls(place, document)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Log:
         """The log in a folder; a `StoreError` says what is there instead."""
         path = Path(folder).absolute() / DOCUMENT
-        document = read_json(path, "log")
-        check_format(path, document, FORMAT, "log")
+        document = read_json(path, "a log", StoreError, newest=FORMAT)
         if not isinstance(document.get("schema"), dict) or document.get("ids") not in (
             *changes.ID_TYPES,
         ):
@@ -163,14 +157,20 @@ class Log:
         `lives` is brought up to date first, under the lock: no renewal that was acknowledged can
         be overtaken by an expiry that was decided without it.
         """
-        with refusing(f"{self.folder}: cannot be appended to"), locked(self.folder / LOCK) as lock:
+        with self._locked(LOCK, "cannot be appended to") as lock:
             end = self._locked_end(lock)
             lives.fold(self.changes(lives.sequence, end), end)
             rows = changes.checked(changes.expire(lives.due(now)), self.ids)
             return self._append_locked(lock, CHANGES, rows)
 
+    @contextmanager
+    def _locked(self, name: str, failure: str) -> Iterator[int]:
+        what = f"{self.folder}: {failure}"
+        with os_errors_as(StoreError, what), locked(self.folder / name) as lock:
+            yield lock
+
     def _append(self, kind: str, table: pa.Table) -> range:
-        with refusing(f"{self.folder}: cannot be appended to"), locked(self.folder / LOCK) as lock:
+        with self._locked(LOCK, "cannot be appended to") as lock:
             return self._append_locked(lock, kind, table)
 
     def _append_locked(self, lock: int, kind: str, table: pa.Table) -> range:
@@ -181,18 +181,9 @@ class Log:
         self._tail, token = None, secrets.token_bytes(8)
         os.pwrite(lock, token, 0)
         temporary = self._segments / f"{_APPENDING}{token.hex()}"
-        with written(temporary) as file:
+        # If the last sync fails, the rows stay: somebody may have read them already.
+        with atomic_file(self._segments / segment.name, temporary=temporary) as file:
             segments.write(file, table)
-        try:
-            temporary.rename(self._segments / segment.name)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        # If this fails the rows stay: somebody may have read them under their numbers already.
-        undone = f"{self.folder}: appended {segment.name}, but a power cut may undo it"
-        with refusing(undone, unchanged=False):
-            sync(self._segments)
         self._tail = token, segment.end
         return range(segment.first, segment.end)
 
@@ -219,7 +210,7 @@ class Log:
         Merged files have at most `rows` rows. Appending and reading go on meanwhile; whoever has
         an old file mapped keeps it. Gives how many files there are less.
         """
-        with refusing(f"{self.folder}: cannot be compacted"), locked(self.folder / COMPACTING):
+        with self._locked(COMPACTING, "cannot be compacted"):
             return merge(self._segments, self._list()[0], before, rows)
 
     # -- reading ---------------------------------------------------------------------------------
@@ -295,7 +286,7 @@ class Log:
 
     def _current(self) -> Listing:
         """The listing of this moment, read again only if the folder changed."""
-        with refusing(f"{self._segments}: cannot be read"):
+        with os_errors_as(StoreError, f"{self._segments}: cannot be read"):
             stat = self._segments.stat()
         seen = self._seen
         return seen.listing if seen.stamp == _stamp(stat) else self._list()[0]
@@ -305,11 +296,11 @@ class Log:
         known = self._seen.listing
         reached = known.end
         for attempt in range(_ATTEMPTS):
-            with refusing(f"{self._segments}: cannot be read"):
+            with os_errors_as(StoreError, f"{self._segments}: cannot be read"):
                 stat, now = self._segments.stat(), time.time_ns()
                 names = names_in(self._segments)
                 # What a reader has seen must not be gone after a power cut.
-                sync(self._segments)
+                sync_folder(self._segments)
             try:
                 listing = self._after(known, names)
                 if listing.end < reached:  # a merge of the last files overtook it

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
-from tamis.files.durable import make_folder, read_json, write_json
+from tamis.files.json_document import read_json, write_json
+from tamis.files.sync import make_folder
 
 PINS = "pins"
 KEPT = 100  # batches of a query: as many as Spark keeps the offsets of, unless it is told otherwise
@@ -63,7 +64,7 @@ def pinned(index: Path) -> set[int]:
 
 
 def _batches(path: Path) -> dict[int, int]:
-    batches: Any = read_json(path, "pins of a query").get("batches")
+    batches: Any = read_json(path, "the pins of a query", StoreError).get("batches")
     try:
         return {int(number): int(version) for number, version in batches.items()}
     except (AttributeError, TypeError, ValueError):

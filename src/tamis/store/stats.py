@@ -20,8 +20,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.errors import StoreError
-from tamis.files.durable import check_format, names_in, read_json, refusing, write_json, written
-from tamis.files.placement import placed
+from tamis.files.atomic import atomic_folder
+from tamis.files.json_document import read_json, write_json
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
 
 if TYPE_CHECKING:
     from tamis.schedule.statistics import Known
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 DOCUMENT, SAMPLE = "stats.json", "sample.parquet"
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of which the quantiles are
-_WHAT = "statistics"
 
 Value = int | float | str | bool
 """A value of an attribute as JSON has it: a point in time is text."""
@@ -129,19 +130,17 @@ class Stats:
         target = check_free(folder, replace=replace)
         document = asdict(_without_sample(self)) | {"format": FORMAT}
         del document["sample"]
-        with refusing(f"{target}: cannot be written"):
+        with os_errors_as(StoreError, f"{target}: cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with placed(target, replace=target.exists()) as draft:
-                with written(draft / SAMPLE) as file:
-                    parquet.write_table(self.sample, file)
+            with atomic_folder(target, replace=target.exists()) as draft:
+                parquet.write_table(self.sample, draft / SAMPLE)
                 write_json(draft / DOCUMENT, document)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Stats:
         """The statistics in a folder; a `StoreError` says what is there instead."""
         path = Path(folder).absolute() / DOCUMENT
-        document = read_json(path, _WHAT)
-        check_format(path, document, FORMAT, _WHAT)
+        document = read_json(path, "statistics", StoreError, newest=FORMAT)
         del document["format"]
         try:
             document["attributes"] = _each(AttributeStats, document["attributes"])
@@ -160,7 +159,7 @@ class Stats:
 def check_free(folder: str | os.PathLike[str], *, replace: bool = False) -> Path:
     """Refuse a folder that statistics cannot be put into; what holds others is replaced only."""
     target = Path(folder).absolute()
-    with refusing(f"{target}: cannot be read"):
+    with os_errors_as(StoreError, f"{target}: cannot be read"):
         if target.exists() and not target.is_dir():
             raise StoreError(f"{target}: is a file; statistics need a folder of their own")
         names = names_in(target) if target.exists() else set()

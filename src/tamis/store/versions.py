@@ -23,16 +23,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.errors import StoreError
-from tamis.files.durable import (
-    check_format,
-    locked,
-    make_folder,
-    names_in,
-    read_json,
-    refusing,
-    write_json,
-)
-from tamis.files.placement import sync
+from tamis.files.json_document import read_json, write_json
+from tamis.files.lock import locked
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder, sync_folder, sync_tree, synced_rename
 from tamis.store.changes import ID_TYPES
 from tamis.store.pins import KEPT, Pins, pinned
 
@@ -135,7 +130,7 @@ def describe(
         "operators": list(operators),
         "made": dict(made or {}),
     }
-    with refusing(f"{folder}: the version cannot be described"):
+    with os_errors_as(StoreError, f"{folder}: the version cannot be described"):
         write_json(Path(folder) / DOCUMENT, document)
 
 
@@ -159,7 +154,7 @@ class Versions:
 
     def all(self) -> list[Version]:
         """All versions, the oldest first; none while the folder is not there yet."""
-        with refusing(f"{self.folder}: cannot be read"):
+        with os_errors_as(StoreError, f"{self.folder}: cannot be read"):
             try:
                 names = names_in(self.folder)
             except FileNotFoundError:
@@ -190,7 +185,7 @@ class Versions:
         draft = self.folder / f"{_DRAFT}{sequence}-{secrets.token_hex(8)}"
         held = draft.with_name(draft.name + _HELD)
         with ExitStack() as ending:
-            with refusing(f"{self.folder}: no version can be published here"):
+            with os_errors_as(StoreError, f"{self.folder}: no version can be published here"):
                 make_folder(self.folder)
                 with locked(self.folder / LOCK):
                     self._sweep_left()
@@ -200,14 +195,13 @@ class Versions:
                     draft.mkdir()
             yield draft
             _checked(draft, sequence)
-            with refusing(f"{draft}: the version cannot be published"):
-                _sync_all(draft)
+            with os_errors_as(StoreError, f"{draft}: the version cannot be published"):
+                sync_tree(draft)
                 with locked(self.folder / LOCK):
                     if new:
                         _check_new(target, sequence)
                     if not target.exists():
-                        draft.rename(target)
-                        sync(self.folder)
+                        synced_rename(draft, target)
 
     def pin(self, query: str, batch: int, keep: int = KEPT) -> Version:
         """The version that a batch of a stream is matched with: the latest, for the first who asks.
@@ -220,7 +214,7 @@ class Versions:
         sequence = pins.version(batch)
         if sequence is None:
             what = f"{self.folder}: cannot note which version a batch is matched with"
-            with refusing(what), locked(self.folder / LOCK):
+            with os_errors_as(StoreError, what), locked(self.folder / LOCK):
                 sequence = pins.version(batch)
                 if sequence is None:
                     latest = self.latest()
@@ -246,7 +240,10 @@ class Versions:
         """
         if not self.folder.is_dir():
             return []
-        with refusing(f"{self.folder}: cannot be swept"), locked(self.folder / LOCK):
+        with (
+            os_errors_as(StoreError, f"{self.folder}: cannot be swept"),
+            locked(self.folder / LOCK),
+        ):
             serving = self.at(keep_from)
             if serving is None:
                 return []
@@ -258,7 +255,7 @@ class Versions:
                 name = f"{_SWEPT}{version.folder.name}-{secrets.token_hex(8)}"
                 version.folder.rename(self.folder / name)
             if old:
-                sync(self.folder)
+                sync_folder(self.folder)
                 self._sweep_left()
         return [version.sequence for version in old]
 
@@ -270,7 +267,7 @@ class Versions:
         """
         check_reader(reader)
         path = self.folder / _READERS / f"{reader}.json"
-        with refusing(f"{path}: cannot be written"):
+        with os_errors_as(StoreError, f"{path}: cannot be written"):
             if sequence is None:
                 self._forget(path)
                 return
@@ -321,7 +318,7 @@ class Versions:
     def _needed(self) -> list[int]:
         """The lock is held."""
         found = [
-            int(read_json(path, "reader of versions")["sequence"])
+            int(read_json(path, "a reader of versions", StoreError)["sequence"])
             for path in (self.folder / _READERS).glob("*.json")
             if not path.name.startswith(".")
         ]
@@ -329,7 +326,9 @@ class Versions:
             if time.time() - path.stat().st_mtime > _FORGOTTEN:
                 path.unlink()
             elif not path.name.startswith("."):
-                found += map(int, read_json(path, "job that reads versions")["sequences"])
+                found += map(
+                    int, read_json(path, "a job that reads versions", StoreError)["sequences"]
+                )
         return found
 
     def _sweep_left(self) -> None:
@@ -366,8 +365,7 @@ def _named(sequence: int) -> str:
 
 def _checked(folder: Path, sequence: int) -> dict[str, Any]:
     path = folder / DOCUMENT
-    document = read_json(path, "version")
-    check_format(path, document, FORMAT, "version")
+    document = read_json(path, "a version", StoreError, newest=FORMAT)
     if document.get("sequence") != sequence:
         raise StoreError(
             f"{path}: is of sequence number {document.get('sequence')!r} instead of {sequence}"
@@ -385,15 +383,3 @@ def _checked(folder: Path, sequence: int) -> dict[str, Any]:
         if not (folder / shard["folder"]).is_dir():
             raise StoreError(f"{folder}: the folder of the shard {shard['folder']!r} is missing")
     return document
-
-
-def _sync_all(folder: Path) -> None:
-    """Have a folder and everything in it on disk, whoever wrote it."""
-    for place, _, files in os.walk(folder):
-        for name in files:
-            opened = os.open(Path(place) / name, os.O_RDONLY)
-            try:
-                os.fsync(opened)
-            finally:
-                os.close(opened)
-        sync(Path(place))

@@ -11,9 +11,9 @@ import pytest
 
 from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
-from tamis.spark import sharding
-from tamis.spark.compiling import _describe, compile_conditions, compile_log
-from tamis.spark.compiling_tasks import FromLog, Made
+from tamis.spark.jobs import shard_count as sharding
+from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
+from tamis.spark.jobs.compile_shard import FromLog, Made
 from tamis.store import Log, changes
 from tamis.store.versions import Version, Versions
 from tests.integration.spark.test_stream import DOCUMENT, SCHEMA

@@ -13,10 +13,10 @@ import pytest
 from pyarrow import csv, parquet
 
 from tamis import Engine, Schema
-from tamis.cli.spark import generate as spark_generate
+from tamis.cli.spark import generate as generate_command
 from tamis.cli.spark.generate import draw
-from tamis.spark.generating import Draw, TableFile, generate, table_files
-from tamis.spark.sink import manifests
+from tamis.spark.jobs.generate_tables import Draw, TableFile, generate, table_files
+from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
 from tests.unit.cli.calls import Capture, refused, run
@@ -46,8 +46,8 @@ def test_a_table_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_workload_can_be_drawn_in_pieces(name: str) -> None:
     """Events and subscriptions of all files fit the one schema, and each other."""
-    whole = spark_generate._size_if_tied(name, 300)
-    engine = Engine(Schema.from_dict(spark_generate._base(name, 1, whole).schema))
+    whole = generate_command._size_if_tied(name, 300)
+    engine = Engine(Schema.from_dict(generate_command._base(name, 1, whole).schema))
     for file in table_files("subscriptions", 300, 3):
         engine.subscribe_table(draw(name, 1, whole, file))
     assert len(engine) == 300
@@ -115,7 +115,7 @@ def test_a_command_that_failed_can_be_run_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tamis.model.document.to_yaml", full)  # when all files are there
+        patched.setattr("tamis.model.schema_document.to_yaml", full)  # when all files are there
         assert f"{there}: cannot be written to: No space left" in refused(capsys, *command)
     assert not list(there.rglob("*.parquet"))
     assert run(*command) == 0

@@ -23,10 +23,10 @@ import pytest
 
 from tamis.engine import Engine
 from tamis.model.schema import Schema
-from tamis.spark.compacting import compact
-from tamis.spark.filling import fill
-from tamis.spark.java import java_home
-from tamis.spark.sink import NOTIFICATIONS, manifests
+from tamis.replay.compact_parts import compact
+from tamis.replay.subscribe_rows import fill
+from tamis.spark.runtime.java import java_home
+from tamis.spark.stream.notification_sink import NOTIFICATIONS, manifests
 from tamis.store import Lives, Shard, Versions, describe
 from tests.integration.spark.test_stream import Story
 from tests.integration.spark.victim import notifying

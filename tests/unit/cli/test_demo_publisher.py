@@ -19,7 +19,7 @@ from tamis.cli.demo.publisher import (
     load_subscriptions,
 )
 from tamis.cli.demo.warmup import KernelWarmup, compile_kernels
-from tamis.spark.lines import reader
+from tamis.replay.json_lines import reader
 from tamis.store import Lives, Log
 from tamis.workload.auction_schema import schema
 

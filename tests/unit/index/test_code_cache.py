@@ -161,6 +161,24 @@ def test_a_comment_makes_no_difference(place: Place) -> None:
     assert _loaded(_called(place.function()))
 
 
+def test_code_that_names_a_class_which_has_moved_is_written_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def called_with_a_pair(module: str) -> Any:
+        made = ModuleType(module)
+        exec("from typing import NamedTuple\nclass Pair(NamedTuple):\n    first: int", vars(made))
+        made.Pair.__module__ = module
+        monkeypatch.setitem(sys.modules, module, made)
+        function = place.function()
+        assert function(made.Pair(3)) == 3
+        return function
+
+    called_with_a_pair("before")
+    monkeypatch.delitem(sys.modules, "before")
+    assert not _loaded(called_with_a_pair("after"))
+    assert _loaded(called_with_a_pair("after"))
+
+
 def test_a_kernel_that_calls_itself_has_a_fingerprint() -> None:
     @njit
     def steps(left: int) -> int:
@@ -205,13 +223,10 @@ def test_where_nothing_can_be_written_each_process_compiles_and_says_so_once(
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Path.write_bytes
-
-    def full(path: Path, data: bytes) -> int:
-        written(path, data[:10])
+    def full(path: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "rename", full)
     assert not write(tmp_path / "some", b"code")
     assert list(tmp_path.iterdir()) == []
 

@@ -22,7 +22,7 @@ from tamis.lab.results.records import (
 )
 from tamis.match.base import Matches
 from tamis.match.lesubscribe.naive import Naive
-from tamis.match.registry import Entry
+from tamis.match.registry import MatcherEntry
 
 MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -102,7 +102,11 @@ class Threaded(Naive):
         return super().match(batch)
 
 
-def entry(kind: type[Naive], *options: str) -> dict[str, Entry]:
+def entry(kind: type[Naive], *options: str) -> dict[str, MatcherEntry]:
     """A registry with this matcher in it, under its name in small letters."""
     name = kind.__name__.lower()
-    return {name: Entry(name, f"{kind.__module__}:{kind.__name__}", "none", "wrong", True, options)}
+    return {
+        name: MatcherEntry(
+            name, f"{kind.__module__}:{kind.__name__}", "none", "wrong", True, options
+        )
+    }

@@ -18,7 +18,7 @@ from tamis.lab.results.records import AS_A_SET, AS_DRAWN, COSTS, SCHEDULERS, Goa
 from tamis.lab.results.verdicts import order_exceptions
 from tamis.schedule import registry
 from tamis.schedule.base import Scheduler, Simulated
-from tamis.schedule.graph import Int8s, Int64s
+from tamis.schedule.compiled.graph import Int8s, Int64s
 from tamis.schedule.naive import Naive
 from tests.unit.lab.examples import SCHEDULER
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tamis import Schema
 from tamis.errors import EventError, SchemaError
 from tamis.model.domain import Integer
-from tamis.model.named import Enumerated
+from tamis.model.named_domains import Enumerated
 from tamis.model.schema import Use
 
 DOCUMENT: dict[str, Any] = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tamis.schedule.base import FALSE, NEVER, ON_FALSE, ON_TRUE, TRUE
-from tamis.schedule.chains import Floats, difference, join, scores, sort_chains, walk
-from tamis.schedule.graph import BITS, Graph, Int32s
+from tamis.schedule.compiled.chains import Floats, difference, join, scores, sort_chains, walk
+from tamis.schedule.compiled.graph import BITS, Graph, Int32s
 
 _PREDICATES = 7
 

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from tamis import Schema
 from tamis.errors import SparkError
-from tamis.spark.columns import quoted, sources, struct_of
+from tamis.spark.frames.frame_columns import quoted, sources, struct_of
 
 SCHEMA = Schema.from_dict(
     {

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError
-from tamis.spark import keeping
-from tamis.spark.compiling import Compiled
-from tamis.spark.keeping import Keeper, worth
-from tamis.spark.manifest_files import manifests
-from tamis.spark.progress import Standing
+from tamis.replay.manifests import manifests
+from tamis.spark.jobs.compile_index import Compiled
+from tamis.spark.stream import housekeeping as keeping
+from tamis.spark.stream.housekeeping import Keeper, worth
+from tamis.spark.stream.progress import Standing
 from tamis.store import Lives, Log, Shard, Versions, describe, subscribe
 from tests.unit.spark.written_out import Out
 

@@ -13,7 +13,7 @@ import pytest
 from tamis import Schema
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
-from tamis.spark.lines import Lines
+from tamis.replay.json_lines import Lines
 from tamis.workload import auctions
 
 SCHEMA = Schema.from_dict(

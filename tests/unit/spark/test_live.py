@@ -15,8 +15,8 @@ from tamis import Engine, Schema
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
+from tamis.replay.live_subscriptions import Live, shard_of
 from tamis.schedule.statistics import Known
-from tamis.spark.live import Live, shard_of
 
 SCHEMA = Schema.from_dict(
     {

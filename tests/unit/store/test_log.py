@@ -228,7 +228,7 @@ def test_folders_that_are_no_log(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the folder is empty"):
         Log.open(tmp_path)
     (tmp_path / "photo.jpg").touch()
-    with pytest.raises(StoreError, match=r"is no log: .* only: photo\.jpg"):
+    with pytest.raises(StoreError, match=r"is not a log: .* only: photo\.jpg"):
         Log.open(tmp_path)
     with pytest.raises(StoreError, match="it is a file, not a folder"):
         Log.open(tmp_path / "photo.jpg")
@@ -254,7 +254,7 @@ def test_documents_of_another_time(tmp_path: Path, changed: dict[str, Any], says
 
 def test_documents_that_are_damaged(tmp_path: Path) -> None:
     log = fresh(tmp_path)
-    for text, says in (("{", "not valid JSON"), ("[]", "no JSON object")):
+    for text, says in (("{", "not valid JSON"), ("[]", "not hold a JSON object")):
         (log.folder / "tamis-log.json").write_text(text)
         with pytest.raises(StoreError, match=says):
             Log.open(log.folder)

@@ -86,7 +86,7 @@ def _edit(folder: Path, **changed: object) -> None:
 
 
 DAMAGES: list[tuple[Callable[[Path], object], str]] = [
-    (lambda folder: (folder / DOCUMENT).unlink(), "is no statistics: it has no stats.json"),
+    (lambda folder: (folder / DOCUMENT).unlink(), "is not statistics: it has no stats.json"),
     (lambda folder: (folder / DOCUMENT).write_text("{"), "is not valid JSON"),
     (lambda folder: (folder / SAMPLE).unlink(), "sample.parquet is missing"),
     (lambda folder: (folder / SAMPLE).write_bytes(b"PAR1"), "is damaged or cannot be read"),

@@ -65,7 +65,7 @@ def test_a_publish_that_fails_leaves_nothing(tmp_path: Path) -> None:
     versions = Versions(tmp_path)
     with pytest.raises(ZeroDivisionError), versions.publish(1) as folder:
         _write(folder, 1 // 0)
-    with pytest.raises(StoreError, match=r"is no version: .*empty"), versions.publish(1):
+    with pytest.raises(StoreError, match=r"is not a version: .*empty"), versions.publish(1):
         pass
     wrong = "is of sequence number 2 instead of 1"
     with pytest.raises(StoreError, match=wrong), versions.publish(1) as folder:
@@ -127,7 +127,7 @@ def test_sweeping(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"format": 7}, "the version has format 7"),
+        ({"format": 7}, "has format 7"),
         ({"ids": "uuid"}, "ids are 'text' or 'int64', not 'uuid'"),
         ({"shards": None}, "lacks 'shards'"),
         ({"shards": [{"folder": "x"}]}, "a shard has folder, subscriptions, bytes"),

@@ -25,8 +25,8 @@ from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import StoreError
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Lives, Log
 from tamis.workload.auction_schema import schema
 

@@ -14,7 +14,7 @@ from tamis.cli.terminal.numbers import percent, rate, shortened
 from tamis.cli.terminal.tables import Cell, table
 
 if TYPE_CHECKING:
-    from tamis.spark.backtesting import Backtest
+    from tamis.spark.backtest.backtest_job import Backtest
 
 _TOP, _BOTTOM = 10, 5  # conditions that are shown of many
 _BARS, _FEW_BARS = 24, 8  # of a sparkline

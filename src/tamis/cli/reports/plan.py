@@ -20,9 +20,9 @@ from tamis.match.plan import (
     VALUE,
     Choice,
     Cut,
+    Placement,
     Plan,
     Route,
-    Way,
 )
 
 _FAMILIES = {SPARSE: "bitmaps, few hold", DENSE: "bitmaps, many hold"}
@@ -132,7 +132,7 @@ def _line(route: Route) -> str:
     return describe_place(route) + older
 
 
-def describe_place(way: Way | Route) -> str:
+def describe_place(way: Placement | Route) -> str:
     """A place for clauses in words."""
     names = " + ".join(map(str, way.attributes))
     if way.sort == VALUE:
@@ -211,7 +211,7 @@ def _choice_rows(choice: Choice) -> Iterator[Sequence[Cell]]:
             yield Text.assemble(f"not {describe_place(way)}", why), short(way.ns)
 
 
-def _why_not(way: Way, taken: Way) -> str:
+def _why_not(way: Placement, taken: Placement) -> str:
     """Why a place was not taken, where its cost does not explain it."""
     if not way.planned:
         return "; not in the plan"

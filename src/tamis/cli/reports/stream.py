@@ -14,10 +14,10 @@ from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
 from tamis.operators.faults import Report
-from tamis.spark.progress import NO_VERSION, Standing
-from tamis.spark.reports import NOTHING
-from tamis.spark.running import Stream
-from tamis.spark.sink import DEAD
+from tamis.spark.runtime.operator_reports import NOTHING
+from tamis.spark.stream.notification_sink import DEAD
+from tamis.spark.stream.progress import NO_VERSION, Standing
+from tamis.spark.stream.stream import Stream
 
 _LINE_SECONDS = 5.0  # between two lines, outside a terminal
 _OTHER_LINES = 16  # lines of the view that are not notifications

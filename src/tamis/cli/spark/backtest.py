@@ -30,7 +30,7 @@ from tamis.errors import TamisError
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
-    from tamis.spark.backtesting import Backtest
+    from tamis.spark.backtest.backtest_job import Backtest
 
 _PICTURE = "plot.png"
 
@@ -88,8 +88,8 @@ def backtest(
     _check_options(tested, events, log, schema, subscriptions)
     from tamis.engine import Engine
     from tamis.model.schema import Schema
-    from tamis.spark import backtesting
-    from tamis.spark.backtest_tables import check_new
+    from tamis.spark.backtest import backtest_job
+    from tamis.spark.backtest.result_tables import check_new
     from tamis.store.log import Log
 
     console = stdout_console()
@@ -106,14 +106,14 @@ def backtest(
         engine = Engine(known, operators=declared_operators(modules))
         given = _subscribe(console, engine, conditions, file)
     with given if isinstance(given, Engine) else nullcontext():
-        backtesting.check_given(past, given, time=time, columns=[] if samples == 0 else names)
+        backtest_job.check_given(past, given, time=time, columns=[] if samples == 0 else names)
         with (
             spark_session(console, master) as spark,
             bar(console, "Testing, by tasks") as progress,
         ):
             found = cancellable(
                 spark,
-                lambda: backtesting.backtest(
+                lambda: backtest_job.backtest(
                     spark,
                     past,
                     given,
@@ -160,7 +160,7 @@ def _subscribe(
 ) -> Engine:
     """Fill an engine. A wrong condition raises; in a file it is left out and reported."""
     from tamis.cli.data_files import read_conditions
-    from tamis.spark.filling import fill
+    from tamis.replay.subscribe_rows import fill
 
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)
@@ -180,11 +180,13 @@ def _subscribe(
 
 
 def _write(console: Console, found: Backtest, out: Path) -> None:
-    from tamis.files.durable import make_folder, refusing
+    from tamis.errors import StoreError
+    from tamis.files.os_errors import os_errors_as
+    from tamis.files.sync import make_folder
     from tamis.lab.plots.backtest import plot
-    from tamis.spark.backtest_tables import write
+    from tamis.spark.backtest.result_tables import write
 
-    with refusing(f"{out}: cannot be written to"):
+    with os_errors_as(StoreError, f"{out}: cannot be written to"):
         make_folder(out)
     picture = []
     try:  # the counts come last: they mark a complete folder

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.model.schema import Schema
-    from tamis.spark.compiling import Compiled
-    from tamis.spark.watching import Progress
+    from tamis.spark.jobs.compile_index import Compiled
+    from tamis.spark.runtime.job_runner import Progress
     from tamis.store.log import Log
     from tamis.store.versions import Versions
 
@@ -148,7 +148,7 @@ def _format(conditions: Path) -> str:
 def _from_log(
     log: Log, versions: Versions, how: dict[str, Any], spark: SparkSession, progress: Progress
 ) -> Compiled:
-    from tamis.spark.compiling import compile_log
+    from tamis.spark.jobs.compile_index import compile_log
 
     return compile_log(spark, log, versions, progress=progress, **how)
 
@@ -161,8 +161,8 @@ def _from_conditions(
     spark: SparkSession,
     progress: Progress,
 ) -> Compiled:
-    from tamis.spark.compiling import compile_conditions
-    from tamis.spark.watching import watched
+    from tamis.spark.jobs.compile_index import compile_conditions
+    from tamis.spark.runtime.job_runner import watched
 
     def made() -> Compiled:
         return compile_conditions(_frame(spark, conditions), versions, schema, **how)

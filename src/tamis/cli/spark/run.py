@@ -19,8 +19,8 @@ from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.options import split_names
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 
 AVAILABLE_NOW = "available-now"
 _POLL = 0.25  # seconds

@@ -94,8 +94,8 @@ def print_operators(console: Console, report: Report) -> None:
 @contextmanager
 def spark_session(console: Console, master: str | None) -> Iterator[SparkSession]:
     """The active session, or one that ends with the block."""
-    from tamis.spark import sessions
-    from tamis.spark.reasons import reason
+    from tamis.spark.runtime import sessions
+    from tamis.spark.runtime.error_text import reason
 
     before = sessions.active()
     with spinner(console, "Starting Spark: about 10 seconds"):

@@ -13,28 +13,27 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.files.array_folder import flat, part, under
+from tamis.files.arrays import add_prefix, flatten, take_prefix
 from tamis.match.base import Bitmaps, Matcher, Matches, Slots
-from tamis.match.default.growth import insert_all, remove_all
+from tamis.match.default.answer_buffers import AnswerBuffers
+from tamis.match.default.index_updates import insert_all, remove_all
+from tamis.match.default.passes.frame import Framed, own
 from tamis.match.default.planning.costs import costs
 from tamis.match.default.planning.description import tell
-from tamis.match.default.planning.layout import Asked, Sample, in_order, lay_out, no_sample
-from tamis.match.default.recycled import Recycled
-from tamis.match.default.saved import restored, trimmed
+from tamis.match.default.planning.event_sample import EventSample, EventWatch
+from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
+from tamis.match.default.saved_index import restored, trimmed
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
-from tamis.match.default.structure.frame import Framed, own
-from tamis.match.default.structure.packed import PackedTable
-from tamis.match.default.structure.routes import BUCKET, DENSE, NOWHERE, SPARSE, Index
+from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import BUCKET, DENSE, NOWHERE, SPARSE, RoutedIndex
 from tamis.match.default.twins import Twins, with_twins
-from tamis.match.default.workers import Workers
+from tamis.match.default.workers import WorkerPool
 from tamis.match.plan import LINES, Plan
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
-_TOO_FEW = 64  # events to make a plan for, once there are more
-_LOOK = 4  # batches, however large they are
-_RECENT = 256  # batches that are remembered until the next look
+_TOO_OLD = 8  # times as many clauses as it was made for: a plan that is worth nothing
 _STEP = 16  # clauses that move for an event, where there are more
 _FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
 
@@ -52,7 +51,8 @@ class Tamis(Matcher):
     Where it is cheapest is expected from the clauses and from the events seen so far, and from
     what each step takes on this machine; `plan` says what was decided and why. When clauses have
     doubled, or events differ much from those it was planned for, a new plan is made, and clauses
-    move over to it, a few with each call.
+    move over to it, a few with each call. A plan for a handful of events is for the time being: as
+    soon as there are enough, all clauses are laid out anew at once, as they were for the first.
 
     add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
     512) lines, and what is met.
@@ -74,33 +74,41 @@ class Tamis(Matcher):
         return PackedTable()
 
     def _reset(self) -> None:
-        self._index: Framed[Index] | None = None
-        self._next: Framed[Index] | None = None  # while clauses move to it
+        self._index: Framed[RoutedIndex] | None = None
+        self._next: Framed[RoutedIndex] | None = None  # while clauses move to it
         self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
         self._laid_out = 0  # clauses when it was
-        self._planned_for = no_sample()
-        self._sample = no_sample()
-        self._recent: list[Sample] = []  # events since then, or some of them
-        self._seen = 0  # events since they were last looked at
+        self._watch = EventWatch()
         self._came = 0  # clauses since the plan
         self._width = 0  # attributes that the plan knows
-        self._planning: Future[tuple[Index, Slots, Sample]] | None = None
-        self._workers = Workers()
-        self._answers, self._copies, self._rows = Recycled(), Recycled(), Recycled(np.uint64)
+        self._planning: Future[tuple[RoutedIndex, Slots, EventSample]] | None = None
+        self._workers = WorkerPool()
+        self._answers, self._copies, self._rows = (
+            AnswerBuffers(),
+            AnswerBuffers(),
+            AnswerBuffers(np.uint64),
+        )
         self._twins = Twins()
         self._bits: tuple[Int32s, Int32s] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__, _planning=None)
-        for name in ("_workers", "_answers", "_copies", "_rows"):  # threads and room are made again
+        for name in (
+            "_workers",
+            "_answers",
+            "_copies",
+            "_rows",
+        ):  # threads and buffers are made again
             del kept[name]
         for name in ("_index", "_next"):
             kept[name] = None if kept[name] is None else kept[name].record  # and so are addresses
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept, _workers=Workers(), _answers=Recycled(), _copies=Recycled())
-        self._rows = Recycled(np.uint64)
+        self.__dict__.update(
+            kept, _workers=WorkerPool(), _answers=AnswerBuffers(), _copies=AnswerBuffers()
+        )
+        self._rows = AnswerBuffers(np.uint64)
         assert isinstance(self.clauses, PackedTable)
         self.clauses.own()
         for name in ("_index", "_next"):
@@ -110,7 +118,7 @@ class Tamis(Matcher):
     @property
     def nbytes(self) -> int:
         return self.clauses.nbytes + sum(
-            part.nbytes for index in self._indexes() for part in flat(index.record).values()
+            part.nbytes for index in self._indexes() for part in flatten(index.record).values()
         )
 
     # -- events ------------------------------------------------------------------------------------
@@ -123,7 +131,7 @@ class Tamis(Matcher):
         pairs, twin = self._twins.without(batch.pairs)
         counts, out, used = self._workers.match(
             self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads,
-            self._answers.room(),
+            self._answers.take(),
         )  # fmt: skip
         self._answers.keep(out, used)
         if len(batch) == 1:  # of a single event each call of NumPy is felt
@@ -132,10 +140,10 @@ class Tamis(Matcher):
         np.cumsum(counts, out=starts[1:])
         if twin is None:
             return Matches(starts, out[:used])
-        room = self._copies.room()
-        starts, room = with_twins(twin, starts, out, room)
-        self._copies.keep(room, int(starts[-1]))
-        return Matches(starts, room[: starts[-1]])
+        copies = self._copies.take()
+        starts, copies = with_twins(twin, starts, out, copies)
+        self._copies.keep(copies, int(starts[-1]))
+        return Matches(starts, copies[: starts[-1]])
 
     def match_bits(self, batch: EventBatch) -> Bitmaps:
         if not len(self.clauses):
@@ -149,9 +157,9 @@ class Tamis(Matcher):
             self._bits = self._number_bits(index)
         slots, bit_of = self._bits
         many, width = len(batch), -(-len(slots) // 64)
-        room = self._rows.room(many * width)
-        self._rows.keep(room, many * width)
-        words = room[: many * width].reshape(many, width)
+        words = self._rows.take(many * width)
+        self._rows.keep(words, many * width)
+        words = words[: many * width].reshape(many, width)
         places = blocks_of(index.dense) * BLOCK // 64 if index.dense.head[LIVE] else 0
         words[:, places:] = 0  # the dense family writes all of its own
         self._workers.match_bits(
@@ -160,7 +168,7 @@ class Tamis(Matcher):
         self.tally.events += len(batch)
         return Bitmaps(words, slots)
 
-    def _number_bits(self, index: Index) -> tuple[Int32s, Int32s]:
+    def _number_bits(self, index: RoutedIndex) -> tuple[Int32s, Int32s]:
         """The slot of each bit: the dense family's places, then all others; and the way back."""
         places = BLOCK * blocks_of(index.dense) if index.dense.head[LIVE] else 0
         others = np.flatnonzero((index.kind != NOWHERE) & (index.kind != DENSE))
@@ -211,14 +219,16 @@ class Tamis(Matcher):
         self._index = self._next = self._bits = self._planning = None
         self._moving = np.zeros(0, np.int64)
 
-    def _indexes(self) -> list[Framed[Index]]:
+    def _indexes(self) -> list[Framed[RoutedIndex]]:
         return [index for index in (self._index, self._next) if index is not None]
 
     # -- plans -------------------------------------------------------------------------------------
 
     def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
         indexes = [index.record for index in self._indexes()]
-        return tell(self.clauses, indexes, self._planned_for.events, self.nbytes, slots, lines)
+        return tell(
+            self.clauses, indexes, self._watch.planned_for.events, self.nbytes, slots, lines
+        )
 
     def _prepare(self, batch: EventBatch) -> None:
         """See to it that there is a plan that fits, before events are matched."""
@@ -231,22 +241,11 @@ class Tamis(Matcher):
             if self._planning.done():
                 self._adopt()
         else:
-            self._seen += len(batch)
-            if len(self._recent) < _RECENT:
-                self._recent.append(Sample.of(batch.pairs))
             must = self._index is None or self._stale()
-            # Or now and then, to look, which should take little beside matching.
-            often = max(2 * max(self._sample.events, 16), _LOOK * len(batch))
-            if must or self._seen >= often:
-                for each in self._recent:
-                    self._sample = self._sample.joined(each)
-                self._seen = 0
-                self._recent.clear()
-                # It may have been planned for the first few there were.
-                enough = self._planned_for.events < _TOO_FEW <= self._sample.events
-                width = self.clauses.width
-                if must or enough or self._sample.differs(self._planned_for, width):
-                    self._plan()
+            if self._watch.see(batch, must=must) and (
+                must or self._watch.enough or self._watch.differs(self.clauses.width)
+            ):
+                self._plan()
 
     def settle(self) -> None:
         """Finish a plan that is being made, and moving to it."""
@@ -275,11 +274,13 @@ class Tamis(Matcher):
 
     def _plan(self) -> None:
         """Make a new plan: at once, or where that takes long, beside the other work."""
-        asked, sample = Asked.of(self.clauses), self._sample
+        asked, sample = SurveyedClauses.of(self.clauses), self._watch.sample
         width, slots, view = self.clauses.width, self.clauses.slots, self.clauses.view
+        if self._watch.enough or asked.live > _TOO_OLD * self._laid_out:
+            self._index = None  # to begin anew takes less time than to move all from a bad place
         self._laid_out, self._came, self._width = asked.live, 0, width
 
-        def make() -> tuple[Index, Slots, Sample]:
+        def make() -> tuple[RoutedIndex, Slots, EventSample]:
             new = lay_out(asked, sample, costs(asked.live), width, slots)
             return new, in_order(new, view), sample
 
@@ -288,7 +289,7 @@ class Tamis(Matcher):
         else:
             self._planning = self._workers.beside(make)
 
-    def _take_over(self, new: Index, order: Slots, sample: Sample) -> None:
+    def _take_over(self, new: RoutedIndex, order: Slots, sample: EventSample) -> None:
         """Go over to a new index, at once or step by step."""
         self._planning = None
         try:
@@ -296,9 +297,10 @@ class Tamis(Matcher):
         except BaseException:
             self._lay_down()
             raise
-        self._planned_for, self._bits = sample, None
+        self._watch.planned(sample)
+        self._bits = None
 
-    def _place(self, new: Index, order: Slots) -> None:
+    def _place(self, new: RoutedIndex, order: Slots) -> None:
         if self._index is None or len(order) <= _AT_ONCE:
             order = order[order < self.clauses.slots]
             live = self.clauses.live_slots()
@@ -340,25 +342,26 @@ class Tamis(Matcher):
         self.settle()
         kept = super().arrays()
         if self._index is not None:
-            kept |= under("index", flat(trimmed(self._index.record)))
-            kept |= self._planned_for.arrays()
+            kept |= add_prefix("index", flatten(trimmed(self._index.record)))
+            kept |= self._watch.planned_for.arrays()
         return kept
 
     def facts(self) -> dict[str, Any]:
         return {
             **super().facts(),
             "laid_out": None if self._index is None else self._laid_out,
-            "events": self._planned_for.events,
+            "events": self._watch.planned_for.events,
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        self.clauses.restore(part("clauses", arrays))
+        self.clauses.restore(take_prefix("clauses", arrays))
         self._reset()
         if facts["laid_out"] is not None:
-            self._index = Framed(restored(part("index", arrays)))
+            self._index = Framed(restored(take_prefix("index", arrays)))
             self._laid_out = int(facts["laid_out"])
             self._width = len(self._index.record.cells.bound)
-            self._sample = self._planned_for = Sample.restored(arrays, int(facts["events"]))
+            self._watch.sample = EventSample.restored(arrays, int(facts["events"]))
+            self._watch.planned(self._watch.sample)
 
     # -- checks ------------------------------------------------------------------------------------
 

@@ -65,14 +65,14 @@ def _parted(pairs: Pairs) -> tuple[Pairs, Int32s | None, int]:
     return Pairs(fewer, attribute[rows], code[rows]), twin, different
 
 
-def with_twins(twin: Int32s, starts: Int64s, slots: Int32s, room: Int32s) -> tuple[Int64s, Int32s]:
-    """The answer to all events, from that to the different ones: starts, and slots in `room`.
+def with_twins(twin: Int32s, starts: Int64s, slots: Int32s, out: Int32s) -> tuple[Int64s, Int32s]:
+    """The answer to all events, from that to the different ones: starts, and slots in `out`.
 
     Or in a longer array, where that is too short.
     """
     all_starts = np.zeros(len(twin) + 1, np.int64)
     np.cumsum(np.diff(starts)[twin], out=all_starts[1:])
-    if all_starts[-1] > len(room):
-        room = np.empty(int(all_starts[-1]), np.int32)
-    copy_twins(twin, starts, slots, all_starts, room)
-    return all_starts, room
+    if all_starts[-1] > len(out):
+        out = np.empty(int(all_starts[-1]), np.int32)
+    copy_twins(twin, starts, slots, all_starts, out)
+    return all_starts, out

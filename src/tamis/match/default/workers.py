@@ -20,13 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
-from tamis.match.default.passes.batch_pass import find, mark, place, sift
-from tamis.match.default.passes.scratch import DONE, OUT, Room, more_room, no_room, room_for
+from tamis.match.default.passes.batch_pass import (
+    find_matches,
+    mark_bits,
+    match_chunk,
+    write_matches,
+)
+from tamis.match.default.passes.buffers import (
+    DONE,
+    OUT,
+    ChunkBuffers,
+    empty_buffers,
+    fitting_buffers,
+    larger_buffers,
+)
+from tamis.match.default.passes.frame import Framed
 from tamis.match.default.passes.vector import PACKED, WORDS
 from tamis.match.default.structure.family import LIVE, blocks_of
-from tamis.match.default.structure.frame import Framed
-from tamis.match.default.structure.packed import Packed
-from tamis.match.default.structure.routes import Index
+from tamis.match.default.structure.packed_clauses import PackedClauses
+from tamis.match.default.structure.routes import RoutedIndex
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -39,16 +51,16 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class Part(NamedTuple):
+class WorkUnit(NamedTuple):
     """Some events against some of the blocks of one index, or all."""
 
-    of: Index
+    of: RoutedIndex
     first: int
     last: int
     blocks: tuple[int, int]
 
 
-class Found(NamedTuple):
+class PartialAnswer(NamedTuple):
     """What a worker found for a part; the slots themselves are in its room."""
 
     counts: Int64s
@@ -57,25 +69,30 @@ class Found(NamedTuple):
     width: int  # words of an event's bitmap
 
 
-class Worker:
+class MatchWorker:
     """A thread's room, and the calls that use it."""
 
     def __init__(self) -> None:
-        self._room = Framed(no_room())
+        self._buffers = Framed(empty_buffers())
 
     @property
-    def room(self) -> Room:
-        """Where `find` leaves what it found."""
-        return self._room.record
+    def buffers(self) -> ChunkBuffers:
+        """Where `find_matches` leaves what it found."""
+        return self._buffers.record
 
-    def _fit(self, index: Index, width: int, events: int, pairs: int) -> None:
-        room = room_for(self.room, index, width, events, pairs)
-        if room is not self.room:
-            self._room = Framed(room)
+    def _fit(self, index: RoutedIndex, width: int, events: int, pairs: int) -> None:
+        buffers = fitting_buffers(self.buffers, index, width, events, pairs)
+        if buffers is not self.buffers:
+            self._buffers = Framed(buffers)
 
-    def find(
-        self, part: Part, clauses: Packed, width: int, pairs: Pairs, words: Words | None = None
-    ) -> Found:
+    def find_matches(
+        self,
+        part: WorkUnit,
+        clauses: PackedClauses,
+        width: int,
+        pairs: Pairs,
+        words: Words | None = None,
+    ) -> PartialAnswer:
         """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the room."""
         index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
@@ -83,22 +100,22 @@ class Worker:
         counts = np.empty(part.last - part.first, np.int64)
         dense = bool(index.dense.head[LIVE]) and part.blocks[0] == 0
         stride = WORDS * blocks_of(index.dense) if dense else 0
-        target, row = self.room.words, stride
+        target, row = self.buffers.words, stride
         if words is not None:
             target, row = words.reshape(-1), words.shape[1]
         while True:
-            status, sure, verified = find(
-                index, clauses, starts, attribute, code, self.room, part.blocks,
+            status, sure, verified = find_matches(
+                index, clauses, starts, attribute, code, self.buffers, part.blocks,
                 target, row, counts,
             )  # fmt: skip
             if status == DONE:
-                return Found(counts, sure, verified, stride)
-            self._room = Framed(more_room(self.room, status))
+                return PartialAnswer(counts, sure, verified, stride)
+            self._buffers = Framed(larger_buffers(self.buffers, status))
 
-    def sift(
+    def match_chunk(
         self,
-        index: Framed[Index],
-        clauses: Packed,
+        index: Framed[RoutedIndex],
+        clauses: PackedClauses,
         width: int,
         pairs: Pairs,
         counts: Int64s,
@@ -109,33 +126,33 @@ class Worker:
         starts, attribute, code = pairs
         self._fit(index.record, width, len(counts), len(code))
         while True:
-            frames = (index.frame, self._room.frame)
-            status, end = sift(frames, clauses, starts, attribute, code, counts, out, used)
+            frames = (index.frame, self._buffers.frame)
+            status, end = match_chunk(frames, clauses, starts, attribute, code, counts, out, used)
             if status == DONE:
                 return out, end
             if status == OUT:
                 out = wider(out, used, end)
             else:
-                self._room = Framed(more_room(self.room, status))
+                self._buffers = Framed(larger_buffers(self.buffers, status))
 
 
-class Workers:
+class WorkerPool:
     """All threads of a matcher. They start when there is work for more than one."""
 
     def __init__(self) -> None:
-        self._workers = [Worker()]
+        self._workers = [MatchWorker()]
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0  # that started the pool: threads do not survive a fork
 
     @property
-    def first(self) -> Worker:
+    def first(self) -> MatchWorker:
         """The one that works in the caller's thread."""
         return self._workers[0]
 
     def match(
         self,
-        indexes: Sequence[Framed[Index]],
-        clauses: Packed,
+        indexes: Sequence[Framed[RoutedIndex]],
+        clauses: PackedClauses,
         width: int,
         pairs: Pairs,
         threads: int,
@@ -150,7 +167,7 @@ class Workers:
             for at in range(0, many, step):
                 end = min(at + step, many)
                 some = cut(pairs, at, end)
-                out, used = self.first.sift(
+                out, used = self.first.match_chunk(
                     indexes[0], clauses, width, some, counts[at:end], out, used
                 )
             return counts, out, used
@@ -158,7 +175,7 @@ class Workers:
         for parts in rounds:
             workers = self._enough(len(parts))
             found = self._each(
-                lambda job: job[0].find(job[1], clauses, width, pairs),
+                lambda job: job[0].find_matches(job[1], clauses, width, pairs),
                 zip(workers, parts, strict=True),
                 threads,
             )
@@ -180,19 +197,25 @@ class Workers:
         return counts, out, used
 
     def match_bits(
-        self, index: Index, clauses: Packed, width: int, pairs: Pairs, threads: int, words: Words,
+        self,
+        index: RoutedIndex,
+        clauses: PackedClauses,
+        width: int,
+        pairs: Pairs,
+        threads: int,
+        words: Words,
         bit_of: Int32s,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The answer to a batch as bits, to the rows of `words`, which are 0."""
         for parts in _rounds([index], len(words), threads, by_blocks=False):
             workers = self._enough(len(parts))
 
-            def one(job: tuple[Worker, Part]) -> None:
+            def one(job: tuple[MatchWorker, WorkUnit]) -> None:
                 worker, part = job
                 rows = words[part.first : part.last]
-                found = worker.find(part, clauses, width, pairs, rows)
+                found = worker.find_matches(part, clauses, width, pairs, rows)
                 both = (found.pairs, found.verified)
-                mark(worker.room, both, bit_of, rows.reshape(-1), rows.shape[1], len(rows))
+                mark_bits(worker.buffers, both, bit_of, rows.reshape(-1), rows.shape[1], len(rows))
 
             self._each(one, zip(workers, parts, strict=True), threads)
 
@@ -211,9 +234,9 @@ class Workers:
             self._process = os.getpid()
         return self._pool
 
-    def _enough(self, many: int) -> list[Worker]:
+    def _enough(self, many: int) -> list[MatchWorker]:
         while len(self._workers) < many:
-            self._workers.append(Worker())
+            self._workers.append(MatchWorker())
         return self._workers[:many]
 
     def _each(self, do: Callable[[_T], _R], jobs: Iterable[_T], threads: int) -> list[_R]:
@@ -277,14 +300,16 @@ def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:
         return done
 
 
-def _write(worker: Worker, part: Part, found: Found, starts: Int64s, out: Int32s) -> None:
+def _write(
+    worker: MatchWorker, part: WorkUnit, found: PartialAnswer, starts: Int64s, out: Int32s
+) -> None:
     sizes = (found.pairs, found.verified, found.width)
-    place(worker.room, part.of.dense.slot_of, sizes, found.counts, starts, out)
+    write_matches(worker.buffers, part.of.dense.slot_of, sizes, found.counts, starts, out)
 
 
 def _rounds(
-    indexes: Sequence[Index], many: int, threads: int, *, by_blocks: bool = True
-) -> list[list[Part]]:
+    indexes: Sequence[RoutedIndex], many: int, threads: int, *, by_blocks: bool = True
+) -> list[list[WorkUnit]]:
     """The parts of a batch, those of a round to be done side by side."""
     # Bitmaps that are the answer are not read again, so that they need not stay in the cache.
     step = min(events_at_once(index) for index in indexes) if by_blocks else _CHUNK
@@ -295,24 +320,24 @@ def _rounds(
             [_whole(index, *chunk) for chunk in chunks[at : at + threads] for index in indexes]
             for at in range(0, len(chunks), threads)
         ]
-    rounds: list[list[Part]] = []
+    rounds: list[list[WorkUnit]] = []
     for at in range(0, many, step):
-        parts: list[Part] = []
+        parts: list[WorkUnit] = []
         for index in indexes:
             blocks = blocks_of(index.sparse)
             pieces = min(threads, blocks // _BLOCKS) if by_blocks else 1
             edges = np.linspace(0, blocks, max(1, pieces) + 1).astype(int).tolist()
             for first, last in pairwise(edges):
-                parts.append(Part(index, at, min(at + step, many), (first, last)))
+                parts.append(WorkUnit(index, at, min(at + step, many), (first, last)))
         rounds.append(parts)
     return rounds
 
 
-def _whole(index: Index, first: int, last: int) -> Part:
-    return Part(index, first, last, (0, blocks_of(index.sparse)))
+def _whole(index: RoutedIndex, first: int, last: int) -> WorkUnit:
+    return WorkUnit(index, first, last, (0, blocks_of(index.sparse)))
 
 
-def events_at_once(index: Index) -> int:
+def events_at_once(index: RoutedIndex) -> int:
     """As many as stay together in the cache."""
     if not index.dense.head[LIVE]:
         return _CHUNK

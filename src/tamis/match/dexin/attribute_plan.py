@@ -18,7 +18,7 @@ FIRST_FIT, OPTIMAL, EXCLUSIVE, INCLUSIVE = 0, 1, 2, 3
 WIDEST = 22  # attributes whose subsets an optimal plan tries, at most: four million of them
 
 
-class Candidates(NamedTuple):
+class PlannedAttributes(NamedTuple):
     """The attributes to plan for; places are those of `attribute`, of which some are in use."""
 
     attribute: NDArray[np.int64]
@@ -28,7 +28,9 @@ class Candidates(NamedTuple):
 
 
 @kernel
-def make_plan(candidates: Candidates, many: int, how: int) -> tuple[NDArray[np.int64], float]:
+def make_plan(
+    candidates: PlannedAttributes, many: int, how: int
+) -> tuple[NDArray[np.int64], float]:
     """Plan for the first `many` candidates; gives their order by ρ, and the cost μ."""
     order = np.argsort(candidates.rate[:many])
     candidates.exclusive[:many] = how == EXCLUSIVE
@@ -40,7 +42,7 @@ def make_plan(candidates: Candidates, many: int, how: int) -> tuple[NDArray[np.i
 
 
 @kernel
-def _cost(candidates: Candidates, order: NDArray[np.int64]) -> float:
+def _cost(candidates: PlannedAttributes, order: NDArray[np.int64]) -> float:
     """Σ (1 - ρ) over the exclusive ones; each of the others sees what all before it left."""
     cost, left = 0.0, 1.0
     for i in order:
@@ -55,7 +57,7 @@ def _cost(candidates: Candidates, order: NDArray[np.int64]) -> float:
 
 
 @kernel
-def _first_fit(candidates: Candidates, order: NDArray[np.int64]) -> None:
+def _first_fit(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
     """Lowest matching rate first: exclusive as long as that is cheaper than checking."""
     left = 1.0
     for k in range(len(order)):
@@ -69,7 +71,7 @@ def _first_fit(candidates: Candidates, order: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _optimal(candidates: Candidates, order: NDArray[np.int64]) -> None:
+def _optimal(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
     """Try every set of exclusive attributes but the empty one.
 
     In the order of a Gray code, one attribute changes sides from each set to the next. Past

@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.elementary import EXACT, VERIFY, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.ordered import bisect_left, bisect_right
-from tamis.index.output import room
+from tamis.index.ordered_lists import bisect_left, bisect_right
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
     FIRST_FIT,
     INCLUSIVE,
     OPTIMAL,
-    Candidates,
+    PlannedAttributes,
     make_plan,
 )
 from tamis.match.dexin.bitset import BitSet, Words, members, strike
-from tamis.match.dexin.interval_columns import Columns, ColumnTable, keep, keep_by_rows
+from tamis.match.dexin.interval_columns import ColumnTable, IntervalColumns, keep, keep_by_rows
 from tamis.match.dexin.interval_ends import (
     HIGH,
     LOW,
@@ -56,17 +56,17 @@ class PlanTally(Tally):
     words: int = 0  # of the partial result, copied afresh for each event (32 slots a word)
 
 
-class Index(NamedTuple):
+class DexinArrays(NamedTuple):
     """What the kernel reads."""
 
     ends: Ends
     upto: Int64s  # per list: ends in the cells of its side up to this one
-    columns: Columns
+    columns: IntervalColumns
     live: Words
     exact: NDArray[np.int8]
 
 
-class How(NamedTuple):
+class PlanOptions(NamedTuple):
     """What the options say."""
 
     plan: int
@@ -144,8 +144,10 @@ class Dexin(Matcher):
             batch.pairs,
             self.clauses.view,
             self.clauses.width,
-            Index(self._ends.view, self._upto, self._columns.view, self._live.words, self._exact),
-            How(self._plan, self._whole, max(len(self), 1)),
+            DexinArrays(
+                self._ends.view, self._upto, self._columns.view, self._live.words, self._exact
+            ),
+            PlanOptions(self._plan, self._whole, max(len(self), 1)),
             self._left,
         )
         self.tally.events += len(batch)
@@ -215,10 +217,10 @@ class Dexin(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
-    index: Index,
-    how: How,
+    index: DexinArrays,
+    how: PlanOptions,
     left: NDArray[np.int32],
 ) -> tuple[Int64s, Int64s, Int64s, float]:
     n = len(events.starts) - 1
@@ -275,7 +277,7 @@ def _match(
                     remain = keep(columns, columns.column[a], values, left, remain)
                 else:
                     remain = keep_by_rows(clauses, a, values, left, remain)
-        out = room(out, found, remain)
+        out = ensure_capacity(out, found, remain)
         for i in range(remain):
             slot = left[i]
             ok = True
@@ -292,8 +294,8 @@ def _match(
 
 
 @kernel
-def _no_candidates(size: int) -> Candidates:
-    return Candidates(
+def _no_candidates(size: int) -> PlannedAttributes:
+    return PlannedAttributes(
         np.zeros(size, np.int64),
         np.zeros(size, np.float64),
         np.zeros(size, np.bool_),

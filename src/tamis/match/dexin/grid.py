@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import SOME, Clauses
+from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
-from tamis.index.ordered import bisect_right
+from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
 Int64s = NDArray[np.int64]
@@ -24,7 +24,7 @@ CELLS = 31  # at most: two bits a cell, and one, fit into a word
 ANY = 1  # the branch of clauses that do not ask about the attribute
 
 
-class Grid(NamedTuple):
+class CellGrid(NamedTuple):
     """As kernels see it: a row for each level. What is behind the last cell is not used."""
 
     level: Int64s  # of each attribute, -1 where it has none
@@ -35,9 +35,9 @@ class Grid(NamedTuple):
     upper: Int64s  # the last code of cell i, as extended
 
 
-def empty_grid(levels: int, width: int) -> Grid:
+def empty_grid(levels: int, width: int) -> CellGrid:
     """Levels of one cell that no attribute belongs to: whatever asks anything is `ANY`."""
-    return Grid(
+    return CellGrid(
         np.full(width, -1, np.int64),
         np.full(levels, -1, np.int64),
         np.ones(levels, np.int64),
@@ -49,7 +49,7 @@ def empty_grid(levels: int, width: int) -> Grid:
 
 def choose(
     attribute: NDArray[np.int32], low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
-) -> Grid:
+) -> CellGrid:
     """A grid over the attributes whose cells rule out most of these intervals, best first.
 
     Only attributes that are among the most frequent are looked at.
@@ -83,7 +83,7 @@ def choose(
 
 
 @kernel
-def branches_of(clauses: Clauses, slot: int, grid: Grid, most: int, out: Int64s) -> None:
+def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out: Int64s) -> None:
     """Write, for each level, the branches that a clause belongs in: at most `most` paths.
 
     If there are more, the clause goes to `ANY` where it is in most branches, as often as needed.
@@ -114,7 +114,7 @@ def branches_of(clauses: Clauses, slot: int, grid: Grid, most: int, out: Int64s)
 
 
 @kernel
-def _cover(clauses: Clauses, row: int, after: int, grid: Grid, level: int) -> int:
+def _cover(clauses: ClauseArrays, row: int, after: int, grid: CellGrid, level: int) -> int:
     """The branches of one term: one, if it is one interval that lies within an extended cell."""
     cells = grid.cells[level]
     covered = 0
@@ -143,7 +143,7 @@ def _count(bits: int) -> int:
 
 
 @kernel
-def branches_met(grid: Grid, level: int, code: Int64s, begin: int, end: int) -> int:
+def branches_met(grid: CellGrid, level: int, code: Int64s, begin: int, end: int) -> int:
     """The branches that an event follows, whose values of the attribute are `code[begin:end]`."""
     cells = grid.cells[level]
     met = ANY

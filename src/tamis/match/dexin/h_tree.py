@@ -12,15 +12,23 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
-from tamis.index.clauses import SOME, Clauses, bind, holds, unbind
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary import has_several
+from tamis.index.elementary_predicates import has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
-from tamis.index.tuples import TupleMap, Tuples, find
+from tamis.index.tuple_map import TupleMap, Tuples, find
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.dexin.grid import ANY, CELLS, Grid, branches_met, branches_of, choose, empty_grid
+from tamis.match.dexin.grid import (
+    ANY,
+    CELLS,
+    CellGrid,
+    branches_met,
+    branches_of,
+    choose,
+    empty_grid,
+)
 
 Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -84,7 +92,7 @@ class HTree(Matcher):
         self._since_choice = 0  # clauses added since the levels were chosen
         self._at_choice = 0  # clauses there were then
 
-    def _clear(self, grid: Grid) -> None:
+    def _clear(self, grid: CellGrid) -> None:
         self._grid = grid
         self._nodes = TupleMap()  # (node, branch) -> node below, which is one more than the id
         self._buckets = Postings()  # by id; only those of the last level hold anything
@@ -180,7 +188,7 @@ def _guards(slots: int) -> Guards:
 
 
 @kernel
-def _guard(clauses: Clauses, slots: Int64s, grid: Grid, guards: Guards) -> None:
+def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards) -> None:
     """Choose the guard of each clause: a point, else a range, else a half; best off the levels."""
     for slot in slots:
         start = clauses.start[slot]
@@ -203,7 +211,7 @@ def _guard(clauses: Clauses, slots: Int64s, grid: Grid, guards: Guards) -> None:
 
 
 @kernel
-def _branches(clauses: Clauses, slots: Int64s, grid: Grid, most: int) -> Int64s:
+def _branches(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, most: int) -> Int64s:
     """For each clause and level the branches that it belongs in."""
     out = np.empty((len(slots), len(grid.cells)), np.int64)
     for i in range(len(slots)):
@@ -236,9 +244,9 @@ def _step(nodes: Int64s, clause: Int64s, branches: Int64s) -> tuple[Int64s, Int6
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
-    grid: Grid,
+    grid: CellGrid,
     nodes: Tuples,
     buckets: tuple[Lists, NDArray[np.int32], Guards],
     seen: Int64s,
@@ -267,7 +275,7 @@ def _match(
                 met[level] = branches_met(grid, level, events.code, first[a], last[a])
         ids, many = _descend(nodes, met, ids, work)
         for i in range(many):
-            out = room(out, found, lists.size[ids[i]])
+            out = ensure_capacity(out, found, lists.size[ids[i]])
             block = pool[lists.start[ids[i]] : lists.start[ids[i]] + lists.size[ids[i]]]
             if several:
                 block = _unseen(block, seen, stamp + event)
@@ -301,7 +309,7 @@ def _descend(nodes: Tuples, met: Int64s, ids: Int64s, work: Int64s) -> tuple[Int
             node[level] = id + 1
             left[level] = met[level]
         else:
-            ids = room(ids, n, 1)
+            ids = ensure_capacity(ids, n, 1)
             ids[n] = id
             n += 1
     work[1] += visited
@@ -322,7 +330,7 @@ def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.in
 
 @kernel
 def _verify(
-    clauses: Clauses,
+    clauses: ClauseArrays,
     guards: Guards,
     slots: NDArray[np.int32],
     event: tuple[Int64s, Int64s, Int64s],

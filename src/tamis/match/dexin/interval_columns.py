@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import MISSING, SOME, Clauses
-from tamis.index.elementary import HIGHEST, LOWEST
+from tamis.index.clauses import MISSING, SOME, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 from tamis.match.dexin.term_spans import Spans
 
@@ -16,7 +16,7 @@ Int64s = NDArray[np.int64]
 _SHARE = 8  # an attribute has a column when at least one in so many clauses asks about it
 
 
-class Columns(NamedTuple):
+class IntervalColumns(NamedTuple):
     """Bounds by column and slot; the widest where the clause leaves the attribute open.
 
     `needed` is 1 where the clause requires the attribute to be bound.
@@ -93,11 +93,11 @@ class ColumnTable:
         assert (view.high[open_] == HIGHEST).all()
 
 
-def _columns(attributes: Int64s, slots: int, width: int) -> Columns:
+def _columns(attributes: Int64s, slots: int, width: int) -> IntervalColumns:
     shape = (len(attributes), slots)
     column = np.full(width, -1, np.int64)
     column[attributes] = np.arange(len(attributes))
-    return Columns(
+    return IntervalColumns(
         np.full(shape, LOWEST, np.int64),
         np.full(shape, HIGHEST, np.int64),
         np.zeros(shape, np.uint8),
@@ -106,7 +106,9 @@ def _columns(attributes: Int64s, slots: int, width: int) -> Columns:
 
 
 @kernel
-def keep(columns: Columns, column: int, values: Int64s, left: NDArray[np.int32], many: int) -> int:
+def keep(
+    columns: IntervalColumns, column: int, values: Int64s, left: NDArray[np.int32], many: int
+) -> int:
     """Keep, of `left[:many]`, the slots that one column lets through; gives how many.
 
     Without a branch a slot, which would be mispredicted half of the time, and with unsigned
@@ -138,7 +140,7 @@ def keep(columns: Columns, column: int, values: Int64s, left: NDArray[np.int32],
 
 @kernel
 def keep_by_rows(
-    clauses: Clauses, attribute: int, values: Int64s, left: NDArray[np.int32], many: int
+    clauses: ClauseArrays, attribute: int, values: Int64s, left: NDArray[np.int32], many: int
 ) -> int:
     """The same for an attribute without a column: looks into the clauses themselves."""
     kept = 0
@@ -150,7 +152,7 @@ def keep_by_rows(
 
 
 @kernel
-def _holds_on(clauses: Clauses, slot: int, attribute: int, values: Int64s) -> bool:
+def _holds_on(clauses: ClauseArrays, slot: int, attribute: int, values: Int64s) -> bool:
     """Whether a clause holds as far as one attribute goes."""
     row = clauses.start[slot]
     end = row + clauses.size[slot]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Blocks, Lists
-from tamis.index.elementary import HIGHEST, LOWEST
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
-from tamis.index.ordered import Ordered, bisect_right
+from tamis.index.ordered_lists import OrderedLists, bisect_right
 from tamis.match.dexin.bitset import Words, strike
 from tamis.match.dexin.term_spans import Spans
 
@@ -62,7 +62,7 @@ class EndLists:
 
     def clear(self) -> None:
         """Forget all, and give the memory back."""
-        self._lists: Blocks = Ordered() if self._ordered else Blocks(np.int64, np.int32)
+        self._lists: Blocks = OrderedLists() if self._ordered else Blocks(np.int64, np.int32)
         none = np.zeros(0, np.int64)
         self._used, self._first, self._cells, self._cut, self._cuts = none, none, none, none, none
         self._numbered = 0  # lists in use
@@ -126,7 +126,7 @@ class EndLists:
         """Take the ends of spans out; gives the attribute and the list of each end."""
         entries = _entries(spans)
         lists = _lists_of(self.view, entries)
-        if isinstance(self._lists, Ordered):
+        if isinstance(self._lists, OrderedLists):
             self._lists.remove(lists, entries.key, entries.slot)
         else:
             missing = _take_out(self.view, lists, entries.key, entries.slot)
@@ -152,7 +152,7 @@ class EndLists:
 
     def _put(self, entries: _Entries) -> Int64s:
         lists = _lists_of(self.view, entries)
-        if isinstance(self._lists, Ordered):
+        if isinstance(self._lists, OrderedLists):
             self._lists.add(lists, entries.key, entries.slot)
         else:
             self._lists.append(lists, entries.key, entries.slot)

@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.elementary import EXACT, VERIFY, Elementary, elementary, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.elementary_predicates import (
+    EXACT,
+    VERIFY,
+    ElementaryPredicates,
+    elementary_predicates,
+    has_several,
+)
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.pivots import PivotLists, Pivots, inverts, lists_under, no_probes, probe
 
@@ -24,7 +30,7 @@ _BITS = 62  # of a word that a signature may use
 _SPARSE = 8  # more than one counter in so many lowered: restoring all is cheaper than noting which
 
 
-class Counts(NamedTuple):
+class SlotCounts(NamedTuple):
     """What is known of each slot."""
 
     all: Int32s  # its predicates
@@ -100,7 +106,7 @@ class OpIndex(Matcher):
         super().check()
         self._always.check()
         live = self.clauses.live_slots()
-        found = elementary(self.clauses.view, live)
+        found = elementary_predicates(self.clauses.view, live)
         counts = np.diff(found.starts)
         assert (self._counts.all[live] == counts).all()
         assert (self._counts.all == self._counts.left).all(), "counters are restored"
@@ -114,13 +120,13 @@ class OpIndex(Matcher):
     def _added(self, slots: Slots, terms: Terms) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         self._count(found, 1)
         self._since_choice += len(slots)
         if self._since_choice > max(64, self._at_choice):
             self._clear()
             slots = self.clauses.live_slots()
-            found = elementary(self.clauses.view, slots)
+            found = elementary_predicates(self.clauses.view, slots)
             self._since_choice, self._at_choice = 0, len(slots)
         counts = np.diff(found.starts)
         self._fit(self.clauses.slots)
@@ -132,7 +138,7 @@ class OpIndex(Matcher):
         self._lists.add(slots, found, self._pivot[slots])
 
     def _removing(self, slots: Slots) -> None:
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         self._count(found, -1)
         self._counts.all[slots] = self._counts.left[slots] = 0
         self._always.remove(slots[np.diff(found.starts) == 0])
@@ -140,7 +146,7 @@ class OpIndex(Matcher):
         self._lists.remove(slots, found, self._pivot[slots])
         self._pivot[slots] = -1
 
-    def _count(self, found: Elementary, sign: int) -> None:
+    def _count(self, found: ElementaryPredicates, sign: int) -> None:
         """Note how many clauses mention each attribute."""
         have = len(self._frequency)
         change = sign * np.bincount(_mentioned(found), minlength=have)
@@ -158,13 +164,13 @@ class OpIndex(Matcher):
             self._counts.exact[:have] = old.exact
 
 
-def _counts(slots: int) -> Counts:
+def _counts(slots: int) -> SlotCounts:
     all, left = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
     touched, ready = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
-    return Counts(all, left, np.zeros(slots, np.int8), touched, ready)
+    return SlotCounts(all, left, np.zeros(slots, np.int8), touched, ready)
 
 
-def _mentioned(found: Elementary) -> Int32s:
+def _mentioned(found: ElementaryPredicates) -> Int32s:
     """The attributes that clauses mention, once for each clause."""
     first = np.ones(len(found.attribute), np.bool_)
     first[1:] = found.attribute[1:] != found.attribute[:-1]
@@ -172,7 +178,9 @@ def _mentioned(found: Elementary) -> Int32s:
     return found.attribute[first]
 
 
-def _with_predicates(slots: Slots, found: Elementary) -> tuple[Slots, Elementary]:
+def _with_predicates(
+    slots: Slots, found: ElementaryPredicates
+) -> tuple[Slots, ElementaryPredicates]:
     """Without the clauses that have no predicates."""
     some = np.diff(found.starts) > 0
     starts = np.concatenate([found.starts[:-1][some], found.starts[-1:]])
@@ -194,10 +202,10 @@ def _rarest(starts: Int64s, attribute: Int32s, frequency: Int64s) -> Int32s:
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     pivots: Pivots,
-    counts: Counts,
+    counts: SlotCounts,
     always: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     n = len(events.starts) - 1
@@ -241,7 +249,7 @@ def _match(
         work[0] += compared
         several = has_several(events.attribute, begin, end)
         bind(events.attribute, begin, end, first, last)
-        out = room(out, found, ready + len(always))
+        out = ensure_capacity(out, found, ready + len(always))
         for i in range(ready):
             out[found + i] = counts.ready[i]
         event_values = (first, last, events.code)
@@ -263,7 +271,7 @@ def _match(
 
 @kernel
 def _keep(
-    clauses: Clauses,
+    clauses: ClauseArrays,
     exact: NDArray[np.int8],
     several: bool,
     event: tuple[Int64s, Int64s, Int64s],
@@ -286,7 +294,7 @@ def _lower(
     pivots: Pivots,
     block: tuple[int, int],
     bounds: tuple[int, int, bool],
-    counts: Counts,
+    counts: SlotCounts,
     ready: int,
     work: Int64s,
 ) -> int:
@@ -316,7 +324,7 @@ def _lower_noting(
     pivots: Pivots,
     block: tuple[int, int],
     bounds: tuple[int, int, bool],
-    counts: Counts,
+    counts: SlotCounts,
     touched: int,
     ready: int,
     work: Int64s,

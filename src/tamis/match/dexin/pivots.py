@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Blocks, Lists
-from tamis.index.elementary import (
+from tamis.index.elementary_predicates import (
     AT_LEAST,
     AT_MOST,
     BOUND,
@@ -22,10 +22,10 @@ from tamis.index.elementary import (
     HIGHEST,
     LOWEST,
     UNEQUAL,
-    Elementary,
+    ElementaryPredicates,
 )
 from tamis.index.kernel import kernel
-from tamis.index.tuples import TupleMap, Tuples, find
+from tamis.index.tuple_map import TupleMap, Tuples, find
 
 Int64s = NDArray[np.int64]
 _PIVOT = 35  # a key is the row of a pivot above these bits, then attribute and comparator
@@ -87,7 +87,9 @@ class PivotLists:
         own = (self._row, self._clauses, self._signs, self._keys, self._lists)
         return sum(part.nbytes for part in own)
 
-    def add(self, slots: Int64s, predicates: Elementary, pivot: NDArray[np.int32]) -> None:
+    def add(
+        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
+    ) -> None:
         """Put each clause, which has predicates, under its pivot."""
         self._make_rows(np.unique(pivot))
         np.add.at(self._clauses, self._row[pivot], 1)
@@ -95,7 +97,9 @@ class PivotLists:
         self._lists.append(ids, predicates.constant, np.repeat(slots, np.diff(predicates.starts)))
         _sign(self.view, fresh)
 
-    def remove(self, slots: Int64s, predicates: Elementary, pivot: NDArray[np.int32]) -> None:
+    def remove(
+        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
+    ) -> None:
         """Take each clause from under its pivot."""
         np.subtract.at(self._clauses, self._row[pivot], 1)
         ids = self._keys.find(*self._keys_of(predicates, pivot))
@@ -105,7 +109,9 @@ class PivotLists:
         self._lists.removed(len(ids))
         self._keys.remove(ids)
 
-    def check(self, slots: Int64s, predicates: Elementary, pivot: NDArray[np.int32]) -> None:
+    def check(
+        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
+    ) -> None:
         """Raise if these clauses are not exactly what is there."""
         self._keys.check()
         self._lists.check()
@@ -122,7 +128,9 @@ class PivotLists:
         _sign(self.view, ids)
         assert (before == self._signs).all(), "the bits of all lists are set"
 
-    def _keys_of(self, predicates: Elementary, pivot: NDArray[np.int32]) -> tuple[Int64s, Int64s]:
+    def _keys_of(
+        self, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
+    ) -> tuple[Int64s, Int64s]:
         """For each predicate the key of its list, as `TupleMap` takes them."""
         keys = np.zeros((len(predicates.attribute), 2), np.int64)
         keys[:, 0] = np.repeat(self._row[pivot], np.diff(predicates.starts)) << _PIVOT

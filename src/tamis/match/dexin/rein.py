@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.elementary import VERIFY, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.elementary_predicates import VERIFY, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.bitset import BitSet, Words, members, strike
 from tamis.match.dexin.interval_ends import (
@@ -123,7 +123,7 @@ class Rein(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     ends: Ends,
     live: Words,
@@ -154,7 +154,7 @@ def _match(
                 values = events.code[first[a] : last[a]]
                 _mark(ends, a, values.min(), values.max(), unmarked, work)
         many = members(unmarked, left)
-        out = room(out, found, many)
+        out = ensure_capacity(out, found, many)
         for i in range(many):
             slot = left[i]
             ok = True

@@ -11,15 +11,15 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
-from tamis.index.clauses import SOME, Clauses, bind, holds, unbind
-from tamis.index.counters import Counters, Scratch
-from tamis.index.elementary import has_several
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters, CounterScratch
+from tamis.index.elementary_predicates import has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.dexin.value_hierarchy import LEVELS, Hierarchy, Tables, cells_of, lists_of
+from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
 
 Int64s = NDArray[np.int64]
 _BULK = 64  # from this many clauses on, counting before writing beats sorting what to write
@@ -71,7 +71,7 @@ class Tama(Matcher):
         self._at_cut = 0  # rows there were then
 
     def _clear(self) -> None:
-        self._hierarchy = Hierarchy(self._levels)
+        self._hierarchy = ValueHierarchy(self._levels)
         self._postings = Postings()
         self._always = SlotSet()  # clauses of which no term is counted
         self._wanted = Wanted(np.zeros(0, np.int32), np.zeros(0, np.bool_))
@@ -166,14 +166,14 @@ class Tama(Matcher):
 
 
 @kernel
-def _most(clauses: Clauses, slot: int) -> int:
+def _most(clauses: ClauseArrays, slot: int) -> int:
     """No clause belongs in more lists: two cells a level for each row."""
     return int(clauses.size[slot] * 2 * (LEVELS + 1))
 
 
 @kernel
 def _lists_of_all(
-    clauses: Clauses, slots: Int64s, tables: Tables
+    clauses: ClauseArrays, slots: Int64s, tables: Tables
 ) -> tuple[Int64s, Int64s, NDArray[np.int32], NDArray[np.bool_]]:
     """The lists of clause i as `lists[starts[i]:starts[i + 1]]`, and what `_lists_of` tells."""
     starts = np.zeros(len(slots) + 1, np.int64)
@@ -182,7 +182,7 @@ def _lists_of_all(
     lists = np.empty(1024, np.int64)
     n = 0
     for i in range(len(slots)):
-        lists = room(lists, n, _most(clauses, slots[i]))
+        lists = ensure_capacity(lists, n, _most(clauses, slots[i]))
         n, terms[i], left[i] = lists_of(clauses, slots[i], tables, lists, n)
         starts[i + 1] = n
     return lists[:n], starts, terms, left
@@ -190,7 +190,7 @@ def _lists_of_all(
 
 @kernel
 def _count(
-    clauses: Clauses, slots: Int64s, tables: Tables, lists: int
+    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: int
 ) -> tuple[Int64s, NDArray[np.int32], NDArray[np.bool_]]:
     """How many of the clauses belong in each list, and what `_lists_of` tells of each."""
     more = np.zeros(lists, np.int64)
@@ -198,7 +198,7 @@ def _count(
     left = np.zeros(len(slots), np.bool_)
     out = np.empty(1024, np.int64)
     for i in range(len(slots)):
-        out = room(out, 0, _most(clauses, slots[i]))
+        out = ensure_capacity(out, 0, _most(clauses, slots[i]))
         n, terms[i], left[i] = lists_of(clauses, slots[i], tables, out, 0)
         for k in range(n):
             more[out[k]] += 1
@@ -207,12 +207,12 @@ def _count(
 
 @kernel
 def _write(
-    clauses: Clauses, slots: Int64s, tables: Tables, lists: Lists, pool: NDArray[np.int32]
+    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: NDArray[np.int32]
 ) -> None:
     """Write the clauses into their lists, in which there is room."""
     out = np.empty(1024, np.int64)
     for slot in slots:
-        out = room(out, 0, _most(clauses, slot))
+        out = ensure_capacity(out, 0, _most(clauses, slot))
         n, _, _ = lists_of(clauses, slot, tables, out, 0)
         for k in range(n):
             pool[lists.start[out[k]] + lists.size[out[k]]] = slot
@@ -222,13 +222,13 @@ def _write(
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     tables: Tables,
     postings: tuple[Lists, NDArray[np.int32]],
     wanted: Wanted,
     always: Int64s,
-    scratch: Scratch,
+    scratch: CounterScratch,
     stamp: int,
     exact: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
@@ -245,8 +245,8 @@ def _match(
     last = np.zeros(width, np.int64)
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
-        met = room(met, 0, (end - begin) * (LEVELS + 1))
-        of = room(of, 0, (end - begin) * (LEVELS + 1))
+        met = ensure_capacity(met, 0, (end - begin) * (LEVELS + 1))
+        of = ensure_capacity(of, 0, (end - begin) * (LEVELS + 1))
         many = total = 0
         pair = begin
         for at in range(begin, end):
@@ -267,7 +267,7 @@ def _match(
         else:
             _raise(met[:many], postings, hits)
             raised = _reached(hits, wanted.terms, touched)
-        out = room(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always))
         bind(events.attribute, begin, end, first, last)
         values = (first, last, events.code)
         for slots in (touched[:raised], always):
@@ -281,7 +281,7 @@ def _match(
 
 @kernel
 def _decide(
-    clauses: Clauses,
+    clauses: ClauseArrays,
     slots: Int64s,
     event: tuple[Int64s, Int64s, Int64s],
     wanted: Wanted,
@@ -337,7 +337,7 @@ def _raise_noting(
 
 @kernel
 def _raise_once(
-    met: Int64s, of: Int64s, postings: tuple[Lists, NDArray[np.int32]], scratch: Scratch
+    met: Int64s, of: Int64s, postings: tuple[Lists, NDArray[np.int32]], scratch: CounterScratch
 ) -> int:
     """The same, but once for each attribute, whichever of its values a clause was met with."""
     lists, pool = postings

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import MISSING, SOME, Clauses
-from tamis.index.elementary import EXACT, HIGHEST, IF_SINGLE, LOWEST, VERIFY
+from tamis.index.clauses import MISSING, SOME, ClauseArrays
+from tamis.index.elementary_predicates import EXACT, HIGHEST, IF_SINGLE, LOWEST, VERIFY
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -35,7 +35,7 @@ class Spans(NamedTuple):
 
 
 @kernel
-def spans_of(clauses: Clauses, slots: Int64s) -> Spans:
+def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
     """The spans of the clauses in some slots, clause by clause."""
     most = 0
     for slot in slots:
@@ -78,7 +78,7 @@ def spans_of(clauses: Clauses, slots: Int64s) -> Spans:
 
 
 @kernel
-def _all_but_one(clauses: Clauses, row: int) -> bool:
+def _all_but_one(clauses: ClauseArrays, row: int) -> bool:
     """Whether two rows are everything but one value."""
     return bool(
         clauses.low[row] == LOWEST

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
-from tamis.index.clauses import SOME, Clauses
+from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
-from tamis.index.ordered import bisect_right
+from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
 Int64s = NDArray[np.int64]
@@ -39,7 +39,7 @@ class Tables(NamedTuple):
     edge: Int64s
 
 
-class Hierarchy:
+class ValueHierarchy:
     """The tables of all attributes, each cut when it is first mentioned, and then left as it is.
 
     Cells hold about equally many ends of intervals. An attribute with fewer distinct ends than
@@ -94,7 +94,7 @@ class Hierarchy:
 
 @kernel
 def lists_of(
-    clauses: Clauses, slot: int, tables: Tables, out: Int64s, n: int
+    clauses: ClauseArrays, slot: int, tables: Tables, out: Int64s, n: int
 ) -> tuple[int, int, bool]:
     """Append to `out[:n]` the lists that a clause belongs in.
 
@@ -122,7 +122,7 @@ def lists_of(
 
 
 @kernel
-def _cover(clauses: Clauses, row: int, after: int, tables: Tables, out: Int64s, n: int) -> int:
+def _cover(clauses: ClauseArrays, row: int, after: int, tables: Tables, out: Int64s, n: int) -> int:
     """Append the fewest cells that cover the intervals of one term."""
     a = clauses.attribute[row]
     start, stop = tables.start[a], tables.start[a] + tables.size[a]

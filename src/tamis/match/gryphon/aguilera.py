@@ -11,18 +11,26 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
-from tamis.index.clauses import Clauses, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary import EXACT, VERIFY, has_several
+from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.gryphon.factoring import Factored, Factoring, roots_of
 from tamis.match.gryphon.level_tree import LevelTree
-from tamis.match.gryphon.match_tree import AT_MOST, EXAMINE, KINDS, LEAF, MatchTree, Tree, child
-from tamis.match.gryphon.related import RelatedTests
+from tamis.match.gryphon.match_tree import (
+    AT_MOST,
+    EXAMINE,
+    KINDS,
+    LEAF,
+    MatchTree,
+    MatchTreeArrays,
+    child,
+)
+from tamis.match.gryphon.related_tests import RelatedTests
 from tamis.match.gryphon.successors import Successors, leap, successors
 
 Int64s = NDArray[np.int64]
@@ -31,7 +39,7 @@ Int64s = NDArray[np.int64]
 class Search(NamedTuple):
     """All that a search reads of the index."""
 
-    tree: Tree
+    tree: MatchTreeArrays
     factored: Factored
     follow: Successors
     leaps: bool  # whether `follow` is there to be used
@@ -241,7 +249,7 @@ _UNFACTORED = Factoring().view
 
 @kernel
 def _match(
-    events: Pairs, clauses: Clauses, width: int, search: Search, stamp: int
+    events: Pairs, clauses: ClauseArrays, width: int, search: Search, stamp: int
 ) -> tuple[Int64s, Int64s, Int64s]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -279,7 +287,7 @@ def _match(
         for i in range(many):
             start = search.lists.start[lists[i]]
             size = search.lists.size[lists[i]]
-            out = room(out, found, size)
+            out = ensure_capacity(out, found, size)
             work[2] += size
             for place in range(start, start + size):
                 slot = search.slots[place]
@@ -295,7 +303,7 @@ def _match(
                 if ok:
                     out[found] = slot
                     found += 1
-        out = room(out, found, len(search.always))
+        out = ensure_capacity(out, found, len(search.always))
         work[2] += len(search.always)
         for slot in search.always:
             ok, looked = holds(clauses, slot, first, last, code)
@@ -310,7 +318,7 @@ def _match(
 
 @kernel
 def _walk(
-    tree: Tree,
+    tree: MatchTreeArrays,
     root: int,
     first: Int64s,
     last: Int64s,
@@ -335,14 +343,14 @@ def _walk(
             node = tree.nodes[v]
             if node.test == LEAF:
                 if found == len(lists):
-                    lists = room(lists, found, 1)
+                    lists = ensure_capacity(lists, found, 1)
                 lists[found] = node.first
                 found += 1
                 break
             a, kind = node.test // KINDS, node.test % KINDS
             begin, end = first[a], last[a]
             if left + end - begin >= len(stack):
-                stack = room(stack, left, end - begin + 1)
+                stack = ensure_capacity(stack, left, end - begin + 1)
             if kind == EXAMINE:
                 for at in range(begin, end):
                     below = child(tree, v, code[at])

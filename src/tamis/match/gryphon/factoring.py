@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.index.pairmap import Cells, PairMap, find
+from tamis.index.pair_map import PairCells, PairMap, find
 
 Int64s = NDArray[np.int64]
 _CANDIDATES = 16  # attributes looked at, the most popular first
@@ -25,7 +25,7 @@ class Factored(NamedTuple):
     attribute: Int64s
     size: Int64s  # ranks of each, rank 0 included
     stride: Int64s
-    cells: Cells  # (number of index attribute, value) to rank
+    cells: PairCells  # (number of index attribute, value) to rank
 
 
 class Factoring:

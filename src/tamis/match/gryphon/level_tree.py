@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import SOME, Clauses
-from tamis.index.elementary import EXACT, VERIFY
+from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.elementary_predicates import EXACT, VERIFY
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
 from tamis.match.gryphon.factoring import Factored, Factoring, factor_of, rank_of
@@ -27,8 +27,8 @@ from tamis.match.gryphon.match_tree import (
     KINDS,
     LEAF,
     MatchTree,
+    MatchTreeArrays,
     Placed,
-    Tree,
     child,
     hang,
     hang_root,
@@ -44,7 +44,7 @@ _LEVELS = 64  # of a plain tree, in which every clause costs a node for each
 _ROOT, _STAR, _VALUE = 0, 1, 2  # ways in which a node hangs
 
 
-class Labels(NamedTuple):
+class EdgeLabels(NamedTuple):
     """The equalities of clause i are `starts[i]:starts[i + 1]`, one for each attribute."""
 
     starts: Int64s
@@ -98,7 +98,7 @@ class LevelTree:
         """Whether the trees would better be laid out anew, for so many clauses."""
         return self.unseen > live // 4 + 16 or self.copies > 2 * self._replication * live + 16
 
-    def add(self, clauses: Clauses, slots: Int64s) -> Placed:
+    def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
         """Make paths for clauses. The first ones decide what is factored out."""
         labels = labels_of(clauses, slots)
         if self._factor and len(self.tree) == 0:
@@ -130,7 +130,7 @@ class LevelTree:
         self.unseen += int(paths.unseen.sum())
         return _placed(slots, paths, lists)
 
-    def leave(self, clauses: Clauses, slots: Int64s) -> Placed:
+    def leave(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
         """Where clauses are that are about to go."""
         paths, lists = self._find(clauses, slots)
         self.copies -= len(lists)
@@ -145,7 +145,7 @@ class LevelTree:
         """Lists became empty: cut their leaves."""
         self.tree.prune(empty, self.spliced)
 
-    def check(self, clauses: Clauses, live: Int64s) -> Placed:
+    def check(self, clauses: ClauseArrays, live: Int64s) -> Placed:
         """Raise if a tree is broken; where clauses are."""
         self.tree.check(self.spliced)
         self._order.check()
@@ -157,7 +157,7 @@ class LevelTree:
         assert int(paths.unseen.sum()) == self.unseen
         return _placed(live, paths, lists)
 
-    def _find(self, clauses: Clauses, slots: Int64s) -> tuple[Paths, Int64s]:
+    def _find(self, clauses: ClauseArrays, slots: Int64s) -> tuple[Paths, Int64s]:
         paths = paths_of(labels_of(clauses, slots), self._order.place, self.factoring.view)
         lists = np.empty(int(paths.copies.sum()), np.int64)
         _find_all(self.tree.view, paths, self.factoring.view, lists)
@@ -170,7 +170,7 @@ def _placed(slots: Int64s, paths: Paths, lists: Int64s) -> Placed:
 
 
 @kernel
-def labels_of(clauses: Clauses, slots: Int64s) -> Labels:
+def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
     """The equalities of some clauses; of several on one attribute (`contains`) the first."""
     most = 0
     for slot in slots:
@@ -197,11 +197,11 @@ def labels_of(clauses: Clauses, slots: Int64s) -> Labels:
                 whole[i] = False
             row = after
         starts[i + 1] = n
-    return Labels(starts, attribute[:n], value[:n], whole)
+    return EdgeLabels(starts, attribute[:n], value[:n], whole)
 
 
 @kernel
-def paths_of(labels: Labels, place: Int64s, factored: Factored) -> Paths:
+def paths_of(labels: EdgeLabels, place: Int64s, factored: Factored) -> Paths:
     """The paths of clauses, given the levels of attributes and what is factored out."""
     n = len(labels.whole)
     starts = np.zeros(n + 1, np.int64)
@@ -260,7 +260,7 @@ def _root(factored: Factored, rank: Int64s, copy: int) -> int:
 
 @kernel
 def _insert_all(
-    tree: Tree, paths: Paths, levels: Levels, factored: Factored, i: int, lists: Int64s
+    tree: MatchTreeArrays, paths: Paths, levels: Levels, factored: Factored, i: int, lists: Int64s
 ) -> None:
     """Insert clauses from i on, until as many paths are made as there are places in `lists`."""
     n = 0
@@ -273,7 +273,7 @@ def _insert_all(
 
 
 @kernel
-def _insert(tree: Tree, root: int, paths: Paths, clause: int, levels: Levels) -> int:
+def _insert(tree: MatchTreeArrays, root: int, paths: Paths, clause: int, levels: Levels) -> int:
     """The leaf of a clause below a root, made where there is none."""
     at, end = paths.starts[clause], paths.starts[clause + 1]
     v = int(tree.roots[root])
@@ -307,7 +307,14 @@ def _insert(tree: Tree, root: int, paths: Paths, clause: int, levels: Levels) ->
 
 @kernel
 def _extend(
-    tree: Tree, how: int, v: int, paths: Paths, at: int, end: int, depth: int, levels: Levels
+    tree: MatchTreeArrays,
+    how: int,
+    v: int,
+    paths: Paths,
+    at: int,
+    end: int,
+    depth: int,
+    levels: Levels,
 ) -> int:
     """A path of its own for the labels from `at` on, hung at v by the first of them."""
     while True:
@@ -335,7 +342,7 @@ def _extend(
 
 
 @kernel
-def _find_all(tree: Tree, paths: Paths, factored: Factored, lists: Int64s) -> None:
+def _find_all(tree: MatchTreeArrays, paths: Paths, factored: Factored, lists: Int64s) -> None:
     """The list of every copy of every clause, -1 where its path ends early."""
     n = 0
     for i in range(len(paths.copies)):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.index.pairmap import Cells, PairMap, find, pop, put
+from tamis.index.pair_map import PairCells, PairMap, find, pop, put
 
 Int64s = NDArray[np.int64]
 
@@ -45,12 +45,12 @@ NODE = np.dtype(
 _TOP, _FREE_NODE, _FREE_LEAF, _LISTS, _EDGES, _LIVE = range(6)
 
 
-class Tree(NamedTuple):
+class MatchTreeArrays(NamedTuple):
     """As kernels see it. No child, no root: -1."""
 
     nodes: NDArray[Any]
     label: Int64s  # the result on the edge that leads to a node
-    edges: Cells  # (node, value) to child
+    edges: PairCells  # (node, value) to child
     roots: Int64s
     leaves: Int64s  # the leaf of each list
     counts: Int64s  # see the names above
@@ -86,9 +86,9 @@ class MatchTree:
         return int(self._counts[_TOP])
 
     @property
-    def view(self) -> Tree:
+    def view(self) -> MatchTreeArrays:
         """For kernels."""
-        return Tree(
+        return MatchTreeArrays(
             self._nodes, self._label, self._edges.cells, self._roots, self._leaves, self._counts
         )
 
@@ -191,7 +191,7 @@ def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 @kernel
-def new_node(tree: Tree, test: int, constant: int, level: int) -> int:
+def new_node(tree: MatchTreeArrays, test: int, constant: int, level: int) -> int:
     """An inner node without edges, hanging nowhere yet."""
     v = tree.counts[_FREE_NODE]
     if v >= 0:
@@ -211,7 +211,7 @@ def new_node(tree: Tree, test: int, constant: int, level: int) -> int:
 
 
 @kernel
-def new_leaf(tree: Tree) -> int:
+def new_leaf(tree: MatchTreeArrays) -> int:
     """A leaf, hanging nowhere yet. A leaf keeps its list when it is free."""
     v = tree.counts[_FREE_LEAF]
     if v >= 0:
@@ -227,7 +227,7 @@ def new_leaf(tree: Tree) -> int:
 
 
 @kernel
-def _release(tree: Tree, v: int) -> None:
+def _release(tree: MatchTreeArrays, v: int) -> None:
     which = _FREE_LEAF if tree.nodes[v].test == LEAF else _FREE_NODE
     tree.nodes[v].test = FREE
     tree.nodes[v].parent = tree.counts[which]
@@ -236,7 +236,7 @@ def _release(tree: Tree, v: int) -> None:
 
 
 @kernel
-def child(tree: Tree, v: int, value: int) -> int:
+def child(tree: MatchTreeArrays, v: int, value: int) -> int:
     """Where the edge of a value leads from a node that examines an attribute, or -1."""
     node = tree.nodes[v]
     if node.constant == value and node.first >= 0:
@@ -247,7 +247,7 @@ def child(tree: Tree, v: int, value: int) -> int:
 
 
 @kernel
-def edge(tree: Tree, v: int, result: int) -> int:
+def edge(tree: MatchTreeArrays, v: int, result: int) -> int:
     """Where the edge of a result leads from any inner node, or -1."""
     if tree.nodes[v].test % KINDS == EXAMINE:
         return child(tree, v, result)
@@ -255,7 +255,7 @@ def edge(tree: Tree, v: int, result: int) -> int:
 
 
 @kernel
-def hang(tree: Tree, v: int, result: int, u: int) -> None:
+def hang(tree: MatchTreeArrays, v: int, result: int, u: int) -> None:
     """Make u the child of v for a result; there may be another one, whose place it takes."""
     tree.nodes[u].parent = v
     tree.label[u] = result
@@ -275,21 +275,21 @@ def hang(tree: Tree, v: int, result: int, u: int) -> None:
 
 
 @kernel
-def hang_star(tree: Tree, v: int, u: int) -> None:
+def hang_star(tree: MatchTreeArrays, v: int, u: int) -> None:
     """Make u the child of v for those who do not care."""
     tree.nodes[u].parent = v
     tree.nodes[v].star = u
 
 
 @kernel
-def hang_root(tree: Tree, root: int, u: int) -> None:
+def hang_root(tree: MatchTreeArrays, root: int, u: int) -> None:
     """Make u a root."""
     tree.nodes[u].parent = ~root
     tree.roots[root] = u
 
 
 @kernel
-def replace(tree: Tree, v: int, u: int) -> None:
+def replace(tree: MatchTreeArrays, v: int, u: int) -> None:
     """Hang u where v hangs; v hangs nowhere then."""
     p = tree.nodes[v].parent
     if p < 0:
@@ -301,7 +301,7 @@ def replace(tree: Tree, v: int, u: int) -> None:
 
 
 @kernel
-def _cut(tree: Tree, u: int) -> int:
+def _cut(tree: MatchTreeArrays, u: int) -> int:
     """Take u off its parent; gives the parent, less than 0 where u was a root."""
     p = int(tree.nodes[u].parent)
     if p < 0:
@@ -322,7 +322,7 @@ def _cut(tree: Tree, u: int) -> int:
 
 
 @kernel
-def _prune_all(tree: Tree, lists: Int64s, splice: bool) -> None:
+def _prune_all(tree: MatchTreeArrays, lists: Int64s, splice: bool) -> None:
     for i in range(len(lists)):
         u = int(tree.leaves[lists[i]])
         while True:
@@ -343,7 +343,7 @@ def _prune_all(tree: Tree, lists: Int64s, splice: bool) -> None:
 
 
 @kernel
-def _walk_order(tree: Tree, top: int) -> Int64s:
+def _walk_order(tree: MatchTreeArrays, top: int) -> Int64s:
     """The nodes in the order of a walk that takes star edges first."""
     starts = np.zeros(top + 2, np.int64)  # children by parent
     n = 0
@@ -381,7 +381,7 @@ def _walk_order(tree: Tree, top: int) -> Int64s:
 
 
 @kernel
-def _edge_all(tree: Tree, parents: Int64s, children: Int64s) -> Int64s:
+def _edge_all(tree: MatchTreeArrays, parents: Int64s, children: Int64s) -> Int64s:
     """Where the edge that should lead to each child does lead."""
     found = np.empty(len(parents), np.int64)
     for i in range(len(parents)):

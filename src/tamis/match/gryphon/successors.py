@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
-from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, Tree, child
+from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, MatchTreeArrays, child
 
 Int64s = NDArray[np.int64]
 
@@ -37,14 +37,14 @@ class Successors(NamedTuple):
 
 
 @kernel
-def skips(tree: Tree, v: int) -> bool:
+def skips(tree: MatchTreeArrays, v: int) -> bool:
     """Whether the edge to v skips levels."""
     p = tree.nodes[v].parent
     return bool(p >= 0 and tree.nodes[v].level > tree.nodes[p].level + 1)
 
 
 @kernel
-def successors(tree: Tree, top: int) -> Successors:
+def successors(tree: MatchTreeArrays, top: int) -> Successors:
     """Annotate every node. Costs about what the annotations take."""
     order = _by_depth(tree, top)
     start = np.zeros(top, np.int64)
@@ -58,12 +58,12 @@ def successors(tree: Tree, top: int) -> Successors:
             continue
         start[v] = n
         if tree.nodes[p].star >= 0:
-            out = room(out, n, 1)
+            out = ensure_capacity(out, n, 1)
             out[n] = tree.nodes[p].star
             n += 1
         if not skips(tree, p):
             level, value = tree.nodes[p].level, tree.label[v]
-            stack = room(stack, 0, size[p])
+            stack = ensure_capacity(stack, 0, size[p])
             left = 0
             for at in range(start[p], start[p] + size[p]):
                 stack[left] = out[at]
@@ -72,7 +72,7 @@ def successors(tree: Tree, top: int) -> Successors:
                 left -= 1
                 x = stack[left]
                 r = x if x >= 0 else ~x
-                out = room(out, n, 1)
+                out = ensure_capacity(out, n, 1)
                 if tree.nodes[r].level > level:
                     out[n] = ~r
                     n += 1
@@ -86,7 +86,7 @@ def successors(tree: Tree, top: int) -> Successors:
                         out[n] = tree.nodes[r].star
                         n += 1
                 if x >= 0:
-                    stack = room(stack, left, size[r])
+                    stack = ensure_capacity(stack, left, size[r])
                     for at in range(start[r], start[r] + size[r]):
                         stack[left] = out[at]
                         left += 1
@@ -100,7 +100,7 @@ def successors(tree: Tree, top: int) -> Successors:
 
 
 @kernel
-def _by_depth(tree: Tree, top: int) -> Int64s:
+def _by_depth(tree: MatchTreeArrays, top: int) -> Int64s:
     """The nodes by the level at which their edge begins: parents, and their peers, come first."""
     deepest = 0
     depth = np.full(top, -1, np.int64)
@@ -126,7 +126,7 @@ def _by_depth(tree: Tree, top: int) -> Int64s:
 
 @kernel
 def leap(
-    tree: Tree,
+    tree: MatchTreeArrays,
     follow: Successors,
     root: int,
     first: Int64s,
@@ -159,7 +159,7 @@ def leap(
             below = -1
             if node.test == LEAF:
                 if found == len(lists):
-                    lists = room(lists, found, 1)
+                    lists = ensure_capacity(lists, found, 1)
                 lists[found] = node.first
                 found += 1
             else:
@@ -171,14 +171,14 @@ def leap(
             if owed:
                 start, end = follow.starts[v], follow.starts[v + 1]
                 if left + end - start >= len(stack):
-                    stack = room(stack, left, end - start + 1)
+                    stack = ensure_capacity(stack, left, end - start + 1)
                 for at in range(start, end):
                     stack[left] = follow.nodes[at]
                     left += 1
             if below < 0:
                 if node.star >= 0:
                     if left == len(stack):
-                        stack = room(stack, left, 1)
+                        stack = ensure_capacity(stack, left, 1)
                     stack[left] = node.star
                     left += 1
                 break

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import MISSING, NONE, Clauses
-from tamis.index.elementary import HIGHEST, LOWEST
+from tamis.index.clauses import MISSING, NONE, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -33,7 +33,7 @@ class Atoms(NamedTuple):
 
 
 @kernel
-def atoms_of(clauses: Clauses, slots: Int64s, level_of: Int64s) -> Atoms:
+def atoms_of(clauses: ClauseArrays, slots: Int64s, level_of: Int64s) -> Atoms:
     """The atoms of clauses with at most one term an attribute; `level_of` is by attribute."""
     most = 0
     for slot in slots:

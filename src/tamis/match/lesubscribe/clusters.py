@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
-from tamis.index.elementary import EQUAL, Elementary
+from tamis.index.elementary_predicates import EQUAL, ElementaryPredicates
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
-from tamis.index.tuples import TupleMap, Tuples, find_in
+from tamis.index.tuple_map import TupleMap, Tuples, find_in
 
 Int64s = NDArray[np.int64]
 _LOOK_UP = 8  # looking up one key, somewhere in memory, costs as much as walking past 8 keys
@@ -81,7 +81,9 @@ class EqualityClusters:
         parts = (self.schemas, self.keys, self._listed, self._under, self._uses, self._postings)
         return sum(part.nbytes for part in parts)
 
-    def add(self, slots: Int64s, found: Elementary, keyed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def add(
+        self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
         """Add the clauses that have `keyed` predicates (see `key_predicates`); says which have."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas, fresh = self.schemas.add(starts, attributes)
@@ -91,7 +93,7 @@ class EqualityClusters:
         return has
 
     def remove(
-        self, slots: Int64s, found: Elementary, keyed: NDArray[np.bool_]
+        self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Take clauses out again, those that have keyed predicates; says which have."""
         starts, attributes, values, has = _keys(found, keyed)
@@ -160,7 +162,7 @@ class EqualityClusters:
 
 
 @kernel
-def key_predicates(found: Elementary) -> NDArray[np.bool_]:
+def key_predicates(found: ElementaryPredicates) -> NDArray[np.bool_]:
     """Which predicates make up the keys: of each clause the first equality on each attribute.
 
     A second one on the same attribute (`contains` twice) may be met by another value of the event.
@@ -176,7 +178,7 @@ def key_predicates(found: Elementary) -> NDArray[np.bool_]:
 
 
 def _keys(
-    found: Elementary, keyed: NDArray[np.bool_]
+    found: ElementaryPredicates, keyed: NDArray[np.bool_]
 ) -> tuple[Int64s, Int64s, Int64s, NDArray[np.bool_]]:
     """Starts, attributes and values of the keyed predicates, and which clauses have any."""
     starts = np.concatenate([[0], np.cumsum(keyed)])[found.starts]
@@ -343,7 +345,7 @@ def _by_key(
         while k >= 0:
             id = find_in(cells, start, sizes, values, key, size + 1)
             if id >= 0:
-                found = room(found, n, 1)
+                found = ensure_capacity(found, n, 1)
                 found[n] = id
                 n += 1
             k = size - 1
@@ -373,7 +375,7 @@ def _by_walk(
     begin, attributes = schemas.start, schemas.values
     start, sizes, values = keys.start, keys.size, keys.values
     n = 0
-    found = room(found, 0, top)
+    found = ensure_capacity(found, 0, top)
     for id in range(top):
         if sizes[id] < 0:
             continue

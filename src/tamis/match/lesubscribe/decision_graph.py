@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.elementary import HIGHEST, LOWEST
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.ordered import bisect_right
-from tamis.index.output import room
+from tamis.index.ordered_lists import bisect_right
 from tamis.match.lesubscribe.atoms import Atoms
 
 Int64s = NDArray[np.int64]
@@ -30,7 +30,7 @@ MEMBERS = 64
 """Members of nodes' sets and of edges' lists, on average, that a node may take to make."""
 
 
-class Graph(NamedTuple):
+class DecisionGraph(NamedTuple):
     """Node i has the edges `first[i]:first[i] + size[i]`: one for "missing", then the segments.
 
     A segment reaches from `begin[edge]` to the next one's begin. Clauses
@@ -46,14 +46,14 @@ class Graph(NamedTuple):
     done: Int32s
 
 
-def empty() -> Graph:
+def empty() -> DecisionGraph:
     """A graph without nodes."""
     none, few = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return Graph(few, none, few, none, few, np.zeros(1, np.int64), few)
+    return DecisionGraph(few, none, few, none, few, np.zeros(1, np.int64), few)
 
 
 @kernel
-def edge_of(graph: Graph, node: int, value: int) -> int:
+def edge_of(graph: DecisionGraph, node: int, value: int) -> int:
     """The edge that a value takes."""
     first = graph.first[node] + 1
     return bisect_right(graph.begin, first, graph.first[node] + graph.size[node], value) - 1
@@ -87,8 +87,8 @@ class _Segments(NamedTuple):
 
 @kernel
 def build(
-    atoms: Atoms, attributes: Int64s, most: int, share: bool, none: Graph
-) -> tuple[bool, Graph]:
+    atoms: Atoms, attributes: Int64s, most: int, share: bool, none: DecisionGraph
+) -> tuple[bool, DecisionGraph]:
     """Whether the graph of all clauses fits into `most` nodes, and the graph if it does.
 
     Gives `none` if not. `attributes[d]` is the attribute of level d. With `share`, equal nodes of a
@@ -128,7 +128,7 @@ def build(
                 child = plain
                 if len(going) > 0 or (len(free) > 0 and (plain == END or not share)):
                     spare -= len(free) + len(going)
-                    member = room(member, top, len(free) + len(going))
+                    member = ensure_capacity(member, top, len(free) + len(going))
                     _merge(free, going, member[top:])
                     end = top + len(free) + len(going)
                     child = _enter(nodes, many, member, top, end, level, atoms, cursor)
@@ -142,10 +142,10 @@ def build(
                 last = done[dones[edges - 1] : dones[edges]] if edges else ready
                 if part > 1 and child == target[edges - 1] and _equal(last, ready):
                     continue  # goes where the segment before goes
-                begin = room(begin, edges, 1)
-                target = room(target, edges, 1)
-                dones = room(dones, edges + 1, 1)
-                done = room(done, dones[edges], len(ready))
+                begin = ensure_capacity(begin, edges, 1)
+                target = ensure_capacity(target, edges, 1)
+                dones = ensure_capacity(dones, edges + 1, 1)
+                done = ensure_capacity(done, dones[edges], len(ready))
                 begin[edges] = parts.begin[part]
                 target[edges] = child
                 done[dones[edges] : dones[edges] + len(ready)] = ready
@@ -153,7 +153,7 @@ def build(
                 edges += 1
             size[node] = edges - first[node]
             node = nodes.after[node]
-    return True, Graph(
+    return True, DecisionGraph(
         attributes[nodes.level[:many]].astype(np.int32),
         first[:many].copy(),
         size[:many].astype(np.int32),
@@ -302,8 +302,8 @@ def _segments(here: Int64s, level: int, atoms: Atoms, cursor: Int64s, most: int)
     parts = i = 0
     at = LOWEST
     while True:
-        going = room(going, goes[parts], used[0])
-        done = room(done, dones[parts], used[1])
+        going = ensure_capacity(going, goes[parts], used[0])
+        done = ensure_capacity(done, dones[parts], used[1])
         begin[parts] = at
         going[goes[parts] : goes[parts] + used[0]] = active[0, : used[0]]
         done[dones[parts] : dones[parts] + used[1]] = active[1, : used[1]]

@@ -9,15 +9,20 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.counters import Scratch
-from tamis.index.elementary import EXACT, VERIFY, elementary, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import CounterScratch
+from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
-from tamis.match.lesubscribe.predicate_counts import Counted, Counting, count, predicates_of
+from tamis.match.lesubscribe.predicate_counts import (
+    CountArrays,
+    PredicateCounts,
+    count,
+    predicates_of,
+)
 
 Int64s = NDArray[np.int64]
 
@@ -67,7 +72,7 @@ class EqualityPreferred(Matcher):
 
     def _reset(self) -> None:
         self._clusters = EqualityClusters()
-        self._counting = Counting()
+        self._counting = PredicateCounts()
         self.unkeyed = SlotSet()  # clauses without an equality, but with predicates to count
         self._always = SlotSet()  # clauses of which no predicate is left to look up or count
 
@@ -103,7 +108,7 @@ class EqualityPreferred(Matcher):
     def _added(self, slots: Slots, terms: Terms) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         keyed = key_predicates(found)
         has_key = self._clusters.add(slots, found, keyed)
         rest = predicates_of(found, ~keyed)
@@ -116,7 +121,7 @@ class EqualityPreferred(Matcher):
     def _removing(self, slots: Slots) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         keyed = key_predicates(found)
         has_key = self._clusters.remove(slots, found, keyed)
         rest = predicates_of(found, ~keyed)
@@ -129,12 +134,12 @@ class EqualityPreferred(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     clusters: Clusters,
-    counted: Counted,
+    counted: CountArrays,
     others: tuple[Int64s, Int64s],
-    scratch: Scratch,
+    scratch: CounterScratch,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     unkeyed, always = others
@@ -167,7 +172,7 @@ def _match(
         for i in range(many):
             start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
             work[3] += size
-            out = room(out, found, size)
+            out = ensure_capacity(out, found, size)
             for place in range(start, start + size):
                 slot = members[place]
                 if hits[slot] == ~needed[slot]:
@@ -177,7 +182,7 @@ def _match(
                     out[found] = slot
                     found += ok
         rest = unkeyed if len(unkeyed) < raised else touched[:raised]
-        out = room(out, found, len(rest) + len(always))
+        out = ensure_capacity(out, found, len(rest) + len(always))
         for slot in rest:
             if hits[slot] == needed[slot]:
                 ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.counters import Scratch
-from tamis.index.elementary import EXACT, VERIFY, elementary, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import CounterScratch
+from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.predicate_counts import Counted, Counting, count
+from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounts, count
 
 Int64s = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class FairPredicate(Matcher):
         super().__init__()
 
     def _reset(self) -> None:
-        self._counting = Counting()
+        self._counting = PredicateCounts()
         self._always = SlotSet()  # clauses of which no predicate is left to count
 
     @property
@@ -75,13 +75,13 @@ class FairPredicate(Matcher):
         assert self._counting.postings.total == int(self._counting.view.needed[live].sum())
 
     def _added(self, slots: Slots, terms: Terms) -> None:
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts).astype(np.int32)
         self._counting.add(slots, found, counts)
         self._always.add(slots[counts == 0])
 
     def _removing(self, slots: Slots) -> None:
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         self._counting.remove(slots, found)
         self._always.remove(slots[np.diff(found.starts) == 0])
 
@@ -89,10 +89,10 @@ class FairPredicate(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    table: tuple[Clauses, int],
-    counted: Counted,
+    table: tuple[ClauseArrays, int],
+    counted: CountArrays,
     always: Int64s,
-    scratch: Scratch,
+    scratch: CounterScratch,
     stamp: int,
     final_all: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
@@ -114,7 +114,7 @@ def _match(
         several = has_several(events.attribute, begin, end)
         bind(events.attribute, begin, end, first, last)
         candidates = len(counted.needed) if final_all else raised
-        out = room(out, found, candidates + len(always))
+        out = ensure_capacity(out, found, candidates + len(always))
         for i in range(candidates):
             slot = i if final_all else scratch.touched[i]
             if scratch.hits[slot] == 0 or scratch.hits[slot] != counted.needed[slot]:

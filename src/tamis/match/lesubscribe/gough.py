@@ -11,15 +11,22 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import SOME, Clauses, bind, holds, unbind
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary import has_several
+from tamis.index.elementary_predicates import has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.atoms import Atoms, atoms_of
-from tamis.match.lesubscribe.decision_graph import END, MEMBERS, Graph, build, edge_of, empty
+from tamis.match.lesubscribe.decision_graph import (
+    END,
+    MEMBERS,
+    DecisionGraph,
+    build,
+    edge_of,
+    empty,
+)
 
 Int64s = NDArray[np.int64]
 
@@ -29,7 +36,7 @@ _STEPS = 2  # halvings between the last size that fitted and the first that did 
 _REBUILD = 8  # changes that are not worth a new graph, however small it is
 
 
-class Found(NamedTuple):
+class GraphSlots(NamedTuple):
     """What the kernel needs besides the graph."""
 
     slot: Int64s  # by clause of the graph: its slot, or -1 where it was removed since
@@ -121,7 +128,7 @@ class Gough(Matcher):
             self.clauses.view,
             self.clauses.width,
             self._graph,
-            Found(self._slot, self._levels, self._side.slots, seen),
+            GraphSlots(self._slot, self._levels, self._side.slots, seen),
             self._counters.stamps(len(batch)),
         )
         self.tally.events += len(batch)
@@ -197,7 +204,7 @@ class Gough(Matcher):
         self._counters.clear()
         self._at_build, self._changes = len(live), 0
 
-    def _whole(self, atoms: Atoms, levels: Int64s, live: int) -> tuple[int, Graph]:
+    def _whole(self, atoms: Atoms, levels: Int64s, live: int) -> tuple[int, DecisionGraph]:
         held = len(atoms.starts) - 1
         fits, graph = build(atoms, levels, self._most, self._memo, empty())
         if not fits:
@@ -209,7 +216,7 @@ class Gough(Matcher):
             raise MatcherError(self._refusal)
         return held, graph
 
-    def _largest(self, atoms: Atoms, levels: Int64s) -> tuple[int, Graph]:
+    def _largest(self, atoms: Atoms, levels: Int64s) -> tuple[int, DecisionGraph]:
         """A graph of the first clauses, for about as many as fit."""
         least, most = 0, len(atoms.starts)  # known to fit; too many
         best = empty()
@@ -264,7 +271,7 @@ def _first(atoms: Atoms, clauses: int) -> Atoms:
 
 
 @kernel
-def _fits(clauses: Clauses, slots: Int64s) -> NDArray[np.bool_]:
+def _fits(clauses: ClauseArrays, slots: Int64s) -> NDArray[np.bool_]:
     """Which clauses a path can tell: those that ask something, and one thing of an attribute."""
     fit = np.empty(len(slots), np.bool_)
     for i in range(len(slots)):
@@ -279,7 +286,12 @@ def _fits(clauses: Clauses, slots: Int64s) -> NDArray[np.bool_]:
 
 @kernel
 def _match(
-    events: Pairs, clauses: Clauses, width: int, graph: Graph, found: Found, stamp: int
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    graph: DecisionGraph,
+    found: GraphSlots,
+    stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -305,14 +317,14 @@ def _match(
                 a = graph.attribute[node]
                 work[0] += 1
                 work[1] += 1
-                stack = room(stack, depth, max(1, last[a] - first[a]))
+                stack = ensure_capacity(stack, depth, max(1, last[a] - first[a]))
                 for at in range(first[a], max(last[a], first[a] + 1)):
                     # A single-valued event takes one edge a level: all its cost is the bisection.
                     if at < last[a]:
                         edge = edge_of(graph, node, events.code[at])
                     else:
                         edge = graph.first[node]
-                    out = room(out, many, graph.dones[edge + 1] - graph.dones[edge])
+                    out = ensure_capacity(out, many, graph.dones[edge + 1] - graph.dones[edge])
                     for place in range(graph.dones[edge], graph.dones[edge + 1]):
                         clause = graph.done[place]
                         slot = found.slot[clause]
@@ -330,7 +342,7 @@ def _match(
                         stack[depth] = graph.target[edge]
                         depth += 1
         for slots in (listed, found.side):
-            out = room(out, many, len(slots))
+            out = ensure_capacity(out, many, len(slots))
             for slot in slots:
                 if slot < 0:
                     continue
@@ -358,7 +370,9 @@ def _paths(levels: Int64s, first: Int64s, last: Int64s, enough: int) -> int:
 
 
 @kernel
-def _wrong_paths(graph: Graph, clauses: Clauses, width: int, slot: Int64s, turns: Int64s) -> int:
+def _wrong_paths(
+    graph: DecisionGraph, clauses: ClauseArrays, width: int, slot: Int64s, turns: Int64s
+) -> int:
     """Walk random paths; a clause that holds there and is not found, or the other way, or -1."""
     first = np.zeros(width, np.int64)
     last = np.zeros(width, np.int64)

@@ -12,15 +12,15 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
-from tamis.index.clauses import MISSING, NONE, SOME, Clauses, bind, holds, unbind
+from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary import HIGHEST, LOWEST, has_several
+from tamis.index.elementary_predicates import HIGHEST, LOWEST, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.ordered import bisect_left, bisect_right
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.ordered_lists import bisect_left, bisect_right
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.ibs_tree import IbsTrees, Nodes, descend
+from tamis.match.lesubscribe.ibs_tree import IbsTreeNodes, IbsTrees, descend
 
 Int64s = NDArray[np.int64]
 Selectivity = Callable[[NDArray[np.int32], Int64s, Int64s], NDArray[Any]]
@@ -31,7 +31,7 @@ _FEW = 16  # changes of less than one in so many clauses are made one by one in 
 _NO_TERM = -1  # no term of the clause is known to hold when it becomes a candidate
 
 
-class Statistics(NamedTuple):
+class EndStatistics(NamedTuple):
     """The distinct ends of intervals seen: those of attribute a are `ends[starts[a]:starts[a+1]]`.
 
     An interval is taken to be as likely as the share of these ends that it covers, so that an
@@ -54,7 +54,7 @@ class Intervals(NamedTuple):
 class Trees(NamedTuple):
     """The trees as the kernel sees them."""
 
-    nodes: Nodes
+    nodes: IbsTreeNodes
     lists: Lists
     owners: NDArray[np.int32]
 
@@ -93,7 +93,7 @@ class Hanson(Matcher):
         self._trees = IbsTrees()
         self._always = SlotSet()  # clauses that no tree can hold
         self._access = np.zeros(0, np.int16)  # by slot: the first row of its access term
-        self._statistics = Statistics(np.zeros(1, np.int64), np.zeros(0, np.int64))
+        self._statistics = EndStatistics(np.zeros(1, np.int64), np.zeros(0, np.int64))
         self._counters = Counters()
         self._at_build = 0  # clauses when access predicates were last chosen
         self._since_build = 0  # clauses added since
@@ -184,7 +184,7 @@ class Hanson(Matcher):
             self._access = np.concatenate([self._access, grow])
 
 
-def _statistics(terms: Terms) -> Statistics:
+def _statistics(terms: Terms) -> EndStatistics:
     some = terms.kind == SOME
     attribute = np.concatenate([terms.attribute[some]] * 2)
     end = np.concatenate([terms.low[some], terms.high[some]])
@@ -195,11 +195,11 @@ def _statistics(terms: Terms) -> Statistics:
     first = np.ones(len(end), np.bool_)
     first[1:] = (attribute[1:] != attribute[:-1]) | (end[1:] != end[:-1])
     counts = np.bincount(attribute[first])
-    return Statistics(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), end[first])
+    return EndStatistics(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), end[first])
 
 
 @kernel
-def _share(statistics: Statistics, a: int, low: int, high: int) -> float:
+def _share(statistics: EndStatistics, a: int, low: int, high: int) -> float:
     """The share of the ends seen of an attribute that an interval covers, and at least one end."""
     if a + 1 >= len(statistics.starts):
         return 1.0
@@ -212,7 +212,7 @@ def _share(statistics: Statistics, a: int, low: int, high: int) -> float:
 
 
 @kernel
-def _choose(clauses: Clauses, slots: Int64s, statistics: Statistics, access: Any) -> None:
+def _choose(clauses: ClauseArrays, slots: Int64s, statistics: EndStatistics, access: Any) -> None:
     for slot in slots:
         start = clauses.start[slot]
         end = start + clauses.size[slot]
@@ -235,7 +235,7 @@ def _choose(clauses: Clauses, slots: Int64s, statistics: Statistics, access: Any
 
 @kernel
 def _choose_told(
-    clauses: Clauses, slots: Int64s, starts: Int64s, shares: NDArray[np.float64], access: Any
+    clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: NDArray[np.float64], access: Any
 ) -> None:
     """The same where the share of every row is told; the first of equals."""
     for i in range(len(slots)):
@@ -257,7 +257,7 @@ def _choose_told(
 
 
 @kernel
-def _intervals(clauses: Clauses, slots: Int64s, access: NDArray[np.int16]) -> Intervals:
+def _intervals(clauses: ClauseArrays, slots: Int64s, access: NDArray[np.int16]) -> Intervals:
     """What the trees hold of some clauses: the rows of their access terms."""
     most = 0
     for slot in slots:
@@ -288,7 +288,7 @@ def _intervals(clauses: Clauses, slots: Int64s, access: NDArray[np.int16]) -> In
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     trees: Trees,
     access: NDArray[np.int16],
@@ -317,7 +317,7 @@ def _match(
                 marks, node = descend(nodes, node, events.code[at])
                 work[1] += 1
                 work[2] += lists.size[marks]
-                out = room(out, found, lists.size[marks])
+                out = ensure_capacity(out, found, lists.size[marks])
                 for place in range(lists.start[marks], lists.start[marks] + lists.size[marks]):
                     slot = owners[place]
                     if several:  # another value of the attribute may have led here
@@ -330,7 +330,7 @@ def _match(
                     if ok:
                         out[found] = slot
                         found += 1
-        out = room(out, found, len(always))
+        out = ensure_capacity(out, found, len(always))
         for slot in always:
             ok, looked = holds(clauses, slot, first, last, events.code)
             work[0] += looked
@@ -345,7 +345,7 @@ def _match(
 
 @kernel
 def _others_hold(
-    clauses: Clauses, slot: int, access: int, first: Int64s, last: Int64s, code: Int64s
+    clauses: ClauseArrays, slot: int, access: int, first: Int64s, last: Int64s, code: Int64s
 ) -> tuple[bool, int]:
     """As `holds`, but for the access term, which is known to hold (unless it is an `excludes`)."""
     start = clauses.start[slot]

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
 
 Int64s = NDArray[np.int64]
@@ -30,7 +30,7 @@ BELOW, AT, ABOVE = 0, 1, 2
 """The marks of node n are the lists `3 * n + BELOW`, `+ AT` and `+ ABOVE`."""
 
 
-class Nodes(NamedTuple):
+class IbsTreeNodes(NamedTuple):
     """The trees as kernels see them; -1 is no node."""
 
     root: Int32s  # by tree
@@ -220,7 +220,7 @@ class IbsTrees:
 
     def _grow(self, trees: int, nodes: int) -> None:
         old, self.nodes = self.nodes, _nodes(trees, nodes)
-        for field in Nodes._fields:
+        for field in IbsTreeNodes._fields:
             before = getattr(old, field)
             getattr(self.nodes, field)[: len(before)] = before
 
@@ -230,8 +230,8 @@ class IbsTrees:
             self._flags = np.zeros(max(size, 2 * len(self._flags)), np.uint8)
 
 
-def _nodes(trees: int, size: int) -> Nodes:
-    return Nodes(
+def _nodes(trees: int, size: int) -> IbsTreeNodes:
+    return IbsTreeNodes(
         np.full(trees, -1, np.int32),
         np.zeros(size, np.int64),
         np.full((size, 2), -1, np.int32),
@@ -242,7 +242,7 @@ def _nodes(trees: int, size: int) -> Nodes:
 
 
 @kernel
-def descend(nodes: Nodes, node: int, value: int) -> tuple[int, int]:
+def descend(nodes: IbsTreeNodes, node: int, value: int) -> tuple[int, int]:
     """The list of marks to read at a node on the way to a value, and the next node or -1."""
     if value == nodes.key[node]:
         return 3 * node + AT, -1
@@ -251,7 +251,7 @@ def descend(nodes: Nodes, node: int, value: int) -> tuple[int, int]:
 
 
 @kernel
-def _find(nodes: Nodes, tree: int, key: int) -> tuple[int, int]:
+def _find(nodes: IbsTreeNodes, tree: int, key: int) -> tuple[int, int]:
     """The node of a key, or -1; and its parent, or the node that would be its parent."""
     node, above = nodes.root[tree], -1
     while node >= 0 and nodes.key[node] != key:
@@ -261,7 +261,7 @@ def _find(nodes: Nodes, tree: int, key: int) -> tuple[int, int]:
 
 
 @kernel
-def _balance(nodes: Nodes, tree: Int64s, priorities: Int64s) -> None:
+def _balance(nodes: IbsTreeNodes, tree: Int64s, priorities: Int64s) -> None:
     """Shape the nodes, sorted by tree and key, to trees of least height.
 
     Works level by level over runs of nodes, so that `priorities` (descending) can be dealt out as
@@ -295,7 +295,7 @@ def _balance(nodes: Nodes, tree: Int64s, priorities: Int64s) -> None:
 
 @kernel
 def _marks(
-    nodes: Nodes, trees: Int64s, low: Int64s, high: Int64s, owners: Int64s
+    nodes: IbsTreeNodes, trees: Int64s, low: Int64s, high: Int64s, owners: Int64s
 ) -> tuple[Int64s, Int64s]:
     """The marks of some intervals, whose ends are keys: pairs (list, owner)."""
     lists = np.empty(1024, np.int64)
@@ -307,7 +307,7 @@ def _marks(
         top = nodes.root[trees[i]]
         while not low[i] <= nodes.key[top] <= high[i]:
             top = nodes.child[top, 1 if low[i] > nodes.key[top] else 0]
-        lists = room(lists, n, 1)
+        lists = ensure_capacity(lists, n, 1)
         lists[n] = 3 * top + AT
         n += 1
         # From there to each end: nodes inside the interval contain all on their inner side.
@@ -317,18 +317,18 @@ def _marks(
             while nodes.key[node] != end:
                 node = nodes.child[node, 1 if end > nodes.key[node] else 0]
                 if low[i] <= nodes.key[node] <= high[i]:
-                    lists = room(lists, n, 2)
+                    lists = ensure_capacity(lists, n, 2)
                     lists[n] = 3 * node + AT
                     lists[n + 1] = 3 * node + (ABOVE if side == 0 else BELOW)
                     n += 2
-        marked = room(marked, start, n - start)
+        marked = ensure_capacity(marked, start, n - start)
         marked[start:n] = owners[i]
     return lists[:n], marked[:n]
 
 
 @kernel
 def _rotate(
-    nodes: Nodes,
+    nodes: IbsTreeNodes,
     lists: Lists,
     pool: Int32s,
     flags: NDArray[np.uint8],

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
-from tamis.index.clauses import Clauses, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Matcher, Matches
 
 
@@ -30,7 +30,7 @@ class Naive(Matcher):
 
 @kernel
 def _match(
-    events: Pairs, clauses: Clauses, width: int
+    events: Pairs, clauses: ClauseArrays, width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -48,7 +48,7 @@ def _match(
             ok, terms = holds(clauses, slot, first, last, events.code)
             looked += terms
             if ok:
-                slots = room(slots, found, 1)
+                slots = ensure_capacity(slots, found, 1)
                 slots[found] = slot
                 found += 1
         unbind(events.attribute, begin, end, first, last)

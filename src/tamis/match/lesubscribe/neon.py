@@ -11,9 +11,9 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.blocks import Blocks, Lists
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.counters import Counters, Scratch
-from tamis.index.elementary import (
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters, CounterScratch
+from tamis.index.elementary_predicates import (
     AT_LEAST,
     AT_MOST,
     COMPARATORS,
@@ -23,21 +23,21 @@ from tamis.index.elementary import (
     LOWEST,
     UNEQUAL,
     VERIFY,
-    Elementary,
-    elementary,
+    ElementaryPredicates,
+    elementary_predicates,
     has_several,
 )
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.ordered import Ordered, bisect_left, bisect_right
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 
 Int64s = NDArray[np.int64]
 _BULK = 16  # from this many clauses on, removing in one pass beats looking for each row
 
 
-class Rows(NamedTuple):
+class PredicateRows(NamedTuple):
     """The predicates: row i of a list compares with `constant[i]`, for the clause in `slot[i]`."""
 
     lists: Lists
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
     slot: NDArray[np.int32]
 
 
-class Counts(NamedTuple):
+class PredicateNumbers(NamedTuple):
     """What is known of each slot: how many predicates it has, and how far they say it all."""
 
     predicates: NDArray[np.int32]
@@ -78,9 +78,9 @@ class Neon(Matcher):
 
     def _reset(self) -> None:
         self._rows = Blocks(np.int64, np.int32)  # by operation: a * COMPARATORS + comparator
-        self._sorted = Ordered()  # by attribute: its equalities, where there is a value index
+        self._sorted = OrderedLists()  # by attribute: its equalities, where there is a value index
         self._always = SlotSet()  # clauses of which no predicate is left to evaluate
-        self._counts = Counts(np.zeros(0, np.int32), np.zeros(0, np.int8))
+        self._counts = PredicateNumbers(np.zeros(0, np.int32), np.zeros(0, np.int8))
         self._counters = Counters()
 
     @property
@@ -98,8 +98,8 @@ class Neon(Matcher):
             batch.pairs,
             self.clauses.view,
             self.clauses.width,
-            Rows(self._rows.lists, *self._rows.pools),
-            Rows(self._sorted.lists, *self._sorted.pools),
+            PredicateRows(self._rows.lists, *self._rows.pools),
+            PredicateRows(self._sorted.lists, *self._sorted.pools),
             self._counts,
             self._always.slots,
             # One more than slots: a slot is written behind the touched ones before it is known
@@ -130,7 +130,7 @@ class Neon(Matcher):
     def _added(self, slots: Slots, terms: Terms) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         slot = np.repeat(slots, counts)
         operation, indexed = self._operations(found)
@@ -146,7 +146,7 @@ class Neon(Matcher):
     def _removing(self, slots: Slots) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         slot = np.repeat(slots, counts)
         operation, indexed = self._operations(found)
@@ -154,12 +154,18 @@ class Neon(Matcher):
         if len(slots) >= _BULK:
             gone = np.zeros(len(self._counts.predicates), np.bool_)
             gone[slots] = True
-            _sweep(Rows(self._rows.lists, *self._rows.pools), np.unique(operation[~indexed]), gone)
-            _sweep(Rows(self._sorted.lists, *self._sorted.pools), np.unique(attribute), gone)
+            _sweep(
+                PredicateRows(self._rows.lists, *self._rows.pools),
+                np.unique(operation[~indexed]),
+                gone,
+            )
+            _sweep(
+                PredicateRows(self._sorted.lists, *self._sorted.pools), np.unique(attribute), gone
+            )
             self._rows.removed(int((~indexed).sum()))
             self._sorted.removed(int(indexed.sum()))
         else:
-            rows = Rows(self._rows.lists, *self._rows.pools)
+            rows = PredicateRows(self._rows.lists, *self._rows.pools)
             _take_out(rows, operation[~indexed], found.constant[~indexed], slot[~indexed])
             self._rows.removed(int((~indexed).sum()))
             if indexed.any():
@@ -167,7 +173,7 @@ class Neon(Matcher):
         self._counts.predicates[slots] = 0
         self._always.remove(slots[counts == 0])
 
-    def _operations(self, found: Elementary) -> tuple[Int64s, NDArray[np.bool_]]:
+    def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, NDArray[np.bool_]]:
         """The operation of each predicate, and whether the value index holds it."""
         operation = found.attribute.astype(np.int64) * COMPARATORS + found.comparator
         return operation, (found.comparator == EQUAL) & self._value_index
@@ -176,7 +182,7 @@ class Neon(Matcher):
         have = len(self._counts.predicates)
         if slots > have:
             grow = max(slots, 2 * have, 64) - have
-            self._counts = Counts(
+            self._counts = PredicateNumbers(
                 np.concatenate([self._counts.predicates, np.zeros(grow, np.int32)]),
                 np.concatenate([self._counts.exact, np.zeros(grow, np.int8)]),
             )
@@ -185,13 +191,13 @@ class Neon(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
-    rows: Rows,
-    by_value: Rows,
-    counts: Counts,
+    rows: PredicateRows,
+    by_value: PredicateRows,
+    counts: PredicateNumbers,
     always: Int64s,
-    scratch: Scratch,
+    scratch: CounterScratch,
 ) -> tuple[Int64s, Int64s, Int64s]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -220,7 +226,7 @@ def _match(
                 raised = _select(by_value, a, values, hits, touched, raised, work)
             at = after
         several = has_several(events.attribute, begin, end)
-        out = room(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always))
         for i in range(raised):
             slot = touched[i]
             if hits[slot] == counts.predicates[slot]:
@@ -241,7 +247,7 @@ def _match(
 
 
 @kernel
-def _group(rows: Rows, operation: int) -> tuple[Int64s, NDArray[np.int32]]:
+def _group(rows: PredicateRows, operation: int) -> tuple[Int64s, NDArray[np.int32]]:
     """The constants and slots of one operation."""
     start = rows.lists.start[operation]
     end = start + rows.lists.size[operation]
@@ -250,7 +256,7 @@ def _group(rows: Rows, operation: int) -> tuple[Int64s, NDArray[np.int32]]:
 
 @kernel
 def _evaluate(
-    rows: Rows,
+    rows: PredicateRows,
     operation: int,
     values: Int64s,
     hits: NDArray[np.int32],
@@ -297,7 +303,7 @@ def _evaluate(
 
 @kernel
 def _select(
-    by_value: Rows,
+    by_value: PredicateRows,
     attribute: int,
     values: Int64s,
     hits: NDArray[np.int32],
@@ -328,7 +334,7 @@ def _select(
 
 
 @kernel
-def _take_out(rows: Rows, operations: Int64s, constants: Int64s, slots: Int64s) -> None:
+def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots: Int64s) -> None:
     """Take single rows out; the last of the operation takes the place of each."""
     for i in range(len(operations)):
         constant, slot = _group(rows, operations[i])
@@ -350,7 +356,7 @@ def _take_out(rows: Rows, operations: Int64s, constants: Int64s, slots: Int64s) 
 
 
 @kernel
-def _sweep(rows: Rows, operations: Int64s, gone: NDArray[np.bool_]) -> None:
+def _sweep(rows: PredicateRows, operations: Int64s, gone: NDArray[np.bool_]) -> None:
     """Take all rows of some clauses out, in one pass over their operations."""
     for operation in operations:
         constant, slot = _group(rows, operation)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
-from tamis.index.counters import Counters, Scratch
-from tamis.index.elementary import Elementary
+from tamis.index.counters import Counters, CounterScratch
+from tamis.index.elementary_predicates import ElementaryPredicates
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.match.lesubscribe.predicates import PredicateIndex, Predicates, satisfied
@@ -20,7 +20,7 @@ from tamis.match.lesubscribe.predicates import PredicateIndex, Predicates, satis
 Int64s = NDArray[np.int64]
 
 
-class Counted(NamedTuple):
+class CountArrays(NamedTuple):
     """As kernels see it: predicates, the lists of their slots, and how many each slot needs."""
 
     predicates: Predicates
@@ -30,7 +30,7 @@ class Counted(NamedTuple):
     exact: NDArray[np.int8]
 
 
-class Counting:
+class PredicateCounts:
     """Counted predicates of clauses, with the scratch for counting them."""
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class Counting:
         self._counters = Counters()
 
     @property
-    def view(self) -> Counted:
+    def view(self) -> CountArrays:
         """For kernels."""
-        return Counted(
+        return CountArrays(
             self.predicates.view,
             self.postings.lists,
             self.postings.slots,
@@ -61,7 +61,7 @@ class Counting:
         parts = (self.predicates, self.postings, self._needed, self._exact, self._counters)
         return sum(part.nbytes for part in parts)
 
-    def scratch(self) -> Scratch:
+    def scratch(self) -> CounterScratch:
         """Counters for all slots, and marks for all predicates."""
         return self._counters.fit(len(self._needed), self.predicates.top)
 
@@ -69,7 +69,7 @@ class Counting:
         """The stamp of the first event of a batch; the next ones count up from it."""
         return self._counters.stamps(events)
 
-    def add(self, slots: Int64s, found: Elementary, needed: NDArray[np.int32]) -> None:
+    def add(self, slots: Int64s, found: ElementaryPredicates, needed: NDArray[np.int32]) -> None:
         """Count the predicates of some clauses, in slots that have none."""
         self._fit(int(slots.max(initial=-1)) + 1)
         self._needed[slots] = needed
@@ -78,7 +78,7 @@ class Counting:
             ids = self.predicates.add(found.attribute, found.comparator, found.constant)
             self.postings.append(ids, np.repeat(slots, np.diff(found.starts)))
 
-    def remove(self, slots: Int64s, found: Elementary) -> None:
+    def remove(self, slots: Int64s, found: ElementaryPredicates) -> None:
         """Take the predicates of some clauses out again."""
         self._needed[slots] = 0
         if len(found.attribute):
@@ -100,23 +100,23 @@ class Counting:
             self._exact = np.concatenate([self._exact, np.zeros(grow, np.int8)])
 
 
-def clauses_of(found: Elementary, which: NDArray[np.bool_]) -> Elementary:
+def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
     """Only some of the clauses."""
     counts = np.diff(found.starts)
     return _chosen(found, np.repeat(which, counts), which)
 
 
-def predicates_of(found: Elementary, which: NDArray[np.bool_]) -> Elementary:
+def predicates_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
     """All clauses, but only some of their predicates."""
     return _chosen(found, which, np.ones(len(found.exact), np.bool_))
 
 
 def _chosen(
-    found: Elementary, predicates: NDArray[np.bool_], clauses: NDArray[np.bool_]
-) -> Elementary:
+    found: ElementaryPredicates, predicates: NDArray[np.bool_], clauses: NDArray[np.bool_]
+) -> ElementaryPredicates:
     ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
     starts = np.concatenate([[0], ahead[1:][clauses]])
-    return Elementary(
+    return ElementaryPredicates(
         starts,
         found.attribute[predicates],
         found.comparator[predicates],
@@ -127,11 +127,11 @@ def _chosen(
 
 @kernel
 def count(
-    counted: Counted,
+    counted: CountArrays,
     attribute: NDArray[np.int32],
     code: Int64s,
     event: tuple[int, int],
-    scratch: Scratch,
+    scratch: CounterScratch,
     stamp: int,
 ) -> tuple[int, int, int]:
     """Raise the counters of one event, whose pairs are `event[0]:event[1]`.

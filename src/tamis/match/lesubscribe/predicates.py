@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
-from tamis.index.elementary import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
+from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
 from tamis.index.kernel import kernel
-from tamis.index.ordered import Ordered, bisect_left, bisect_right
-from tamis.index.pairmap import Cells, PairMap, find
+from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.pair_map import PairCells, PairMap, find
 
 Int64s = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ Int64s = NDArray[np.int64]
 class Predicates(NamedTuple):
     """As kernels see it. The cluster of (a, comparator) is list `a * COMPARATORS + comparator`."""
 
-    cells: Cells
+    cells: PairCells
     lists: Lists
     keys: Int64s
     values: NDArray[np.int32]
@@ -39,7 +39,7 @@ class PredicateIndex:
     def clear(self) -> None:
         """Forget everything, and give the memory back."""
         self._ids = PairMap()
-        self._sorted = Ordered()
+        self._sorted = OrderedLists()
         self._uses = np.zeros(0, np.int64)
         self._cluster = np.zeros(0, np.int64)
         self._constant = np.zeros(0, np.int64)

@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import Clauses, bind, holds, unbind
-from tamis.index.counters import Scratch
-from tamis.index.elementary import EXACT, VERIFY, elementary, has_several
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import CounterScratch
+from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
-from tamis.match.lesubscribe.predicate_counts import Counted, Counting, clauses_of, count
+from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounts, clauses_of, count
 
 Int64s = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ class Quarantine(Matcher):
     def _reset(self) -> None:
         self._clusters = EqualityClusters()
         self._whole = np.zeros(0, np.bool_)  # by slot: its key says all that the clause asks
-        self._counting = Counting()  # of the quarantined
+        self._counting = PredicateCounts()  # of the quarantined
         self._always = SlotSet()  # clauses of which no predicate is left to look up or count
         self.unkeyed = 0  # how many clauses are quarantined
 
@@ -84,7 +84,7 @@ class Quarantine(Matcher):
     def _added(self, slots: Slots, terms: Terms) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         keyed = key_predicates(found)
         has_key = self._clusters.add(slots, found, keyed)
         self._fit(int(slots.max()) + 1)
@@ -98,7 +98,7 @@ class Quarantine(Matcher):
     def _removing(self, slots: Slots) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         has_key = self._clusters.remove(slots, found, key_predicates(found))
         some = np.diff(found.starts) > 0
         apart = ~has_key & some
@@ -116,12 +116,12 @@ class Quarantine(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
     clustered: tuple[Clusters, NDArray[np.bool_]],
-    counted: Counted,
+    counted: CountArrays,
     always: Int64s,
-    scratch: Scratch,
+    scratch: CounterScratch,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     clusters, whole = clustered
@@ -146,7 +146,7 @@ def _match(
         for i in range(many):
             start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
             work[3] += size
-            out = room(out, found, size)
+            out = ensure_capacity(out, found, size)
             for place in range(start, start + size):
                 slot = members[place]
                 ok = whole[slot]
@@ -164,7 +164,7 @@ def _match(
         work[1] += looked + satisfied
         work[2] += additions
         # Step 3: compare their counters.
-        out = room(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always))
         for i in range(raised):
             slot = touched[i]
             if hits[slot] == needed[slot]:

@@ -17,14 +17,19 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.bits import Words
-from tamis.index.elementary import IF_SINGLE, VERIFY, Elementary, elementary
-from tamis.index.slotset import SlotSet
+from tamis.index.elementary_predicates import (
+    IF_SINGLE,
+    VERIFY,
+    ElementaryPredicates,
+    elementary_predicates,
+)
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.topss.byte_counts import MOST
 from tamis.match.topss.predicate_lists import PredicateLists
 from tamis.match.topss.predicate_table import PredicateTable
 from tamis.match.topss.predicate_vector import PredicateVector, distinct
-from tamis.match.topss.verify import any_several, verified
+from tamis.match.topss.verification import any_several, verified
 
 Int64s = NDArray[np.int64]
 DOMAIN = 16_384  # "several thousand values", says the paper
@@ -32,7 +37,7 @@ LIMIT = 4 << 30
 _VECTORS = 4 << 20  # bytes of bit vectors made at once: they stay in cache until they are read
 
 
-class Counting(Matcher):
+class CountingMatcher(Matcher):
     """Stage 1, the byte counters' targets, and what byte counters cannot count."""
 
     def __init__(
@@ -172,16 +177,16 @@ class Counting(Matcher):
         self._always.remove(slots[~counted])
         self._inexact -= np.bincount(found.exact[counted], minlength=3)
 
-    def _countable(self, slots: Slots) -> tuple[Elementary, NDArray[np.bool_]]:
+    def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, NDArray[np.bool_]]:
         """The predicates of clauses that a byte can count, and which clauses these are."""
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         counted = (counts > 0) & (counts <= MOST)
         if (counts > MOST).any():
             kept = np.repeat(counted, counts)
             starts = np.zeros(len(slots) + 1, np.int64)
             np.cumsum(np.where(counted, counts, 0), out=starts[1:])
-            found = Elementary(
+            found = ElementaryPredicates(
                 starts,
                 found.attribute[kept],
                 found.comparator[kept],
@@ -191,7 +196,7 @@ class Counting(Matcher):
         return found, counted
 
 
-class MatrixCounting(Counting):
+class MatrixCounting(CountingMatcher):
     """Association as a matrix: a row for each predicate, a column for each subscription.
 
     It grows in both directions and takes rows × columns, however few associations there are, so a

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Terms
 from tamis.index.bits import Words, clear_bit, lowest, set_bit
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Slots
 from tamis.match.topss.byte_counts import Bytes, by_event
 from tamis.match.topss.counting import MatrixCounting
@@ -133,7 +133,7 @@ def _count(bits: Words, matrix: Words, digits: Words) -> tuple[Int64s, Int64s, i
                     word &= word - np.uint64(1)
                     rows += tile == 0
                     _add(row, planes, carry)
-            out = room(out, found, 64 * size)
+            out = ensure_capacity(out, found, 64 * size)
             found = _full(planes, digits[:, start : start + size], 64 * start, out, found)
             planes[:] = np.uint64(0)
             ends[tile * events + event] = found

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.bits import Words, lowest
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Slots
 from tamis.match.topss.byte_counts import Bytes, by_event, full
 from tamis.match.topss.counting import MatrixCounting
@@ -71,7 +71,7 @@ def _count(bits: Words, matrix: Bytes, wanted: Bytes) -> tuple[Int64s, Int64s, i
                         hits[i] += row[i]
                     word &= word - np.uint64(1)
                     rows += tile == 0
-            out = room(out, found, size + 1)
+            out = ensure_capacity(out, found, size + 1)
             found = full(hits[:size], wanted[start : start + size], start, out, found)
             ends[tile * events + event] = found
     return ends, out[:found], rows

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from tamis.errors import MatcherError
 from tamis.index.bits import Words, lowest
 from tamis.index.blocks import Lists
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
 from tamis.match.base import Slots
 from tamis.match.topss.byte_counts import Bytes, full
-from tamis.match.topss.counting import Counting
+from tamis.match.topss.counting import CountingMatcher
 
 Int64s = NDArray[np.int64]
 _STEP = 64  # the paper does not say by how much its lists grow
 
 
-class CountingList(Counting):
+class CountingList(CountingMatcher):
     """Walk the lists of the satisfied predicates, and count for the subscriptions in them.
 
     Each predicate has the list of the subscriptions that contain it. Stage 1 sets a bit for each
@@ -95,7 +95,7 @@ def _count(
                     hits[pool[place]] += 1
                 read += 1
                 raised += lists.size[id]
-        out = room(out, found, len(wanted) + 1)
+        out = ensure_capacity(out, found, len(wanted) + 1)
         found = full(hits, wanted, 0, out, found)
         starts[event + 1] = found
     return starts, out[:found], read, raised

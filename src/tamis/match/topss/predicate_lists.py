@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from tamis.index.bits import Words, set_bit
 from tamis.index.blocks import Lists
-from tamis.index.elementary import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
+from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
 from tamis.index.kernel import kernel
-from tamis.index.ordered import Ordered, bisect_left, bisect_right
+from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
 from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
 
 
@@ -36,7 +36,7 @@ class PredicateLists(PredicateVector):
 
     def clear(self) -> None:
         super().clear()
-        self._sorted = Ordered()
+        self._sorted = OrderedLists()
 
     @property
     def view(self) -> Runs:

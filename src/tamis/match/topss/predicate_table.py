@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from tamis.index.bits import Words, clear_bit, lowest, mask, set_bit
 from tamis.index.blocks import Blocks, Lists
-from tamis.index.elementary import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
+from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
 from tamis.index.kernel import kernel
-from tamis.index.ordered import bisect_left
+from tamis.index.ordered_lists import bisect_left
 from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
 
 _SHIFTED = 16  # up to one new constant in so many moves the cells up; more lay them out anew
@@ -31,7 +31,7 @@ class Domains(NamedTuple):
     constants: Int64s
 
 
-class Cells(NamedTuple):
+class TableCells(NamedTuple):
     """As kernels see it: list `cluster` holds the ids of its cells, -1 where one is empty."""
 
     domains: Domains
@@ -69,12 +69,12 @@ class PredicateTable(PredicateVector):
         self._occupied = Blocks(np.uint64)
 
     @property
-    def view(self) -> Cells:
+    def view(self) -> TableCells:
         """For kernels."""
         domains = Domains(
             self._base, self._span, self._ranked, self._constants.lists, self._constants.pools[0]
         )
-        return Cells(
+        return TableCells(
             domains,
             self._cells.lists,
             self._cells.pools[0],
@@ -268,7 +268,7 @@ def _bounds(domains: Domains, a: int, v: int) -> tuple[int, int]:
 
 
 @kernel
-def _cell(cells: Cells, cluster: int, constant: int) -> int:
+def _cell(cells: TableCells, cluster: int, constant: int) -> int:
     """The place of a predicate's cell in its list; -1 where there is none."""
     if cluster >= len(cells.lists.size) or cells.lists.size[cluster] == 0:
         return -1
@@ -279,7 +279,7 @@ def _cell(cells: Cells, cluster: int, constant: int) -> int:
 
 
 @kernel
-def _places(cells: Cells, a: int, constant: Int64s) -> Int64s:
+def _places(cells: TableCells, a: int, constant: Int64s) -> Int64s:
     """The cell that each constant has in the domain of an attribute; -1 where there is none."""
     places = np.full(len(constant), -1, np.int64)
     for i in range(len(constant)):
@@ -290,7 +290,7 @@ def _places(cells: Cells, a: int, constant: Int64s) -> Int64s:
 
 
 @kernel
-def _find_all(cells: Cells, cluster: Int64s, constant: Int64s) -> Int64s:
+def _find_all(cells: TableCells, cluster: Int64s, constant: Int64s) -> Int64s:
     found = np.full(len(cluster), -1, np.int64)
     for i in range(len(cluster)):
         place = _cell(cells, cluster[i], constant[i])
@@ -300,7 +300,9 @@ def _find_all(cells: Cells, cluster: Int64s, constant: Int64s) -> Int64s:
 
 
 @kernel
-def _put_all(cells: Cells, cluster: Int64s, constant: Int64s, ids: Int64s) -> NDArray[np.bool_]:
+def _put_all(
+    cells: TableCells, cluster: Int64s, constant: Int64s, ids: Int64s
+) -> NDArray[np.bool_]:
     """Write ids into their cells; says which had one."""
     done = np.zeros(len(ids), np.bool_)
     for i in range(len(ids)):
@@ -313,7 +315,7 @@ def _put_all(cells: Cells, cluster: Int64s, constant: Int64s, ids: Int64s) -> ND
 
 
 @kernel
-def _clear_all(cells: Cells, cluster: Int64s, constant: Int64s) -> None:
+def _clear_all(cells: TableCells, cluster: Int64s, constant: Int64s) -> None:
     for i in range(len(cluster)):
         place = _cell(cells, cluster[i], constant[i])
         cells.ids[cells.lists.start[cluster[i]] + place] = -1
@@ -322,7 +324,7 @@ def _clear_all(cells: Cells, cluster: Int64s, constant: Int64s) -> None:
 
 @kernel
 def _evaluate(
-    cells: Cells, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words, skip: bool
+    cells: TableCells, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words, skip: bool
 ) -> tuple[int, int]:
     looked = 0
     visited = 0
@@ -356,7 +358,9 @@ def _evaluate(
 
 
 @kernel
-def _visit(cells: Cells, cluster: int, start: int, end: int, satisfied: Words) -> tuple[int, int]:
+def _visit(
+    cells: TableCells, cluster: int, start: int, end: int, satisfied: Words
+) -> tuple[int, int]:
     """Set the bits of the predicates in a run of cells, visiting each cell."""
     looked = 0
     first = cells.lists.start[cluster]
@@ -368,7 +372,9 @@ def _visit(cells: Cells, cluster: int, start: int, end: int, satisfied: Words) -
 
 
 @kernel
-def _skim(cells: Cells, cluster: int, start: int, end: int, satisfied: Words) -> tuple[int, int]:
+def _skim(
+    cells: TableCells, cluster: int, start: int, end: int, satisfied: Words
+) -> tuple[int, int]:
     """The same, visiting only the cells that the bitmap says are occupied."""
     looked = 0
     if start >= end:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.bits import Words
-from tamis.index.elementary import COMPARATORS
+from tamis.index.elementary_predicates import COMPARATORS
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
 
-class Plan(NamedTuple):
+class PredicatePlan(NamedTuple):
     """Predicates about to be added: what is known of them, and which are new."""
 
     cluster: Int64s
@@ -69,7 +69,9 @@ class PredicateVector(ABC):
         """Bytes of all arrays."""
         return self._uses.nbytes + self._cluster.nbytes + self._constant.nbytes
 
-    def plan(self, attribute: Int32s, comparator: NDArray[np.int8], constant: Int64s) -> Plan:
+    def plan(
+        self, attribute: Int32s, comparator: NDArray[np.int8], constant: Int64s
+    ) -> PredicatePlan:
         """Look up predicates that may be added; changes nothing."""
         cluster = _clusters(attribute, comparator)
         ids = self._find(cluster, constant)
@@ -77,13 +79,13 @@ class PredicateVector(ABC):
         order = unknown[np.lexsort((constant[unknown], cluster[unknown]))]
         first = np.ones(len(order), np.bool_)
         first[1:] = (np.diff(cluster[order]) != 0) | (constant[order][1:] != constant[order][:-1])
-        return Plan(cluster, constant, ids, order, first)
+        return PredicatePlan(cluster, constant, ids, order, first)
 
-    def top_after(self, plan: Plan) -> int:
+    def top_after(self, plan: PredicatePlan) -> int:
         """What `top` would be with these predicates added."""
         return self.top + max(0, plan.fresh - len(self._free))
 
-    def add(self, plan: Plan) -> Int64s:
+    def add(self, plan: PredicatePlan) -> Int64s:
         """Add predicates; gives the id of each, and counts a use of it."""
         ids = plan.ids.copy()
         if len(plan.order):

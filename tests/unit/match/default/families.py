@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row, from_rows
 from tamis.index.clauses import SOME
-from tamis.match.default.passes.bound import Events, find_cells
+from tamis.match.default.passes.buffers import (
+    DOUBTS,
+    PAIRS,
+    ChunkBuffers,
+    empty_buffers,
+    fitting_buffers,
+    larger_buffers,
+)
+from tamis.match.default.passes.event_arrays import Events, find_cells
 from tamis.match.default.passes.family_pass import pass_dense, pass_sparse, sight
-from tamis.match.default.passes.scratch import DOUBTS, PAIRS, Room, more_room, no_room, room_for
 from tamis.match.default.passes.several_pass import pass_several
 from tamis.match.default.passes.vector import WORDS
 from tamis.match.default.structure.buckets import no_buckets
-from tamis.match.default.structure.cells import Cells, cut
+from tamis.match.default.structure.cells import ValueCells, cut
 from tamis.match.default.structure.family import (
     LIVE,
     Family,
@@ -29,8 +36,8 @@ from tamis.match.default.structure.family import (
     take_place,
     write,
 )
-from tamis.match.default.structure.packed import PackedTable
-from tamis.match.default.structure.routes import Index, Schemes
+from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import RoutedIndex, Schemes
 from tamis.testing.matcher_checks import PlainEvent, batch_of, clause_holds, random_event
 
 Clause = Sequence[Row]
@@ -49,7 +56,7 @@ def table_of(clauses: Sequence[Clause]) -> PackedTable:
 
 def cells_for(
     width: int, clauses: Iterable[Clause], events: Sequence[PlainEvent] = ()
-) -> Cells:  # fmt: skip
+) -> ValueCells:  # fmt: skip
     """Cells cut where these clauses begin and end."""
     rows = [row for rows in clauses for row in rows if row[2] == SOME]
     seen = batch_of(events).pairs
@@ -64,11 +71,11 @@ def cells_for(
     )
 
 
-def index_of(cells: Cells, sparse: Family, dense: Family, slots: int = 0) -> Index:
+def index_of(cells: ValueCells, sparse: Family, dense: Family, slots: int = 0) -> RoutedIndex:
     """An index of these families, without any keys."""
     width = len(cells.bound)
     none, no_attribute = np.zeros(width, np.int64), np.zeros(0, np.int64)
-    return Index(
+    return RoutedIndex(
         cells,
         Schemes(
             none,
@@ -99,7 +106,7 @@ class Filled:
     """A family, the cells it stands on, and a table of clauses, some of which are in it."""
 
     def __init__(
-        self, table: PackedTable, cells: Cells, attributes: Sequence[int], *, dense: bool
+        self, table: PackedTable, cells: ValueCells, attributes: Sequence[int], *, dense: bool
     ) -> None:
         self.table, self.cells = table, cells
         self.family = make_family(np.array(attributes, np.int32), cells, dense=dense)
@@ -124,45 +131,45 @@ class Filled:
         index = index_of(self.cells, *families)
         starts, attribute, code = batch_of(events).pairs
         width = max(self.table.width, len(self.cells.bound))
-        room = room_for(no_room(), index, width, len(events), len(code))
-        batch = Events(starts, attribute, code, room.cell, room.several[: len(events)])
+        buffers = fitting_buffers(empty_buffers(), index, width, len(events), len(code))
+        batch = Events(starts, attribute, code, buffers.cell, buffers.several[: len(events)])
         self._each = find_cells(self.cells, batch)
         assert self.family.head[LIVE] == len(self.place_of)
         if not self.place_of:
             return Said(set(), set())
         while True:
-            room.doubts.many[0] = 0
-            sure = self._pass_dense(batch, room) if dense else self._pass_sparse(batch, room)
-            lacking = sure if isinstance(sure, int) else self._pass_several(batch, room)
+            buffers.doubts.many[0] = 0
+            sure = self._pass_dense(batch, buffers) if dense else self._pass_sparse(batch, buffers)
+            lacking = sure if isinstance(sure, int) else self._pass_several(batch, buffers)
             if not lacking:
                 break
-            room = more_room(room, lacking)
+            buffers = larger_buffers(buffers, lacking)
         assert isinstance(sure, list)
-        many = int(room.doubts.many[0])
-        event, slot = (each[:many].tolist() for each in room.doubts[:2])
+        many = int(buffers.doubts.many[0])
+        event, slot = (each[:many].tolist() for each in buffers.doubts[:2])
         doubts = list(zip(event, slot, strict=True))
         assert len(set(sure)) == len(sure)
         assert len(set(doubts)) == len(doubts)
         return Said(set(sure), set(doubts))
 
-    def _pass_sparse(self, events: Events, room: Room) -> list[Pair] | int:
-        sight(self.cells, self.family, events, self._each, room.sparse)
+    def _pass_sparse(self, events: Events, buffers: ChunkBuffers) -> list[Pair] | int:
+        sight(self.cells, self.family, events, self._each, buffers.sparse)
         many = pass_sparse(
-            self.family, room.sparse, events.several, (0, blocks_of(self.family)),
-            room.candidates, room.event, room.slot, room.doubts,
+            self.family, buffers.sparse, events.several, (0, blocks_of(self.family)),
+            buffers.candidates, buffers.event, buffers.slot, buffers.doubts,
         )  # fmt: skip
         if many < 0:
             return PAIRS if many == -1 else DOUBTS
-        return list(zip(room.event[:many].tolist(), room.slot[:many].tolist(), strict=True))
+        return list(zip(buffers.event[:many].tolist(), buffers.slot[:many].tolist(), strict=True))
 
-    def _pass_dense(self, events: Events, room: Room) -> list[Pair] | int:
-        sight(self.cells, self.family, events, self._each, room.dense)
+    def _pass_dense(self, events: Events, buffers: ChunkBuffers) -> list[Pair] | int:
+        sight(self.cells, self.family, events, self._each, buffers.dense)
         blocks = blocks_of(self.family)
         width, many = WORDS * blocks + 3, len(events.several)
         words = np.full(many * width, 2**63, np.uint64)
         counts = np.full(many, 7, np.int64)
         if pass_dense(
-            self.family, room.dense, events.several, blocks, words, width, counts, room.doubts
+            self.family, buffers.dense, events.several, blocks, words, width, counts, buffers.doubts
         ):
             return DOUBTS
         rows = words.reshape(many, width)
@@ -175,10 +182,10 @@ class Filled:
         np.testing.assert_array_equal(counts - 7, bits.sum(axis=1))
         return list(zip(event.tolist(), self.family.slot_of[place].tolist(), strict=True))
 
-    def _pass_several(self, events: Events, room: Room) -> int:
+    def _pass_several(self, events: Events, buffers: ChunkBuffers) -> int:
         for e in np.flatnonzero(events.several).tolist():
             blocks = (0, blocks_of(self.family))
-            if pass_several(self.family, self.cells, events, e, blocks, room.doubts):
+            if pass_several(self.family, self.cells, events, e, blocks, buffers.doubts):
                 return DOUBTS
         return 0
 

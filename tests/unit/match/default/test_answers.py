@@ -160,4 +160,4 @@ def test_an_event_with_very_many_values_does_not_try_all_their_combinations() ->
         assert sorted(engine.match(event)) == sorted(other.match(event))
     matcher = engine.matcher
     assert isinstance(matcher, Tamis)
-    assert len(matcher._workers.first.room.keys.at) < 100_000
+    assert len(matcher._workers.first.buffers.keys.at) < 100_000

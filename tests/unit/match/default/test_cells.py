@@ -15,7 +15,7 @@ from tamis.match.default.structure.cells import (
     HIGHEST,
     LOWEST,
     ROWS,
-    Cells,
+    ValueCells,
     cell_of,
     closes,
     cut,
@@ -34,7 +34,7 @@ def _ints(values: object) -> Int64s:
 
 def cells_of(
     width: int, intervals: list[Interval], events: list[dict[int, int]] | None = None
-) -> Cells:
+) -> ValueCells:
     attribute, low, high = zip(*intervals, strict=True) if intervals else ((), (), ())
     pairs = [pair for event in events or [] for pair in sorted(event.items())]
     return cut(
@@ -48,11 +48,11 @@ def cells_of(
     )
 
 
-def cuts_of(cells: Cells, a: int) -> Int64s:
+def cuts_of(cells: ValueCells, a: int) -> Int64s:
     return cells.cuts[cells.start[a] : cells.start[a + 1]]
 
 
-def row_cuts_of(cells: Cells, a: int) -> Int64s:
+def row_cuts_of(cells: ValueCells, a: int) -> Int64s:
     return cells.row_cuts[cells.row_start[a] : cells.row_start[a + 1]]
 
 
@@ -64,7 +64,7 @@ class About(NamedTuple):
     single: NDArray[np.float64]
 
 
-def about(cells: Cells, a: int) -> About:
+def about(cells: ValueCells, a: int) -> About:
     start, end = int(cells.start[a]), int(cells.start[a + 1])
     first, last = int(cells.row_start[a]), int(cells.row_start[a + 1])
     return About(
@@ -74,7 +74,7 @@ def about(cells: Cells, a: int) -> About:
     )
 
 
-def check(cells: Cells, width: int, values: Int64s) -> None:
+def check(cells: ValueCells, width: int, values: Int64s) -> None:
     """What holds of any cells: for each attribute, of these values and of the ends."""
     assert len(cells.start) == len(cells.row_start) == width + 1
     assert len(cells.bound) == width

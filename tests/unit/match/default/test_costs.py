@@ -14,12 +14,12 @@ from tamis import Engine, Schema, TamisError, workload
 from tamis.match.default import matcher
 from tamis.match.default.planning import calibration as measuring
 from tamis.match.default.planning import costs
-from tamis.match.default.planning.calibration import Measured, measure
+from tamis.match.default.planning.calibration import MeasuredCosts, measure
 from tamis.match.default.planning.costs import NAMES, USUAL, believed, named
 from tamis.match.default.structure import routes
 
 MANY = 20_000
-FOUND = Measured(*(1.5 * usual for usual in USUAL))
+FOUND = MeasuredCosts(*(1.5 * usual for usual in USUAL))
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """As in a process that has measured nothing yet, with a stand-in for measuring."""
     calls: list[int] = []
 
-    def stand_in() -> Measured:
+    def stand_in() -> MeasuredCosts:
         calls.append(1)
         time.sleep(0.01)
         return FOUND
@@ -96,10 +96,10 @@ def test_costs_are_the_callers_own(fresh: list[int]) -> None:
 
 
 def test_a_hiccup_is_not_believed() -> None:
-    slow, fast = Measured(*(1e9 for _ in USUAL)), Measured(*(0.0 for _ in USUAL))
+    slow, fast = MeasuredCosts(*(1e9 for _ in USUAL)), MeasuredCosts(*(0.0 for _ in USUAL))
     assert believed(slow) == pytest.approx([4 * usual for usual in USUAL])
     assert believed(fast) == pytest.approx([usual / 4 for usual in USUAL])
-    assert believed(Measured(*(-1.0 for _ in USUAL))) == believed(fast)
+    assert believed(MeasuredCosts(*(-1.0 for _ in USUAL))) == believed(fast)
     assert believed(FOUND) == FOUND
 
 
@@ -142,7 +142,7 @@ def test_whatever_costs_are_answers_are_the_same(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(seed)
-    some = Measured(*(usual * 4.0 ** rng.integers(-1, 2) for usual in USUAL))
+    some = MeasuredCosts(*(usual * 4.0 ** rng.integers(-1, 2) for usual in USUAL))
     monkeypatch.setattr(matcher, "costs", lambda clauses: costs._array(some))
     made = workload.make("auctions", 2_000, seed=seed)
     schema = Schema.from_dict(made.schema)

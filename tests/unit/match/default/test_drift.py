@@ -11,7 +11,7 @@ import pytest
 from tamis.encode.batch import Column, EventBatch, Pairs
 from tamis.index.clauses import SOME
 from tamis.match.default.planning import layout
-from tamis.match.default.planning.layout import Sample, no_sample
+from tamis.match.default.planning.event_sample import EventSample, Outline, no_sample
 from tests.unit.match.default.two_matchers import MOST, Both, some_clauses, some_events
 
 SIZE = 1200  # events of a batch: as many as a sample has, and more
@@ -97,11 +97,11 @@ def test_single_events_are_looked_at_too(size: int) -> None:
     assert drift.bound()[1] > drift.bound()[0]
 
 
-def sample_of(value: int, events: int) -> Sample:
+def sample_of(value: int, events: int) -> EventSample:
     """Of events with the one value, of attributes 0 and 1."""
     codes = np.full(2 * events, value)
     starts = 2 * np.arange(events + 1, dtype=np.int64)
-    return Sample.of(Pairs(starts, np.tile(np.array([0, 1], np.int32), events), codes))
+    return EventSample.of(Pairs(starts, np.tile(np.array([0, 1], np.int32), events), codes))
 
 
 @pytest.mark.parametrize("size", [1, 10, 300, 1000, 5000])
@@ -120,16 +120,18 @@ def test_samples_are_told_apart() -> None:
     """By how often an attribute is bound, and by where its values lie; not by chance."""
     rng = np.random.default_rng(2)
 
-    def made(low: int, high: int, attributes: int = 2) -> Sample:
+    def made(low: int, high: int, attributes: int = 2) -> EventSample:
         codes = rng.integers(low, high, attributes * 500)
         starts = attributes * np.arange(501, dtype=np.int64)
         names = np.tile(np.arange(attributes, dtype=np.int32), 500)
-        return Sample.of(Pairs(starts, names, codes))
+        return EventSample.of(Pairs(starts, names, codes))
 
-    assert not made(0, 1000).differs(made(0, 1000), 2)
-    assert made(0, 1000).differs(made(0, 500), 2)
-    assert made(0, 1000).differs(made(0, 1000, attributes=1), 2)
-    assert made(0, 1000).differs(made(0, 1000, attributes=3), 3)
-    assert not made(0, 1000).differs(made(0, 1000, attributes=3), 2), "nobody asks about it"
-    assert not no_sample().differs(no_sample(), 2)
-    assert not no_sample().differs(no_sample(), 0)
+    assert not made(0, 1000).differs(Outline.of(made(0, 1000), 2))
+    assert made(0, 1000).differs(Outline.of(made(0, 500), 2))
+    assert made(0, 1000).differs(Outline.of(made(0, 1000, attributes=1), 2))
+    assert made(0, 1000).differs(Outline.of(made(0, 1000, attributes=3), 3))
+    assert not made(0, 1000).differs(Outline.of(made(0, 1000, attributes=3), 2)), (
+        "nobody asks about it"
+    )
+    assert not no_sample().differs(Outline.of(no_sample(), 2))
+    assert not no_sample().differs(Outline.of(no_sample(), 0))

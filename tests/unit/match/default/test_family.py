@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
 from tamis.index.clauses import MISSING, NONE, SOME
-from tamis.match.default.passes.bound import Doubts, Events, find_cells
-from tamis.match.default.passes.family_pass import Candidates, pass_sparse, sight
-from tamis.match.default.passes.scratch import no_room, room_for
+from tamis.match.default.passes.buffers import empty_buffers, fitting_buffers
+from tamis.match.default.passes.event_arrays import Doubts, Events, find_cells
+from tamis.match.default.passes.family_pass import CandidateBlocks, pass_sparse, sight
 from tamis.match.default.structure.cells import HIGHEST, LOWEST
 from tamis.match.default.structure.family import (
     BLOCK,
@@ -282,10 +282,10 @@ def test_rooms_are_large_enough_when_everything_is_let_through(size: int) -> Non
     events: list[PlainEvent] = [{0: [5]}] * size
     starts, attribute, code = batch_of(events).pairs
     index = index_of(filled.cells, filled.family, make_family(NO_ONE, filled.cells, dense=True))
-    room = room_for(no_room(), index, 1, size, size)
-    batch = Events(starts, attribute, code, room.cell, room.several[:size])
+    buffers = fitting_buffers(empty_buffers(), index, 1, size, size)
+    batch = Events(starts, attribute, code, buffers.cell, buffers.several[:size])
     each = find_cells(filled.cells, batch)
-    sight(filled.cells, filled.family, batch, each, room.sparse)
+    sight(filled.cells, filled.family, batch, each, buffers.sparse)
     behind = []
 
     def guarded(array: NDArray[Any]) -> NDArray[Any]:
@@ -293,17 +293,24 @@ def test_rooms_are_large_enough_when_everything_is_let_through(size: int) -> Non
         behind.append(longer[len(array) :])
         return longer[: len(array)]
 
-    candidates = Candidates(*(guarded(each) for each in room.candidates))
+    candidates = CandidateBlocks(*(guarded(each) for each in buffers.candidates))
     event, slot = (guarded(np.empty(size * many, np.int32)) for _ in range(2))
     found = pass_sparse(
-        filled.family, room.sparse, batch.several, (0, 3), candidates, event, slot, room.doubts
+        filled.family,
+        buffers.sparse,
+        batch.several,
+        (0, 3),
+        candidates,
+        event,
+        slot,
+        buffers.doubts,
     )
     if size > 4:  # fewer are taken one by one, and need little room at a time
         assert found == -2, "what is in doubt needs as much room, in case"
     one, two, three = (guarded(np.empty(size * many, np.int32)) for _ in range(3))
     doubts = Doubts(one, two, three, np.zeros(1, np.int64))
     found = pass_sparse(
-        filled.family, room.sparse, batch.several, (0, 3), candidates, event, slot, doubts
+        filled.family, buffers.sparse, batch.several, (0, 3), candidates, event, slot, doubts
     )
     assert found == size * many
     assert (np.bincount(event) == many).all()

@@ -13,11 +13,11 @@ from tamis.encode.terms import Row
 from tamis.engine import Engine
 from tamis.errors import MatcherError
 from tamis.index.clauses import MISSING, NONE, SOME
-from tamis.match.default import growth
+from tamis.match.default import index_updates as growth
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.passes.batch_pass import take_out_framed
-from tamis.match.default.structure.frame import Frame
-from tamis.match.default.structure.packed import Packed
+from tamis.match.default.passes.frame import Frame
+from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.lesubscribe.naive import Naive
 from tamis.match.plan import COMBINATION
 from tamis.model.schema import Schema
@@ -324,7 +324,7 @@ def test_a_slot_far_away_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> N
     far, known = 10**6, len(framed.record.kind)
     asked: list[int] = []
 
-    def guarded(frame: Frame, clauses: Packed, slots: NDArray[np.int64]) -> None:
+    def guarded(frame: Frame, clauses: PackedClauses, slots: NDArray[np.int64]) -> None:
         asked.extend(slots.tolist())
         take_out_framed(frame, clauses, slots[slots < known])
 

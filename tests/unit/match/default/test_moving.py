@@ -33,11 +33,12 @@ from tamis.match.default import matcher
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning import layout
 from tamis.match.default.planning.costs import costs
-from tamis.match.default.planning.layout import Asked, Sample, in_order, lay_out
+from tamis.match.default.planning.event_sample import EventSample
+from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
 from tamis.match.default.planning.survey import nearness
-from tamis.match.default.saved import trimmed
-from tamis.match.default.structure.packed import PackedTable
-from tamis.match.default.workers import Workers
+from tamis.match.default.saved_index import trimmed
+from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.workers import WorkerPool
 from tamis.testing.matcher_checks import batch_of, random_clause, random_event
 from tamis.testing.saving_checks import restored
 from tests.unit.match.default.two_matchers import (
@@ -93,7 +94,7 @@ class small:  # noqa: N801 - read as `with small():`
             (layout, "_FEW", 0),
         ):
             self._patch.setattr(module, name, value)
-        self._patch.setattr(Workers, "beside", lambda _, make: Later(make))
+        self._patch.setattr(WorkerPool, "beside", lambda _, make: Later(make))
 
     def __exit__(self, *_: object) -> None:
         self._patch.undo()
@@ -320,7 +321,7 @@ def test_a_plan_that_cannot_be_made_leaves_things_as_they_were() -> None:
         return later
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Workers, "beside", fails)
+        patch.setattr(WorkerPool, "beside", fails)
         both.add(some_clauses(chance, 400))
         both.agree(some_events(chance, 1))  # the plan begins
         with suppress(MemoryError):
@@ -335,8 +336,8 @@ def test_clauses_that_come_while_an_order_is_made() -> None:
     terms = from_rows([one_clause(chance, 2) for _ in range(1000)])  # for the sparse family
     table = PackedTable()
     table.add(np.arange(1000), terms.starts, terms[1:])
-    sample = Sample.of(some_events(chance, 500).pairs)
-    new = lay_out(Asked.of(table), sample, costs(1000), table.width, table.slots)
+    sample = EventSample.of(some_events(chance, 500).pairs)
+    new = lay_out(SurveyedClauses.of(table), sample, costs(1000), table.width, table.slots)
     assert (new.sparse.attribute >= 0).any()
     view = table.view
     table.remove(np.arange(900, 1000))
@@ -358,8 +359,8 @@ def test_room_for_clauses_that_never_came_is_not_saved() -> None:
     both.agree(batch_of([{0: [i]} for i in range(100)]))
     (framed,) = both.tamis._indexes()
     assert framed.record.dense.head[0] > 0
-    asked = Asked.of(both.tamis.clauses)
-    empty = lay_out(asked, both.tamis._planned_for, costs(2000), 1, 0)
+    asked = SurveyedClauses.of(both.tamis.clauses)
+    empty = lay_out(asked, both.tamis._watch.planned_for, costs(2000), 1, 0)
     kept = trimmed(empty)
     assert len(kept.dense.slot_of) == 0
     assert len(kept.dense.edges) > 0, "that is what tells a dense family"

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
 from tamis.index.clauses import MISSING, NONE, SOME
-from tamis.match.default import growth
-from tamis.match.default.growth import insert_all, remove_all
+from tamis.match.default import index_updates as growth
+from tamis.match.default.index_updates import insert_all, remove_all
 from tamis.match.default.passes.batch_pass import insert_framed
+from tamis.match.default.passes.frame import Frame, Framed
 from tamis.match.default.planning.survey import survey
 from tamis.match.default.structure.buckets import COMBINED, GRAINS, KEYS, run_of
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.cells import HIGHEST, LOWEST
 from tamis.match.default.structure.family import LIVE, make_family
-from tamis.match.default.structure.frame import Frame, Framed
-from tamis.match.default.structure.packed import Packed, PackedTable
+from tamis.match.default.structure.packed_clauses import PackedClauses, PackedTable
 from tamis.match.default.structure.routes import (
     BIT,
     BUCKET,
@@ -39,10 +39,10 @@ from tamis.match.default.structure.routes import (
     VERIFY,
     VISIT,
     WHOLE,
-    Index,
+    RoutedIndex,
     Schemes,
 )
-from tamis.match.default.workers import Worker
+from tamis.match.default.workers import MatchWorker
 from tamis.testing.matcher_checks import PlainEvent, batch_of, random_clause, random_event
 from tests.unit.match.default.families import Clause, cells_for, index_of, table_of, true_pairs
 
@@ -85,7 +85,7 @@ def index_for(
     *,
     width: int = 6,
     keys_only: bool = False,
-) -> Index:
+) -> RoutedIndex:
     cells = cells_for(width, clauses, events)
     columns = np.arange(width, dtype=np.int32)
     sparse, dense = (make_family(columns, cells, dense=dense) for dense in (False, True))
@@ -97,7 +97,7 @@ def index_for(
 class Routes:
     """What is decided for some clauses."""
 
-    def __init__(self, index: Index, clauses: Sequence[Clause]) -> None:
+    def __init__(self, index: RoutedIndex, clauses: Sequence[Clause]) -> None:
         many = len(clauses)
         self.kind, self.scheme = np.empty(many, np.int8), np.empty(many, np.int64)
         self.cost, self.in_family = np.empty(many), np.empty(many)
@@ -243,20 +243,22 @@ def test_missing_is_never_a_key() -> None:
 
 
 def found(
-    framed: Framed[Index], table: PackedTable, events: Sequence[PlainEvent]
+    framed: Framed[RoutedIndex], table: PackedTable, events: Sequence[PlainEvent]
 ) -> set[tuple[int, int]]:
     """The pairs that an index finds. Each is found once."""
     counts = np.empty(len(events), np.int64)
     pairs = batch_of(events).pairs
     width = max(table.width, len(framed.record.cells.bound))
-    out, used = Worker().sift(framed, table.view, width, pairs, counts, np.empty(0, np.int32), 0)
+    out, used = MatchWorker().match_chunk(
+        framed, table.view, width, pairs, counts, np.empty(0, np.int32), 0
+    )
     event = np.repeat(np.arange(len(events)), counts).tolist()
     listed = list(zip(event, out[:used].tolist(), strict=True))
     assert len(listed) == len(set(listed))
     return set(listed)
 
 
-def no_trace(index: Index) -> None:
+def no_trace(index: RoutedIndex) -> None:
     assert index.buckets.head[ENTRIES] == 0
     assert index.sparse.head[LIVE] == index.dense.head[LIVE] == 0
     assert (index.kind == NOWHERE).all()
@@ -356,7 +358,7 @@ def test_there_is_always_room_to_be_made(monkeypatch: pytest.MonkeyPatch) -> Non
     index = index_for(clauses[32:34], EVENTS, allowed=1, keys_only=True)
     calls = [0]
 
-    def counted(frame: Frame, view: Packed, slots: Int64s, begin: int) -> tuple[int, int]:
+    def counted(frame: Frame, view: PackedClauses, slots: Int64s, begin: int) -> tuple[int, int]:
         calls[0] += 1
         assert calls[0] < 500, "it asks for room again and again, and never gets it"
         return insert_framed(frame, view, slots, begin)

@@ -18,7 +18,7 @@ from tamis.match.dexin.attribute_plan import (
     FIRST_FIT,
     INCLUSIVE,
     OPTIMAL,
-    Candidates,
+    PlannedAttributes,
     make_plan,
 )
 from tamis.match.dexin.dexin import Dexin
@@ -85,7 +85,7 @@ def test_the_partial_result_is_copied_by_the_word() -> None:
 
 def _planned(rates: list[float], how: int, several: tuple[int, ...] = ()) -> tuple[set[int], float]:
     many = len(rates)
-    candidates = Candidates(
+    candidates = PlannedAttributes(
         np.arange(many),
         np.array(rates),
         np.isin(np.arange(many), several),

@@ -8,7 +8,7 @@ from tamis import Engine, Schema, workload
 from tamis.encode.clause import SOME
 from tamis.encode.terms import Row
 from tamis.errors import MatcherError
-from tamis.index.elementary import HIGHEST, LOWEST
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.match import create
 from tamis.match.dexin.opindex import OpIndex
 from tamis.testing.matcher_checks import add, answers, remove

@@ -17,7 +17,7 @@ from tamis.engine import Engine
 from tamis.errors import MatcherError
 from tamis.match import create
 from tamis.match.gryphon.aguilera import Aguilera
-from tamis.match.gryphon.match_tree import KINDS, LEAF, Tree, child
+from tamis.match.gryphon.match_tree import KINDS, LEAF, MatchTreeArrays, child
 from tamis.match.gryphon.successors import Successors, successors
 from tamis.model.schema import Schema
 from tamis.testing.matcher_checks import add, answers, batch_of, remove
@@ -142,7 +142,9 @@ def _answers(matcher: Aguilera, batch: EventBatch) -> list[set[int]]:
 # -- successors ------------------------------------------------------------------------------------
 
 
-def _nodes_met(tree: Tree, follow: Successors | None, event: dict[int, int]) -> list[int]:
+def _nodes_met(
+    tree: MatchTreeArrays, follow: Successors | None, event: dict[int, int]
+) -> list[int]:
     """The nodes that a search visits, in plain Python; by all edges without successors."""
     met, stack = [], [int(tree.roots[0])]
     while stack:
@@ -215,7 +217,7 @@ def test_successors_are_those_of_the_paper() -> None:
         assert len(wanted) == len(set(wanted))
 
 
-def _paths(tree: Tree, top: int) -> Iterator[tuple[int, tuple[int | None, ...]]]:
+def _paths(tree: MatchTreeArrays, top: int) -> Iterator[tuple[int, tuple[int | None, ...]]]:
     for v in range(top):
         path: tuple[int | None, ...] = ()
         u = v

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from tamis.index.clauses import bind
-from tamis.index.elementary import AT_MOST, EQUAL, Elementary
+from tamis.index.elementary_predicates import AT_MOST, EQUAL, ElementaryPredicates
 from tamis.match.lesubscribe.clusters import EqualityClusters, key_predicates, partial
 
 Equalities = dict[int, int]
 
 
-def _elementary(clauses: list[Equalities], extra: bool = False) -> Elementary:
+def _elementary(clauses: list[Equalities], extra: bool = False) -> ElementaryPredicates:
     """Clauses as predicates, each with a range on attribute 40 where `extra`."""
     rows = [
         [(a, EQUAL, v) for a, v in sorted(clause.items())] + [(40, AT_MOST, 5)] * extra
         for clause in clauses
     ]
     flat = [row for clause in rows for row in clause]
-    return Elementary(
+    return ElementaryPredicates(
         np.cumsum([0, *map(len, rows)]),
         np.array([row[0] for row in flat], np.int32),
         np.array([row[1] for row in flat], np.int8),
@@ -114,7 +114,7 @@ def test_more_combinations_than_keys_are_never_tried() -> None:
 
 
 def test_a_second_equality_on_one_attribute_is_not_part_of_the_key() -> None:
-    found = Elementary(
+    found = ElementaryPredicates(
         np.array([0, 3, 4]),
         np.array([1, 1, 2, 1], np.int32),
         np.array([EQUAL, EQUAL, EQUAL, AT_MOST], np.int8),

@@ -12,7 +12,7 @@ from tamis.encode.clause import SOME
 from tamis.encode.terms import Row
 from tamis.errors import MatcherError
 from tamis.match import create
-from tamis.match.topss.counting import Counting
+from tamis.match.topss.counting import CountingMatcher
 from tamis.testing.matcher_checks import add, answers, remove
 
 ALL = ("counting-byte", "counting-bit", "counting-list")
@@ -31,7 +31,7 @@ def test_w4_has_400_predicates_of_which_an_event_satisfies_190(matcher: str) -> 
     """10 attributes × (9 of the 10 `!=`, 1 `=`, and on average 4.5 each of `<` and `>`)."""
     engine, events = _w4(matcher, 20_000)
     counting = engine.matcher
-    assert isinstance(counting, Counting)
+    assert isinstance(counting, CountingMatcher)
     assert len(counting._vector) == 400
     matches = counting.match(events)
     assert counting.tally.predicates / 40 == pytest.approx(190)

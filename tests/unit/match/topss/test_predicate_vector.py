@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tamis.index.bits import lowest, mask
-from tamis.index.elementary import AT_LEAST, AT_MOST, BOUND, EQUAL, UNEQUAL
+from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, EQUAL, UNEQUAL
 from tamis.match.topss.predicate_lists import PredicateLists
 from tamis.match.topss.predicate_table import PredicateTable
 from tamis.match.topss.predicate_vector import PredicateVector, distinct

@@ -108,7 +108,7 @@ def _differ(case: _AnswerCase, found: pa.Table, first: int = 0) -> int:
 
 
 def _files(spark: SparkSession, case: _AnswerCase) -> int:
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     out = case.folder / "files"
     match_files(spark, case.folder / "events", case.folder / "engine", out, id=_EVENT)
@@ -116,7 +116,7 @@ def _files(spark: SparkSession, case: _AnswerCase) -> int:
 
 
 def _counted(spark: SparkSession, case: _AnswerCase) -> int:
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     done = match_files(spark, case.folder / "events", case.folder / "engine")
     return abs(done.pairs - len(case.pairs))
@@ -137,7 +137,7 @@ def _streamed(spark: SparkSession, case: _AnswerCase) -> int:
 
 
 def _logged(spark: SparkSession, case: _AnswerCase) -> int:
-    from tamis.spark.compiling import compile_log
+    from tamis.spark.jobs.compile_index import compile_log
 
     there = case.folder
     log = Log.create(there / "log", case.made.schema, ids="int64")
@@ -173,7 +173,7 @@ def _match(case: _AnswerCase) -> Any:
 
 def _written(spark: SparkSession, frame: DataFrame, out: Path) -> pa.Table:
     """The output of a stream that has read everything."""
-    from tamis.spark.sink import manifests
+    from tamis.spark.stream.notification_sink import manifests
 
     query = (
         frame.writeStream.format("tamis_notifications")

@@ -35,9 +35,9 @@ def write_workload(folder: Path, subscriptions: int, events: int, seed: int) -> 
 
 def planned_engine(made: Workload, events: pa.Table) -> Engine:
     """An engine with a finished plan, so that workers share its pages."""
-    from tamis.engine.expecting import lay_out
+    from tamis.engine.warm_start import plan_for
 
     engine = Engine(Schema.from_dict(made.schema))
     engine.subscribe_table(made.subscriptions)
-    lay_out(engine, events)
+    plan_for(engine, events)
     return engine

@@ -48,7 +48,7 @@ def rows(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def measure(setting: BenchSetting) -> FigureSteps:
     """Each row of the table, in one session."""
-    from tamis.spark import sessions
+    from tamis.spark.runtime import sessions
 
     chosen = rows(setting.rows)
     with TemporaryDirectory(prefix="tamis-bench-") as made:
@@ -81,7 +81,7 @@ def steps(setting: BenchSetting) -> int:
 
 def _matching(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureSteps:
     """Many subscriptions: the engine alone counts; the job counts, and writes the pairs."""
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     yield ProgressStep(SPARK, "many subscriptions: data")
     there = folder / "matching"
@@ -128,7 +128,7 @@ def _reading(setting: BenchSetting, spark: SparkSession, folder: Path) -> Figure
     The reading speed is that of new workers that only read. Workers that have matched read faster:
     they collect garbage less often.
     """
-    from tamis.spark.files import match_files, read_files
+    from tamis.spark.jobs.match_files import match_files, read_files
 
     yield ProgressStep(SPARK, "few subscriptions: data")
     there = folder / "reading"

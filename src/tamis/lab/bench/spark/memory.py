@@ -80,7 +80,7 @@ def worker_memory(engine: Path, events: Path, workers: int) -> list[dict[str, An
 def _measure(engine: str, events: str, workers: int) -> list[dict[str, Any]]:
     from tempfile import TemporaryDirectory
 
-    from tamis.spark.sessions import session
+    from tamis.spark.runtime.sessions import session
 
     settings: dict[str, Any] = {"spark.ui.enabled": False}
     spark = session(f"local[{workers}]", **settings)
@@ -104,7 +104,7 @@ def _measure_worker(
     folder: str, events: str, meeting: Path, number: int, workers: int
 ) -> dict[str, dict[str, int]]:
     """In a worker: match, wait for the others, and read the memory maps."""
-    from tamis.spark.worker import opened
+    from tamis.spark.runtime.worker_cache import opened
 
     engine = opened(folder)
     for file in sorted(Path(events).iterdir()):

@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.answer import count_pairs, place_bits, place_pairs, place_runs
-from tamis.match.default.passes.bound import Events, find_cells, verify
 from tamis.match.default.passes.bucket_pass import pass_buckets
+from tamis.match.default.passes.buffers import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, ChunkBuffers
+from tamis.match.default.passes.event_arrays import Events, find_cells, verify
 from tamis.match.default.passes.family_pass import pass_dense, pass_sparse, sight
-from tamis.match.default.passes.scratch import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, Room
+from tamis.match.default.passes.frame import Frame, buffers_in, index_in
 from tamis.match.default.passes.several_pass import pass_several
 from tamis.match.default.passes.vector import PACKED, WORDS
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.family import BLOCK, LIVE, TOP
-from tamis.match.default.structure.frame import Frame, index_in, room_in
 from tamis.match.default.structure.insertion import insert, take_out
-from tamis.match.default.structure.packed import Packed
-from tamis.match.default.structure.routes import Index
+from tamis.match.default.structure.packed_clauses import PackedClauses
+from tamis.match.default.structure.routes import RoutedIndex
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -32,44 +32,51 @@ def _none() -> int:
 
 
 @kernel
-def find(
-    index: Index,
-    clauses: Packed,
+def find_matches(
+    index: RoutedIndex,
+    clauses: PackedClauses,
     starts: Int64s,
     attribute: NDArray[np.int32],
     code: Int64s,
-    room: Room,
+    buffers: ChunkBuffers,
     blocks: tuple[int, int],
     words: Words,
     width: int,
     counts: Int64s,
 ) -> tuple[int, int, int]:
-    """What each event of a chunk matches, left in `room`; `counts` says how many of each.
+    """What each event of a chunk matches, left in `buffers`; `counts` says how many of each.
 
     `blocks` are those of the sparse family to look at; the buckets and the dense family belong to
     the first of them. The bitmap of event e goes to `words[e * width:]`. Gives `DONE` or what there
     was too little of, how many pairs are certain, and how many were verified.
     """
     many = len(starts) - 1
-    events = Events(starts, attribute, code, room.cell, room.several[:many])
+    events = Events(starts, attribute, code, buffers.cell, buffers.several[:many])
     each = find_cells(index.cells, events)
-    doubts = room.doubts
+    doubts = buffers.doubts
     doubts.many[0] = 0
-    runs = room.runs[:many]
+    runs = buffers.runs[:many]
     runs[:] = 0
     met, pairs = 0, 0
     if blocks[0] == 0 and index.buckets.head[ENTRIES] > 0:
         met = pass_buckets(
-            events, index.buckets, index.schemes, room.binding, room.keys, room.met, runs, doubts
+            events,
+            index.buckets,
+            index.schemes,
+            buffers.binding,
+            buffers.keys,
+            buffers.met,
+            runs,
+            doubts,
         )
         if met < 0:
             return (MET if met == -1 else DOUBTS if met == -2 else KEYS), 0, 0
     counts[:] = runs
     if index.sparse.head[LIVE] > 0:
-        sight(index.cells, index.sparse, events, each, room.sparse)
+        sight(index.cells, index.sparse, events, each, buffers.sparse)
         pairs = pass_sparse(
-            index.sparse, room.sparse, events.several, blocks,
-            room.candidates, room.event, room.slot, doubts,
+            index.sparse, buffers.sparse, events.several, blocks,
+            buffers.candidates, buffers.event, buffers.slot, doubts,
         )  # fmt: skip
         if pairs < 0:
             return (PAIRS if pairs == -1 else DOUBTS), 0, 0
@@ -80,47 +87,49 @@ def find(
                 return DOUBTS, 0, 0
     if blocks[0] == 0 and index.dense.head[LIVE] > 0:
         dense = -(-index.dense.head[TOP] // BLOCK)
-        sight(index.cells, index.dense, events, each, room.dense)
-        if pass_dense(index.dense, room.dense, events.several, dense, words, width, counts, doubts):
+        sight(index.cells, index.dense, events, each, buffers.dense)
+        if pass_dense(
+            index.dense, buffers.dense, events.several, dense, words, width, counts, doubts
+        ):
             return DOUBTS, 0, 0
         for e in range(many):
             if events.several[e] and pass_several(
                 index.dense, index.cells, events, e, (_none(), dense), doubts
             ):
                 return DOUBTS, 0, 0
-    verified = verify(events, clauses, room.binding, doubts)
-    count_pairs(room.event[:pairs], counts)
+    verified = verify(events, clauses, buffers.binding, doubts)
+    count_pairs(buffers.event[:pairs], counts)
     count_pairs(doubts.event[:verified], counts)
     return DONE, pairs, verified
 
 
 @kernel
-def place(
-    room: Room,
+def write_matches(
+    buffers: ChunkBuffers,
     slot_of: Int32s,
     found: tuple[int, int, int],
     counts: Int64s,
     starts: Int64s,
     out: Int32s,
 ) -> None:
-    """Write what `find` left to `out`: that of event e from `starts[e]` on, `counts[e]` slots.
+    """Write what `find_matches` left: event e's `counts[e]` slots to `out` from `starts[e]` on.
 
     `found` has how many pairs are certain, how many were verified, and the words of a bitmap.
     """  # fmt: skip
     pairs, verified, width = found
     cursor = starts.copy()
-    place_runs(room.met, room.runs[: len(counts)], cursor, out)
-    place_pairs(room.event[:pairs], room.slot[:pairs], cursor, out)
-    place_pairs(room.doubts.event[:verified], room.doubts.slot[:verified], cursor, out)
+    place_runs(buffers.met, buffers.runs[: len(counts)], cursor, out)
+    place_pairs(buffers.event[:pairs], buffers.slot[:pairs], cursor, out)
+    place_pairs(buffers.doubts.event[:verified], buffers.doubts.slot[:verified], cursor, out)
     if width:
-        words = room.words[: len(counts) * width]
+        words = buffers.words[: len(counts) * width]
         place_bits(words, width, slot_of, cursor, starts + counts, out)
 
 
 @kernel
-def sift(
+def match_chunk(
     frames: tuple[Frame, Frame],
-    clauses: Packed,
+    clauses: PackedClauses,
     starts: Int64s,
     attribute: NDArray[np.int32],
     code: Int64s,
@@ -128,53 +137,58 @@ def sift(
     out: Int32s,
     used: int,
 ) -> tuple[int, int]:
-    """`find` and `place` in one call: all slots of a chunk, to `out` from `used` on.
+    """Match a chunk in one call: `find_matches`, then `write_matches` to `out` from `used` on.
 
-    `frames` are those of the index and of the room. Gives `DONE` and where the slots end, or what
-    there was too little of, and then nothing is done; for `OUT`, how long it must be.
+    `frames` are those of the index and of the buffers. Gives `DONE` and where the slots end; or
+    what was too small, and nothing is written; for `OUT`, how long it must be.
     """
-    index, room = index_in(frames[0]), room_in(frames[1])
+    index, buffers = index_in(frames[0]), buffers_in(frames[1])
     blocks = -(-index.sparse.head[TOP] // BLOCK)
     width = -(-index.dense.head[TOP] // BLOCK) * WORDS if index.dense.head[LIVE] > 0 else 0
-    status, pairs, verified = find(
+    status, pairs, verified = find_matches(
         index,
         clauses,
         starts,
         attribute,
         code,
-        room,
+        buffers,
         (_none(), blocks),
-        room.words,
+        buffers.words,
         width,
         counts,
     )
     if status != DONE:
         return status, 0
-    firsts = room.ends[: len(counts)]
+    firsts = buffers.ends[: len(counts)]
     end = used
     for e in range(len(counts)):
         firsts[e] = end
         end += counts[e]
     if end + PACKED > len(out):
         return OUT, end + PACKED
-    place(room, index.dense.slot_of, (pairs, verified, width), counts, firsts, out)
+    write_matches(buffers, index.dense.slot_of, (pairs, verified, width), counts, firsts, out)
     return DONE, end
 
 
 @kernel
-def mark(
-    room: Room, found: tuple[int, int], bit_of: Int32s, words: Words, width: int, events: int
+def mark_bits(
+    buffers: ChunkBuffers,
+    found: tuple[int, int],
+    bit_of: Int32s,
+    words: Words,
+    width: int,
+    events: int,
 ) -> None:
-    """Set the bits of all slots that `find` left beside the bitmaps."""
+    """Set the bits of all slots that `find_matches` left beside the bitmaps."""
     at = 0
     for e in range(events):
-        for _ in range(room.runs[e]):
-            _set(words, e * width, bit_of[room.met[at]])
+        for _ in range(buffers.runs[e]):
+            _set(words, e * width, bit_of[buffers.met[at]])
             at += 1
     for i in range(found[0]):
-        _set(words, room.event[i] * width, bit_of[room.slot[i]])
+        _set(words, buffers.event[i] * width, bit_of[buffers.slot[i]])
     for i in range(found[1]):
-        _set(words, room.doubts.event[i] * width, bit_of[room.doubts.slot[i]])
+        _set(words, buffers.doubts.event[i] * width, bit_of[buffers.doubts.slot[i]])
 
 
 @inlined
@@ -183,12 +197,14 @@ def _set(words: Words, at: int, bit: int) -> None:
 
 
 @kernel
-def insert_framed(frame: Frame, clauses: Packed, slots: Int64s, begin: int) -> tuple[int, int]:
+def insert_framed(
+    frame: Frame, clauses: PackedClauses, slots: Int64s, begin: int
+) -> tuple[int, int]:
     """`insert`, for an index given by its frame."""
     return insert(index_in(frame), clauses, slots, begin)
 
 
 @kernel
-def take_out_framed(frame: Frame, clauses: Packed, slots: Int64s) -> None:
+def take_out_framed(frame: Frame, clauses: PackedClauses, slots: Int64s) -> None:
     """`take_out`, for an index given by its frame."""
     take_out(index_in(frame), clauses, slots)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined, kernel
-from tamis.match.default.passes.bound import Binding, Doubts, Events, bind, unbind
+from tamis.match.default.passes.event_arrays import Binding, Doubts, Events, bind, unbind
 from tamis.match.default.passes.vector import WORDS, prefetch
 from tamis.match.default.structure.buckets import (
     ALL,
@@ -74,18 +74,18 @@ def pass_buckets(
         for e in range(first, last):
             before = found
             begin = i
-            room = 0
+            most = 0
             while i < many and owner[i] == e:
                 if at_key[i] < 0:
-                    room += buckets.head[LIVE]
+                    most += buckets.head[LIVE]
                 else:
-                    room += bucket[BUCKET * at_key[i] + 3] >> 8
+                    most += bucket[BUCKET * at_key[i] + 3] >> 8
                 i += 1
-            if found + room > len(out):
+            if found + most > len(out):
                 return -1
-            if doubts.many[0] + room > len(doubts.event):
+            if doubts.many[0] + most > len(doubts.event):
                 return -2
-            if room == 0:
+            if most == 0:
                 counts[e] = 0
                 continue
             bind(attribute, cell, starts[e], starts[e + 1], span, here)

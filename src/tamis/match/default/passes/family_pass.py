@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.match.default.passes.bound import Doubts, Events
+from tamis.match.default.passes.event_arrays import Doubts, Events
 from tamis.match.default.passes.vector import (
     LANES,
     PACKED,
@@ -23,7 +23,7 @@ from tamis.match.default.passes.vector import (
     tell,
     trailing,
 )
-from tamis.match.default.structure.cells import Cells
+from tamis.match.default.structure.cells import ValueCells
 from tamis.match.default.structure.family import BLOCK, COLUMNS, EDGED, Family
 
 Int64s = NDArray[np.int64]
@@ -46,7 +46,7 @@ class Sight(NamedTuple):
 
 
 @kernel
-def sight(cells: Cells, family: Family, events: Events, each: int, seen: Sight) -> None:
+def sight(cells: ValueCells, family: Family, events: Events, each: int, seen: Sight) -> None:
     """How a family sees events. `each` is what `find_cells` says: how many pairs all have, or 0."""
     base, column_of = family.base, family.column_of
     starts, attribute, _, cell_of_pair, _ = events
@@ -110,7 +110,7 @@ def zones(
         mask[e] = left
 
 
-class Candidates(NamedTuple):
+class CandidateBlocks(NamedTuple):
     """Room for what `pass_sparse` finds in one block, kept between calls.
 
     Of events: `mask`, which blocks they may match in, `whom`, those that may match in this one, and
@@ -131,7 +131,7 @@ def pass_sparse(
     seen: Sight,
     several: NDArray[np.uint8],
     blocks: tuple[int, int],
-    room: Candidates,
+    candidates: CandidateBlocks,
     out_event: Int32s,
     out_slot: Int32s,
     doubts: Doubts,
@@ -147,13 +147,13 @@ def pass_sparse(
     next block. For a few events there is little of a block to be asked for: see `_pass_alone`.
     """
     if len(several) <= _FEW:
-        return _pass_few(family, seen, several, blocks, room, out_event, out_slot, doubts)
+        return _pass_few(family, seen, several, blocks, candidates, out_event, out_slot, doubts)
     bits, records, slot_of = family.bits, family.records, family.slot_of
     columns = len(family.attribute)
     each = int(family.base[-1])
     width = -(-columns // COLUMNS) * LANES
     lines, lanes = seen
-    mask, whom, line, words_of, event, place = room
+    mask, whom, line, words_of, event, place = candidates
     doubt_event, doubt_slot, _, doubt_many = doubts
     sure, doubtful = 0, doubt_many[0]
     group = -1
@@ -232,7 +232,7 @@ def _pass_few(
     seen: Sight,
     several: NDArray[np.uint8],
     blocks: tuple[int, int],
-    room: Candidates,
+    candidates: CandidateBlocks,
     out_event: Int32s,
     out_slot: Int32s,
     doubts: Doubts,
@@ -244,7 +244,7 @@ def _pass_few(
         while several[e] == 0 and first < blocks[1]:
             last = min(first + _SPAN, blocks[1])
             before = sure
-            sure = _pass_alone(family, seen, e, (first, last), room, out_slot, sure, doubts)
+            sure = _pass_alone(family, seen, e, (first, last), candidates, out_slot, sure, doubts)
             if sure < 0:
                 return sure
             if sure > len(out_event):
@@ -260,7 +260,7 @@ def _pass_alone(
     seen: Sight,
     e: int,
     blocks: tuple[int, int],
-    room: Candidates,
+    candidates: CandidateBlocks,
     out_slot: Int32s,
     sure: int,
     doubts: Doubts,
@@ -277,7 +277,7 @@ def _pass_alone(
     each = int(family.base[-1])
     width = -(-columns // COLUMNS) * LANES
     lines, lanes = seen
-    listed, place, line = room.event, room.place, room.line
+    listed, place, line = candidates.event, candidates.place, candidates.line
     doubt_event, doubt_slot, _, doubt_many = doubts
     doubtful = doubt_many[0]
     mine = e * columns

@@ -5,15 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.index.kernel import kernel
-from tamis.match.default.passes.bound import Doubts, Events
+from tamis.match.default.passes.event_arrays import Doubts, Events
 from tamis.match.default.passes.vector import WORDS, or_lines, trailing
-from tamis.match.default.structure.cells import Cells
+from tamis.match.default.structure.cells import ValueCells
 from tamis.match.default.structure.family import BLOCK, Family
 
 
 @kernel
 def pass_several(
-    family: Family, cells: Cells, events: Events, e: int, blocks: tuple[int, int], doubts: Doubts
+    family: Family,
+    cells: ValueCells,
+    events: Events,
+    e: int,
+    blocks: tuple[int, int],
+    doubts: Doubts,
 ) -> int:
     """Candidates of an event that has several values of some attribute; all are to be verified.
 

@@ -17,19 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.clauses import SOME
-from tamis.match.default.growth import insert_all
+from tamis.match.default.index_updates import insert_all
 from tamis.match.default.passes.answer import place_bits
-from tamis.match.default.passes.bound import Binding, Doubts, Events, find_cells, verify
 from tamis.match.default.passes.bucket_pass import pass_buckets
+from tamis.match.default.passes.buffers import ChunkBuffers, empty_buffers, fitting_buffers
+from tamis.match.default.passes.event_arrays import Binding, Doubts, Events, find_cells, verify
 from tamis.match.default.passes.family_pass import pass_sparse, sight
-from tamis.match.default.passes.scratch import Room, no_room, room_for
+from tamis.match.default.passes.frame import Framed
 from tamis.match.default.passes.vector import PACKED, WORDS
 from tamis.match.default.structure.buckets import Buckets, no_buckets
 from tamis.match.default.structure.cells import HIGHEST, cut
 from tamis.match.default.structure.family import BLOCK, make_family
-from tamis.match.default.structure.frame import Framed
-from tamis.match.default.structure.packed import PackedTable
-from tamis.match.default.structure.routes import DENSE_FROM, SPARSE_LINES, Index, Schemes
+from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import DENSE_FROM, SPARSE_LINES, RoutedIndex, Schemes
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ _FAR = 1e9  # what is not wanted costs
 _WORDS, _ROWS = 64 * WORDS, 256  # a bitmap of 32,768 bits for each of some events
 
 
-class Measured(NamedTuple):
+class MeasuredCosts(NamedTuple):
     """Nanoseconds, in the order of `routes`."""
 
     probe: float
@@ -58,11 +58,11 @@ class Measured(NamedTuple):
     bit: float
 
 
-def measure() -> Measured:
+def measure() -> MeasuredCosts:
     """All steps. Takes about 0.1 s."""
     rng = np.random.default_rng(1)
     line, check = _lines_and_checks(rng)
-    return Measured(_probe(rng), _visit(rng), _verify(rng), line, check, _bit(rng))
+    return MeasuredCosts(_probe(rng), _visit(rng), _verify(rng), line, check, _bit(rng))
 
 
 def _least(run: Callable[[int], object], runs: int = _RUNS) -> float:
@@ -86,10 +86,10 @@ def _probe(rng: np.random.Generator) -> float:
     batches = [  # a new one each time: what was looked up before is in the cache
         _events(rng.integers(_VALUES, size=(_EVENTS, _LOOKED_UP))) for _ in range(_RUNS + 1)
     ]
-    room = _room(_LOOKED_UP)
+    buffers = _lookup_buffers(_LOOKED_UP)
 
     def run(i: int) -> None:
-        _pass(batches[i], buckets, schemes, room)
+        _pass(batches[i], buckets, schemes, buffers)
 
     return _least(run) / (_EVENTS * _LOOKED_UP)
 
@@ -103,7 +103,7 @@ def _visit(rng: np.random.Generator) -> float:
     low[:, 0] = high[:, 0] = rng.permutation(np.repeat(values, _RUN))
     index = _index(table, low, high, _keyed_by([0], 3), np.zeros(0, np.int32))
     taken = []
-    room = _room(3)
+    buffers = _lookup_buffers(3)
     for met in (True, False):
         codes = rng.integers(_VALUES, size=(_EVENTS, 3))
         if met:
@@ -112,7 +112,7 @@ def _visit(rng: np.random.Generator) -> float:
         find_cells(index.cells, events)
 
         def run(_: int, events: Events = events) -> None:
-            _pass(events, index.buckets, index.schemes, room)
+            _pass(events, index.buckets, index.schemes, buffers)
 
         taken.append(_least(run))
     return (taken[0] - taken[1]) / (_EVENTS * _RUN)
@@ -149,8 +149,8 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
     index = _index(table, low * step, (low + wide) * step, _keyed_by([], _COLUMNS), columns)
     events = _events(rng.integers(_VALUES, size=(_EVENTS, _COLUMNS)))
     each = find_cells(index.cells, events)
-    room = room_for(no_room(), index, _COLUMNS, _EVENTS, len(events.code))
-    sight(index.cells, index.sparse, events, each, room.sparse)
+    buffers = fitting_buffers(empty_buffers(), index, _COLUMNS, _EVENTS, len(events.code))
+    sight(index.cells, index.sparse, events, each, buffers.sparse)
     out = np.empty((2, _EVENTS * _FAMILY // 4), np.int32)
     doubts = _doubts(out.shape[1])
 
@@ -160,8 +160,8 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
         def run(_: int) -> int:
             doubts.many[0] = 0
             found = pass_sparse(
-                index.sparse, room.sparse, events.several, (first, last),
-                room.candidates, out[0], out[1], doubts,
+                index.sparse, buffers.sparse, events.several, (first, last),
+                buffers.candidates, out[0], out[1], doubts,
             )  # fmt: skip
             return found + int(doubts.many[0])
 
@@ -211,7 +211,7 @@ def _fill(table: PackedTable, low: Int64s, high: Int64s) -> None:
 
 def _index(
     table: PackedTable, low: Int64s, high: Int64s, schemes: Schemes, columns: NDArray[np.int32]
-) -> Index:
+) -> RoutedIndex:
     """An index of such clauses: in buckets where there are keys, else in the sparse family."""
     _fill(table, low, high)
     many, width = low.shape
@@ -220,7 +220,7 @@ def _index(
     cells = cut(width, attribute, low.ravel(), high.ravel(), none, np.zeros(0, np.int64), 0)
     costs = np.ones(DENSE_FROM + 1)
     costs[SPARSE_LINES], costs[DENSE_FROM] = _FAR, 2.0
-    index = Index(
+    index = RoutedIndex(
         cells,
         schemes,
         costs,
@@ -266,9 +266,9 @@ def _doubts(size: int) -> Doubts:
     return Doubts(event, slot, order, np.zeros(1, np.int64))
 
 
-def _room(width: int) -> Room:
+def _lookup_buffers(width: int) -> ChunkBuffers:
     """For what an event meets in buckets."""
-    return no_room()._replace(
+    return empty_buffers()._replace(
         binding=Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32)),
         met=np.empty(_EVENTS * _RUN, np.int32),
         doubts=_doubts(_EVENTS * _RUN),
@@ -276,8 +276,15 @@ def _room(width: int) -> Room:
     )
 
 
-def _pass(events: Events, buckets: Buckets, schemes: Schemes, room: Room) -> None:
-    room.doubts.many[0] = 0
+def _pass(events: Events, buckets: Buckets, schemes: Schemes, buffers: ChunkBuffers) -> None:
+    buffers.doubts.many[0] = 0
     pass_buckets(
-        events, buckets, schemes, room.binding, room.keys, room.met, room.runs, room.doubts
+        events,
+        buckets,
+        schemes,
+        buffers.binding,
+        buffers.keys,
+        buffers.met,
+        buffers.runs,
+        buffers.doubts,
     )

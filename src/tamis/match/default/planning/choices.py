@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import Table
+from tamis.index.clauses import ClauseStorage
 from tamis.match.default.planning.expectation import cells_of, expect
 from tamis.match.default.structure import routes
 from tamis.match.default.structure.buckets import COMBINED, GRAINS
@@ -19,17 +19,19 @@ from tamis.match.default.structure.routes import (
     DENSE_LINES,
     SPARSE_LINES,
     WHOLE,
-    Index,
+    RoutedIndex,
     Schemes,
 )
-from tamis.match.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Way
+from tamis.match.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Placement
 
 Int64s = NDArray[np.int64]
 _NEVER, _ALWAYS = np.inf, -1.0  # shares of events from which on a clause is for the dense family
 _FAR = 1e18  # so dear that anything else is cheaper
 
 
-def choices(clauses: Table, indexes: Sequence[Index], slots: Int64s) -> tuple[Choice, ...]:
+def choices(
+    clauses: ClauseStorage, indexes: Sequence[RoutedIndex], slots: Int64s
+) -> tuple[Choice, ...]:
     """The choice that was made for each of the slots."""
     return tuple(
         _choice(index, clauses, np.array([slot]))
@@ -39,20 +41,20 @@ def choices(clauses: Table, indexes: Sequence[Index], slots: Int64s) -> tuple[Ch
     )
 
 
-def _choice(index: Index, clauses: Table, slot: Int64s) -> Choice:
+def _choice(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Choice:
     here = expect(index, clauses, slot)
     kind, scheme = int(here.kind[0]), int(here.scheme[0])
-    taken = Way(*_place(index, kind, scheme), float(here.cost[0]), planned=True)
+    taken = Placement(*_place(index, kind, scheme), float(here.cost[0]), planned=True)
     ways = sorted(_ways(index, clauses, slot), key=lambda way: (not way.planned, way.ns))
     others = tuple(way for way in ways if _where(way) != _where(taken))
     return Choice(float(here.likely[0]), taken, others)
 
 
-def _where(way: Way) -> tuple[object, ...]:
+def _where(way: Placement) -> tuple[object, ...]:
     return way.sort, way.attributes, way.cells
 
 
-def _place(index: Index, kind: int, scheme: int) -> tuple[str, tuple[int, ...], int]:
+def _place(index: RoutedIndex, kind: int, scheme: int) -> tuple[str, tuple[int, ...], int]:
     """The sort, attributes and cells of a route."""
     if kind != routes.BUCKET:
         return (DENSE if kind == routes.DENSE else SPARSE), (), 0
@@ -65,7 +67,7 @@ def _place(index: Index, kind: int, scheme: int) -> tuple[str, tuple[int, ...], 
     return sort, (scheme // GRAINS,), cells_of(grain)
 
 
-def _ways(index: Index, clauses: Table, slot: Int64s) -> Iterator[Way]:
+def _ways(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Iterator[Placement]:
     """Both families, every key of one attribute, and every combination that the plan has."""
     width = len(index.cells.bound)
     nothing = np.zeros(width, np.int64)
@@ -75,7 +77,7 @@ def _ways(index: Index, clauses: Table, slot: Int64s) -> Iterator[Way]:
         costs[DENSE_FROM] = since
         found = expect(index._replace(schemes=none, costs=costs), clauses, slot)
         planned = sort == SPARSE or bool(index.costs[DENSE_FROM] <= 1)
-        yield Way(sort, (), 0, float(found.cost[0]), planned)
+        yield Placement(sort, (), 0, float(found.cost[0]), planned)
     costs = index.costs.copy()
     costs[SPARSE_LINES] = costs[DENSE_LINES] = _FAR
     keyed = index._replace(costs=costs)
@@ -88,12 +90,12 @@ def _ways(index: Index, clauses: Table, slot: Int64s) -> Iterator[Way]:
             if found.kind[0] == routes.BUCKET:
                 planned = bool(index.schemes.allowed[a] >> grain & 1)
                 place = _place(index, routes.BUCKET, GRAINS * a + grain)
-                yield Way(*place, float(found.cost[0]), planned)
+                yield Placement(*place, float(found.cost[0]), planned)
     for c in _within(index.schemes, asks):
         place = _place(index, routes.BUCKET, COMBINED + c)
         found = expect(keyed._replace(schemes=_only(index, nothing, place[1])), clauses, slot)
         if found.kind[0] == routes.BUCKET:
-            yield Way(*place, float(found.cost[0]), planned=True)
+            yield Placement(*place, float(found.cost[0]), planned=True)
 
 
 def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
@@ -104,7 +106,7 @@ def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
     return np.flatnonzero(inside).tolist()
 
 
-def _only(index: Index, allowed: Int64s, combined: tuple[int, ...]) -> Schemes:
+def _only(index: RoutedIndex, allowed: Int64s, combined: tuple[int, ...]) -> Schemes:
     """Schemes of some grains, and of one combination or none."""
     pivot = np.zeros(len(allowed) + 1, np.int64)
     if combined:

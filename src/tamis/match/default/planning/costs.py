@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.match.default.planning.calibration import Measured, measure
+from tamis.match.default.planning.calibration import MeasuredCosts, measure
 from tamis.match.default.structure.routes import DENSE_FROM
 
 Floats = NDArray[np.float64]
-NAMES = Measured._fields  # of the first costs, in their order
-USUAL = Measured(probe=20.0, visit=3.0, verify=25.0, line=0.5, check=12.0, bit=0.6)
+NAMES = MeasuredCosts._fields  # of the first costs, in their order
+USUAL = MeasuredCosts(probe=20.0, visit=3.0, verify=25.0, line=0.5, check=12.0, bit=0.6)
 _VARIABLE = "TAMIS_COSTS"
 _FEW = 20_000  # clauses: up to there nothing is measured
 _FACTOR = 4.0
 _DENSE_FROM = 1 / 64  # of events
 _lock = Lock()
-_known: list[Measured] = []  # the costs of this machine, once they are measured
+_known: list[MeasuredCosts] = []  # the costs of this machine, once they are measured
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=Lock()))  # it may be held
 
 
@@ -38,7 +38,7 @@ def costs(clauses: int) -> Floats:
     return _array(USUAL if _usual() or clauses < _FEW else measured())
 
 
-def measured() -> Measured:
+def measured() -> MeasuredCosts:
     """The costs of this machine."""
     with _lock:
         if not _known:
@@ -46,10 +46,12 @@ def measured() -> Measured:
         return _known[0]
 
 
-def believed(found: Measured) -> Measured:
+def believed(found: MeasuredCosts) -> MeasuredCosts:
     """What was measured, within bounds."""
     limits = zip(found, USUAL, strict=True)
-    return Measured(*(min(max(one, usual / _FACTOR), usual * _FACTOR) for one, usual in limits))
+    return MeasuredCosts(
+        *(min(max(one, usual / _FACTOR), usual * _FACTOR) for one, usual in limits)
+    )
 
 
 def named(array: Floats) -> dict[str, float]:
@@ -64,7 +66,7 @@ def _usual() -> bool:
     return wanted == "usual"
 
 
-def _array(found: Measured) -> Floats:
+def _array(found: MeasuredCosts) -> Floats:
     array = np.zeros(DENSE_FROM + 1)
     array[: len(found)] = found
     array[DENSE_FROM] = _DENSE_FROM

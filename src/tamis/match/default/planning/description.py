@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.files.array_folder import flat
-from tamis.index.clauses import Table
+from tamis.files.arrays import flatten
+from tamis.index.clauses import ClauseStorage
 from tamis.index.kernel import kernel
 from tamis.match.default.planning.choices import choices
 from tamis.match.default.planning.expectation import Expected, cells_of, expect
-from tamis.match.default.saved import trimmed
+from tamis.match.default.saved_index import trimmed
 from tamis.match.default.structure import routes
 from tamis.match.default.structure.buckets import (
     COMBINED,
@@ -30,9 +30,9 @@ from tamis.match.default.structure.buckets import (
     is_copy,
     run_of,
 )
-from tamis.match.default.structure.cells import Cells, cell_of
+from tamis.match.default.structure.cells import ValueCells, cell_of
 from tamis.match.default.structure.family import LIVE, Family, blocks_of
-from tamis.match.default.structure.routes import WHOLE, Index, shift_of
+from tamis.match.default.structure.routes import WHOLE, RoutedIndex, shift_of
 from tamis.match.plan import (
     ANY,
     CELLS,
@@ -40,7 +40,7 @@ from tamis.match.plan import (
     DENSE,
     SPARSE,
     VALUE,
-    Column,
+    BitmapColumn,
     Cut,
     Plan,
     Route,
@@ -53,8 +53,8 @@ _STEPS = ("probe", "visit", "verify", "line", "check", "bit", "sparse_lines", "d
 
 
 def tell(
-    clauses: Table,
-    indexes: Sequence[Index],
+    clauses: ClauseStorage,
+    indexes: Sequence[RoutedIndex],
     events: int,
     nbytes: int,
     slots: Int64s | None,
@@ -98,7 +98,7 @@ def tell(
     )
 
 
-def _costs(index: Index) -> dict[str, float]:
+def _costs(index: RoutedIndex) -> dict[str, float]:
     """The costs that it was made with; infinite ones, which JSON cannot say, are not in use."""
     named = {name: float(index.costs[getattr(routes, name.upper())]) for name in _STEPS}
     return {name: cost for name, cost in named.items() if isfinite(cost)}
@@ -107,7 +107,7 @@ def _costs(index: Index) -> dict[str, float]:
 # -- routes ----------------------------------------------------------------------------------------
 
 
-def _routes(index: Index, expected: Expected, lines: int) -> Iterator[Route]:
+def _routes(index: RoutedIndex, expected: Expected, lines: int) -> Iterator[Route]:
     keys = _keys(index, expected)
     for sort in (VALUE, CELLS, ANY, COMBINATION):
         yield from _lines(index, keys, _of_sort(keys.scheme, sort), sort, lines)
@@ -153,7 +153,7 @@ class _Keys(NamedTuple):
         )
 
 
-def _keys(index: Index, expected: Expected) -> _Keys:
+def _keys(index: RoutedIndex, expected: Expected) -> _Keys:
     buckets, schemes = index.buckets, index.schemes
     size = len(buckets.key)
     scheme, clauses, entries = (np.zeros(size, np.int64) for _ in range(3))
@@ -190,7 +190,7 @@ def _sums(which: Int64s, of: NDArray[Any], many: int) -> Floats:
     return np.asarray(np.bincount(which, of, many), np.float64)
 
 
-def _look_ups(index: Index, names: Int64s) -> tuple[Floats, Floats]:
+def _look_ups(index: RoutedIndex, names: Int64s) -> tuple[Floats, Floats]:
     """How often each sort of key is looked up, and what that takes, met or not."""
     schemes, bound, costs = index.schemes, index.cells.bound, index.costs
     single = names < COMBINED
@@ -204,7 +204,9 @@ def _look_ups(index: Index, names: Int64s) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _count(index: Index, scheme: Int64s, clauses: Int64s, entries: Int64s, met: Floats) -> None:
+def _count(
+    index: RoutedIndex, scheme: Int64s, clauses: Int64s, entries: Int64s, met: Floats
+) -> None:
     """For each bucket: its scheme, its clauses and entries, and how many of them an event meets."""
     cells, schemes = index.cells, index.schemes
     start, cuts, bound, below, single = (
@@ -252,7 +254,7 @@ def _of_sort(scheme: Int64s, sort: str) -> Int64s:
     return np.flatnonzero(mine[sort])
 
 
-def _lines(index: Index, keys: _Keys, mine: Int64s, sort: str, lines: int) -> Iterator[Route]:
+def _lines(index: RoutedIndex, keys: _Keys, mine: Int64s, sort: str, lines: int) -> Iterator[Route]:
     """Keys of one sort, those with the most clauses one by one."""
     order = mine[np.argsort(-keys.clauses[mine], kind="stable")]
     alone, rest = split(order, lines)
@@ -276,7 +278,7 @@ def split(order: Int64s, lines: int) -> tuple[Int64s, Int64s]:
 
 
 def _family(
-    cells: Cells, family: Family, sort: str, expected: Expected, mine: NDArray[np.bool_]
+    cells: ValueCells, family: Family, sort: str, expected: Expected, mine: NDArray[np.bool_]
 ) -> Route:
     clauses, blocks = int(family.head[LIVE]), blocks_of(family)
     real = np.flatnonzero(family.attribute >= 0)
@@ -290,13 +292,13 @@ def _family(
         clauses=clauses,
         parts=blocks,
         entries=clauses,
-        bytes=sum(part.nbytes for part in flat(family).values()),
+        bytes=sum(part.nbytes for part in flatten(family).values()),
         look_ups=float(blocks * len(family.attribute)),
         met=expected.scale * float(expected.reached[mine].sum()),
         ns=expected.scale * float(expected.cost[mine].sum()),
         saved_ns=0.0,
         columns=tuple(
-            Column(a, int(rows[k]), float(cells.bound[a]))
+            BitmapColumn(a, int(rows[k]), float(cells.bound[a]))
             for k, a in zip(real.tolist(), family.attribute[real].tolist(), strict=True)
         ),
     )
@@ -305,7 +307,7 @@ def _family(
 # -- cells -----------------------------------------------------------------------------------------
 
 
-def _cuts(cells: Cells, expected: Expected, lines: int) -> Iterable[Cut]:
+def _cuts(cells: ValueCells, expected: Expected, lines: int) -> Iterable[Cut]:
     used = np.flatnonzero(expected.intervals)
     alone, rest = split(used[np.argsort(-expected.intervals[used], kind="stable")], lines)
     for a in alone.tolist():
@@ -314,7 +316,7 @@ def _cuts(cells: Cells, expected: Expected, lines: int) -> Iterable[Cut]:
         yield _cut(cells, expected, rest, None)
 
 
-def _cut(cells: Cells, expected: Expected, some: Int64s, attribute: int | None) -> Cut:
+def _cut(cells: ValueCells, expected: Expected, some: Int64s, attribute: int | None) -> Cut:
     intervals = int(expected.intervals[some].sum())
     return Cut(
         attribute,

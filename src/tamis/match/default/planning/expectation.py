@@ -7,17 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import SOME, Table
+from tamis.index.clauses import SOME, ClauseStorage
 from tamis.index.kernel import kernel
 from tamis.match.default.planning.survey import survey
 from tamis.match.default.structure.cells import HIGHEST, LOWEST, cell_of, closes, opens
-from tamis.match.default.structure.packed import COUNT_BITS, COUNT_MASK, ROW, Packed
+from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW, PackedClauses
 from tamis.match.default.structure.routes import (
     DENSE,
     TERM,
     TERMS,
     WHOLE,
-    Index,
+    RoutedIndex,
     describe,
     shift_of,
 )
@@ -41,7 +41,7 @@ class Expected(NamedTuple):
     exact: Int64s  # of those
 
 
-def expect(index: Index, clauses: Table, slots: Int64s) -> Expected:
+def expect(index: RoutedIndex, clauses: ClauseStorage, slots: Int64s) -> Expected:
     """What is expected of the clauses in these slots, or of a sample where they are very many."""
     some = slots
     if len(slots) > _ASKED:
@@ -60,7 +60,7 @@ def expect(index: Index, clauses: Table, slots: Int64s) -> Expected:
 
 
 @kernel
-def _weigh(index: Index, clauses: Packed, slots: Int64s, expected: Expected) -> None:
+def _weigh(index: RoutedIndex, clauses: PackedClauses, slots: Int64s, expected: Expected) -> None:
     """Fill in what is not about routes: how likely clauses are to hold and to be met, and by
     attribute their intervals, and how many of those begin and end with a cell."""
     kind, likely, reached, intervals, exact = (

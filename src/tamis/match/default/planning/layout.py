@@ -7,19 +7,24 @@ about costs every block a line and rules little out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.encode.batch import Pairs
-from tamis.index.clauses import SOME, Table
+from tamis.index.clauses import SOME, ClauseStorage
+from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.survey import nearness, rarest_points, survey
 from tamis.match.default.structure.buckets import COMBINED, GRAINS, no_buckets
-from tamis.match.default.structure.cells import Cells, cut
+from tamis.match.default.structure.cells import ValueCells, cut
 from tamis.match.default.structure.family import BLOCK, family_with_room, make_family
-from tamis.match.default.structure.packed import COUNT_BITS, COUNT_MASK, ROW, Packed, PackedTable
+from tamis.match.default.structure.packed_clauses import (
+    COUNT_BITS,
+    COUNT_MASK,
+    ROW,
+    PackedClauses,
+    PackedTable,
+)
 from tamis.match.default.structure.routes import (
     BUCKET,
     DENSE,
@@ -32,16 +37,13 @@ from tamis.match.default.structure.routes import (
     VERIFY,
     VISIT,
     WHOLE,
-    Index,
+    RoutedIndex,
     Schemes,
 )
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _SURVEYED = 50_000  # clauses of a sample
-_EVENTS = 1024  # of a sample
-_DRIFT = 0.25  # share of events by which two samples differ much
-_ENOUGH = 64  # values of an attribute, to say where they lie
 _FEW = 512  # so few clauses are one block: nothing is gained by keys
 _SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
 _COLUMNS = 30  # at most, which is two lines of a record
@@ -53,87 +55,26 @@ _COMBINED = 3  # attributes of a key at most
 _GRAINS = (1 << (WHOLE + 1)) - 1
 
 
-class Sample(NamedTuple):
-    """Pairs of some events."""
-
-    attribute: NDArray[np.int32]
-    code: Int64s
-    events: int
-
-    @staticmethod
-    def of(pairs: Pairs) -> Sample:
-        """The first events of a batch."""
-        events = min(len(pairs.starts) - 1, _EVENTS)
-        part = slice(int(pairs.starts[0]), int(pairs.starts[events]))
-        return Sample(pairs.attribute[part].copy(), pairs.code[part].copy(), events)
-
-    def joined(self, other: Sample) -> Sample:
-        """Both, the older one shortened where they are many."""
-        keep = max(0, _EVENTS - other.events)
-        if self.events > keep:
-            part = slice(len(self.code) - len(self.code) * keep // self.events, None)
-            return Sample(self.attribute[part], self.code[part], keep).joined(other)
-        return Sample(
-            np.concatenate([self.attribute, other.attribute]),
-            np.concatenate([self.code, other.code]),
-            self.events + other.events,
-        )
-
-    def differs(self, other: Sample, width: int) -> bool:
-        """Whether events have changed so much that a plan for the others may be a bad one.
-
-        Compared is how often each attribute is bound, and the quartiles of its values.
-        """
-        mine, theirs = (
-            np.bincount(each.attribute[each.attribute < width], minlength=width)
-            for each in (self, other)
-        )
-        share = mine / max(1, self.events) - theirs / max(1, other.events)
-        # Two samples of the same events differ too, the smaller they are the more.
-        chance = 2 / max(1, min(self.events, other.events)) ** 0.5
-        if (np.abs(share) > _DRIFT + chance).any():
-            return True
-        for a in np.flatnonzero(np.minimum(mine, theirs) >= _ENOUGH).tolist():
-            now, then = (np.sort(each.code[each.attribute == a]) for each in (self, other))
-            cuts = then[[len(then) // 4, len(then) // 2, 3 * len(then) // 4]]
-            moved = np.searchsorted(now, cuts) / len(now) - np.searchsorted(then, cuts) / len(then)
-            if np.abs(moved).max() > _DRIFT:
-                return True
-        return False
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """For saving."""
-        return {"sample.attribute": self.attribute, "sample.code": self.code}
-
-    @staticmethod
-    def restored(arrays: Mapping[str, NDArray[Any]], events: int) -> Sample:
-        """What `arrays` gave."""
-        return Sample(arrays["sample.attribute"], arrays["sample.code"], events)
-
-
-def no_sample() -> Sample:
-    """Of no events."""
-    return Sample(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
-
-
-class Asked(NamedTuple):
+class SurveyedClauses(NamedTuple):
     """A sample of clauses, in a table of its own: what a plan is made from, in any thread."""
 
     clauses: PackedTable
     live: int  # of which it is a sample
 
     @staticmethod
-    def of(clauses: Table) -> Asked:
+    def of(clauses: ClauseStorage) -> SurveyedClauses:
         """A sample of the clauses there are now."""
         live = clauses.live_slots()
         rng = np.random.default_rng(len(live))
         some = live if len(live) <= _SURVEYED else rng.choice(live, _SURVEYED, replace=False)
         copied = PackedTable()
         copied.add(np.arange(len(some)), *clauses.terms(some))
-        return Asked(copied, len(live))
+        return SurveyedClauses(copied, len(live))
 
 
-def lay_out(asked: Asked, sample: Sample, costs: Floats, width: int, slots: int) -> Index:
+def lay_out(
+    asked: SurveyedClauses, sample: EventSample, costs: Floats, width: int, slots: int
+) -> RoutedIndex:
     """An empty index for clauses like these."""
     clauses = asked.clauses
     some = clauses.live_slots()
@@ -167,7 +108,7 @@ def lay_out(asked: Asked, sample: Sample, costs: Floats, width: int, slots: int)
     )
 
 
-def in_order(index: Index, clauses: Packed) -> Int64s:
+def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
     """All live slots, clauses with near intervals together, so that blocks can be skipped.
 
     While others change the clauses, this may read what has just been overwritten, and put a clause
@@ -196,7 +137,7 @@ class Survey(NamedTuple):
     in_family: Floats
 
 
-def _survey(index: Index, clauses: PackedTable, slots: Int64s) -> Survey:
+def _survey(index: RoutedIndex, clauses: PackedTable, slots: Int64s) -> Survey:
     many = len(slots)
     found = Survey(
         np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
@@ -212,15 +153,15 @@ def _columns(asked: Int64s, clauses: int) -> NDArray[np.int32]:
     return np.sort(most).astype(np.int32)
 
 
-def _ordered(columns: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
+def _ordered(columns: NDArray[np.int32], cells: ValueCells) -> NDArray[np.int32]:
     """The columns, those with the most rows first: they tell clauses apart best."""
     rows = np.diff(cells.row_start)[columns]
     return columns[np.argsort(-rows, kind="stable")]
 
 
 def _with_schemes(
-    index: Index, clauses: PackedTable, some: Int64s, scale: float, sample: Sample
-) -> Index:
+    index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
+) -> RoutedIndex:
     """The index with the keys that pay."""
     width = len(index.cells.bound)
     open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
@@ -251,7 +192,7 @@ def _with_schemes(
     return index
 
 
-def _looked_up(index: Index, attributes: tuple[int, ...]) -> float:
+def _looked_up(index: RoutedIndex, attributes: tuple[int, ...]) -> float:
     """What a key costs an event, met or not.
 
     A combination has to be considered whenever its rarest attribute is bound.
@@ -262,7 +203,7 @@ def _looked_up(index: Index, attributes: tuple[int, ...]) -> float:
 
 
 def _combinations(
-    index: Index, clauses: PackedTable, some: Int64s, scale: float, sample: Sample
+    index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
 ) -> list[tuple[int, ...]]:
     """Sets of attributes whose values together are a key that saves more than it costs."""
     attribute = np.empty(len(some) * _COMBINED, np.int64)
@@ -283,7 +224,7 @@ def _combinations(
 
 
 def _independent(
-    combined: list[tuple[int, ...]], cells: Cells, clauses: PackedTable, sample: Sample
+    combined: list[tuple[int, ...]], cells: ValueCells, clauses: PackedTable, sample: EventSample
 ) -> list[tuple[int, ...]]:
     """The combinations whose values do not come together more often than by chance.
 
@@ -344,7 +285,7 @@ def _no_schemes(width: int, allowed: int) -> Schemes:
 
 
 def _schemes(
-    width: int, allowed: int | Int64s, combined: list[tuple[int, ...]], cells: Cells | None
+    width: int, allowed: int | Int64s, combined: list[tuple[int, ...]], cells: ValueCells | None
 ) -> Schemes:
     start = np.zeros(len(combined) + 1, np.int64)
     np.cumsum([len(each) for each in combined], out=start[1:])
@@ -364,11 +305,11 @@ def _schemes(
 
 
 def _empty(
-    cells: Cells, columns: NDArray[np.int32], schemes: Schemes, costs: Floats, slots: int
-) -> Index:
+    cells: ValueCells, columns: NDArray[np.int32], schemes: Schemes, costs: Floats, slots: int
+) -> RoutedIndex:
     costs = costs.copy()
     costs[SPARSE_LINES] = costs[DENSE_LINES] = max(1, len(columns)) * costs[LINE] / BLOCK
-    return Index(
+    return RoutedIndex(
         cells,
         schemes,
         costs,

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from tamis.index.clauses import SOME
 from tamis.index.kernel import kernel
-from tamis.match.default.structure.cells import Cells, cell_of
-from tamis.match.default.structure.packed import COUNT_BITS, COUNT_MASK, ROW, Packed
+from tamis.match.default.structure.cells import ValueCells, cell_of
+from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW, PackedClauses
 from tamis.match.default.structure.routes import (
     SCHEME,
     TERM,
     TERMS,
-    Index,
+    RoutedIndex,
     choose,
     describe,
     points,
@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 
 @kernel
 def survey(
-    index: Index,
-    clauses: Packed,
+    index: RoutedIndex,
+    clauses: PackedClauses,
     slots: Int64s,
     kind: NDArray[np.int8],
     scheme: Int64s,
@@ -52,7 +52,12 @@ def survey(
 
 @kernel
 def rarest_points(
-    index: Index, clauses: Packed, slots: Int64s, most: int, attribute: Int64s, chance: Floats
+    index: RoutedIndex,
+    clauses: PackedClauses,
+    slots: Int64s,
+    most: int,
+    attribute: Int64s,
+    chance: Floats,
 ) -> None:
     """For each clause, the attributes of its rarest single values, rarest first; -1 where none.
 
@@ -84,7 +89,7 @@ def rarest_points(
 
 @kernel
 def nearness(
-    cells: Cells, clauses: Packed, slots: Int64s, attributes: Int64s, keys: Int64s
+    cells: ValueCells, clauses: PackedClauses, slots: Int64s, attributes: Int64s, keys: Int64s
 ) -> None:
     """A number for each clause such that clauses with near numbers have near intervals.
 

@@ -219,8 +219,8 @@ def put(
     start = bucket[BUCKET * at + 2]
     size = bucket[BUCKET * at + 3] >> 8
     grade = bucket[BUCKET * at + 3] & 0xFF  # room for 2^(grade - 1) entries
-    room = (1 << grade) >> 1
-    if size == room:
+    capacity = (1 << grade) >> 1
+    if size == capacity:
         grade += 1
         wider = _take(free, head, pool, grade)
         if wider < 0:
@@ -251,11 +251,11 @@ def _take(free: Int64s, head: Int64s, pool: Int64s, grade: int) -> int:
         start = free[grade]
         free[grade] = pool[ENTRY * start]
         return int(start)
-    room = (1 << grade) >> 1
-    if ENTRY * (head[POOL_TOP] + room) > len(pool):
+    capacity = (1 << grade) >> 1
+    if ENTRY * (head[POOL_TOP] + capacity) > len(pool):
         return -1
     start = head[POOL_TOP]
-    head[POOL_TOP] += room
+    head[POOL_TOP] += capacity
     return int(start)
 
 

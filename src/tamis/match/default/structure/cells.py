@@ -30,7 +30,7 @@ _HOT = 0.02  # a value that this share of events has gets a row of its own
 _PRIOR = 4.0  # how many events the first guess is worth
 
 
-class Cells(NamedTuple):
+class ValueCells(NamedTuple):
     """Cuts by attribute, as kernels see them.
 
     Attribute a has the cuts `cuts[start[a]:start[a + 1]]`: a value is in the cell whose number is
@@ -55,12 +55,12 @@ class Cells(NamedTuple):
     guide: Guide  # to the cuts
 
 
-def no_cells() -> Cells:
+def no_cells() -> ValueCells:
     """For no attributes."""
     none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
     rows = np.zeros(0, np.uint8)
     guide = make_guide(one, none)
-    return Cells(
+    return ValueCells(
         one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy(), guide
     )
 
@@ -73,7 +73,7 @@ def cut(
     bound_attribute: NDArray[np.int32],
     bound_code: Int64s,
     events: int,
-) -> Cells:
+) -> ValueCells:
     """Cells from intervals of clauses (rows of `SOME` terms), and from pairs of some events.
 
     O(rows log rows).
@@ -104,7 +104,7 @@ def cut(
     np.cumsum([len(part.cuts) for part in parts], out=starts[1:])
     np.cumsum([len(part.row_cuts) for part in parts], out=row_starts[1:])
     cuts = np.concatenate([part.cuts for part in parts])
-    return Cells(
+    return ValueCells(
         starts,
         cuts,
         row_starts,
@@ -119,7 +119,7 @@ def cut(
 
 
 class _Part(NamedTuple):
-    """What one attribute has of `Cells`."""
+    """What one attribute has of `ValueCells`."""
 
     cuts: Int64s
     row_cuts: Int64s

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from tamis.index.clauses import MISSING, NONE
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.vector import LANES, WORDS
-from tamis.match.default.structure.cells import HIGHEST, LOWEST, Cells, cell_of, closes, opens
-from tamis.match.default.structure.packed import COUNT_BITS, COUNT_MASK, ROW
+from tamis.match.default.structure.cells import HIGHEST, LOWEST, ValueCells, cell_of, closes, opens
+from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW
 
 Int64s = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -53,7 +53,7 @@ class Family(NamedTuple):
     head: Int64s
 
 
-def make_family(attributes: NDArray[np.int32], cells: Cells, *, dense: bool) -> Family:
+def make_family(attributes: NDArray[np.int32], cells: ValueCells, *, dense: bool) -> Family:
     """An empty family of some attributes; a dense one has edges, others records."""
     if not len(attributes):
         attributes = np.array([-1], np.int32)  # a column that no event binds
@@ -176,7 +176,9 @@ def leave_place(family: Family, place: int) -> None:
 
 
 @kernel
-def write(family: Family, cells: Cells, where: Int64s, rows: Int64s, place: int, slot: int) -> None:
+def write(
+    family: Family, cells: ValueCells, where: Int64s, rows: Int64s, place: int, slot: int
+) -> None:
     """Write the clause of a slot to a place, over whatever was there."""
     attribute, base, column_of, bits, edges, zone, records, slot_of, head = family
     start, cuts, row_start, row_cuts = cells[:4]

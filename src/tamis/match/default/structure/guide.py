@@ -61,7 +61,7 @@ def make_guide(starts: Int64s, cuts: Int64s) -> Guide:
     return Guide(start, base, shift, np.concatenate(below))
 
 
-class Slots(NamedTuple):
+class GuideSlots(NamedTuple):
     """The slots of one attribute, for a loop over its values, and its cuts."""
 
     base: int
@@ -72,10 +72,10 @@ class Slots(NamedTuple):
 
 
 @inlined
-def slots_of(guide: Guide, start: Int64s, cuts: Int64s, attribute: int) -> Slots:
+def slots_of(guide: Guide, start: Int64s, cuts: Int64s, attribute: int) -> GuideSlots:
     """The slots of an attribute, which has cuts."""
     first, end = guide.start[attribute], guide.start[attribute + 1]
-    return Slots(
+    return GuideSlots(
         guide.base[attribute],
         np.uint64(guide.shift[attribute]),
         np.uint64(end - first - 2),
@@ -85,7 +85,7 @@ def slots_of(guide: Guide, start: Int64s, cuts: Int64s, attribute: int) -> Slots
 
 
 @inlined
-def slot_of(slots: Slots, value: int) -> np.uint64:
+def slot_of(slots: GuideSlots, value: int) -> np.uint64:
     """The slot of a value."""
     # The difference may need all 64 bits; a value below the base is in slot 0, as the base is.
     far = np.uint64(max(value, slots.base)) - np.uint64(slots.base)
@@ -93,7 +93,7 @@ def slot_of(slots: Slots, value: int) -> np.uint64:
 
 
 @inlined
-def cell_in(slots: Slots, slot: np.uint64, value: int) -> int:
+def cell_in(slots: GuideSlots, slot: np.uint64, value: int) -> int:
     """What `cell_of` says of a value of a slot: how many cuts are not above it."""
     below, cuts = slots.below, slots.cuts
     low, high = np.int64(below[slot]), np.int64(below[slot + np.uint64(1)])

@@ -40,7 +40,7 @@ from tamis.match.default.structure.family import (
     upper_lane,
     write,
 )
-from tamis.match.default.structure.packed import ROW, Packed
+from tamis.match.default.structure.packed_clauses import ROW, PackedClauses
 from tamis.match.default.structure.routes import (
     BUCKET,
     COPIES,
@@ -52,7 +52,7 @@ from tamis.match.default.structure.routes import (
     TERM_SHIFT,
     TERMS,
     WHOLE,
-    Index,
+    RoutedIndex,
     Schemes,
     choose,
     describe,
@@ -165,8 +165,8 @@ def hash_of(scheme: int, values: Int64s, many: int, seed: int) -> int:
 
 @kernel
 def insert(
-    index: Index,
-    clauses: Packed,
+    index: RoutedIndex,
+    clauses: PackedClauses,
     slots: Int64s,
     begin: int,
 ) -> tuple[int, int]:
@@ -247,7 +247,7 @@ def _take_out(
 
 
 @kernel
-def take_out(index: Index, clauses: Packed, slots: Int64s) -> None:
+def take_out(index: RoutedIndex, clauses: PackedClauses, slots: Int64s) -> None:
     """Take clauses out again; they must still be in the table."""
     info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)

@@ -21,11 +21,11 @@ from tamis.match.default.structure.buckets import (
     GRAINS,
     Buckets,
 )
-from tamis.match.default.structure.cells import HIGHEST, LOWEST, Cells, cell_of, closes, opens
+from tamis.match.default.structure.cells import HIGHEST, LOWEST, ValueCells, cell_of, closes, opens
 from tamis.match.default.structure.family import (
     Family,
 )
-from tamis.match.default.structure.packed import COUNT_BITS, COUNT_MASK, ROW
+from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -60,10 +60,10 @@ class Schemes(NamedTuple):
     combined: Int64s
 
 
-class Index(NamedTuple):
+class RoutedIndex(NamedTuple):
     """Everything beside the table of clauses. The last three are by slot."""
 
-    cells: Cells
+    cells: ValueCells
     schemes: Schemes
     costs: Floats
     buckets: Buckets
@@ -82,7 +82,7 @@ def shift_of(grain: int) -> int:
 
 @inlined
 def describe(
-    cells: Cells, where: Int64s, rows: Int64s, slot: int, info: Int64s, chance: Floats
+    cells: ValueCells, where: Int64s, rows: Int64s, slot: int, info: Int64s, chance: Floats
 ) -> int:
     """The terms of a clause, how likely each is to hold, and how likely its rows are met.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.clauses import Table
+from tamis.index.clauses import ClauseStorage
 from tamis.match.dexin.be_tree.hulls import HIGHEST, LOWEST, hulls
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
@@ -25,7 +25,7 @@ Path = dict[int, tuple[int, int]]
 """The intervals of attributes that enclose all clauses of a cell."""
 
 
-def check(tree: TreeNodes, clauses: Table) -> None:
+def check(tree: TreeNodes, clauses: ClauseStorage) -> None:
     """Raise if a clause is not where insertion would have put it, or counts or depths are off."""
     tree.leaves.check()
     cells: list[tuple[int, Path]] = [(tree.root, {})]  # grows while we go through it
@@ -53,7 +53,7 @@ def check(tree: TreeNodes, clauses: Table) -> None:
 
 
 def _check_buckets(
-    tree: TreeNodes, clauses: Table, partition: int, path: Path
+    tree: TreeNodes, clauses: ClauseStorage, partition: int, path: Path
 ) -> list[tuple[int, Path]]:
     """Check the buckets of a partition; their cells are returned."""
     attribute, _, top, _, count, peak = tree.partitions.rows[partition].tolist()

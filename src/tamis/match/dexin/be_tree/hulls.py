@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import MISSING, SOME, Clauses
+from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -16,7 +16,7 @@ SAMPLES = 64  # boundaries by which the share of events inside an interval is es
 
 @kernel
 def hulls(
-    clauses: Clauses, slots: Int64s, attribute: int
+    clauses: ClauseArrays, slots: Int64s, attribute: int
 ) -> tuple[NDArray[np.bool_], Int64s, Int64s]:
     """Whether each clause requires the attribute, and between which codes."""
     has = np.zeros(len(slots), np.bool_)
@@ -43,7 +43,9 @@ def hulls(
 
 
 @kernel
-def weigh(clauses: Clauses, slots: Int64s, samples: Int64s, share: Floats) -> tuple[Floats, Int64s]:
+def weigh(
+    clauses: ClauseArrays, slots: Int64s, samples: Int64s, share: Floats
+) -> tuple[Floats, Int64s]:
     """For each attribute what a partition by it would save: clauses times the part ruled out."""
     score = np.zeros(len(share))
     counts = np.zeros(len(share), np.int64)
@@ -64,7 +66,7 @@ def weigh(clauses: Clauses, slots: Int64s, samples: Int64s, share: Floats) -> tu
 
 
 @kernel
-def some_ends(clauses: Clauses, slots: Int64s) -> tuple[Int64s, Int64s]:
+def some_ends(clauses: ClauseArrays, slots: Int64s) -> tuple[Int64s, Int64s]:
     """Attributes and bounded ends of the clauses in some slots."""
     most = 0
     for slot in slots:

@@ -9,9 +9,9 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
-from tamis.index.clauses import Clauses, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
@@ -25,7 +25,7 @@ from tamis.match.dexin.be_tree.nodes import (
     PARTITION,
     RIGHT,
     TOP,
-    Tree,
+    BeTreeArrays,
 )
 from tamis.match.dexin.be_tree.tree import BeTree
 
@@ -119,9 +119,9 @@ class BETree(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
-    nodes: tuple[Tree, int, Lists, NDArray[np.int32]],
+    nodes: tuple[BeTreeArrays, int, Lists, NDArray[np.int32]],
     learned: tuple[Int64s, Int64s],
     seen: Int64s,
     stamp: int,
@@ -146,7 +146,7 @@ def _match(
             cell = stack[depth]
             work[1] += 1
             # Verifying the clauses of the leaves dominates: a tree can only make them fewer.
-            out = room(out, found, leaves.size[cell])
+            out = ensure_capacity(out, found, leaves.size[cell])
             for place in range(leaves.start[cell], leaves.start[cell] + leaves.size[cell]):
                 slot = pool[place]
                 ok, looked = holds(clauses, slot, first, last, events.code)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.index.postings import Postings
 
 Int64s = NDArray[np.int64]
@@ -33,7 +33,7 @@ def deepest(clauses: int) -> int:
     return 2 * clauses.bit_length() + 2
 
 
-class Tree(NamedTuple):
+class BeTreeArrays(NamedTuple):
     """The nodes as kernels see them."""
 
     cell: Int64s
@@ -41,7 +41,7 @@ class Tree(NamedTuple):
     bucket: Int64s
 
 
-class Nodes:
+class BeTreeNodes:
     """Rows of integers that are taken and given back."""
 
     def __init__(self, columns: int) -> None:
@@ -76,15 +76,15 @@ class TreeNodes:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity  # of new leaves
-        self.cells, self.partitions, self.buckets = Nodes(3), Nodes(6), Nodes(9)
+        self.cells, self.partitions, self.buckets = BeTreeNodes(3), BeTreeNodes(6), BeTreeNodes(9)
         self.leaves = Postings()  # list i is the leaf of cell i
         self.cell_of = np.zeros(0, np.int64)  # of each slot
         self.root = self.new_cell(-1)
 
     @property
-    def view(self) -> Tree:
+    def view(self) -> BeTreeArrays:
         """For kernels."""
-        return Tree(self.cells.rows, self.partitions.rows, self.buckets.rows)
+        return BeTreeArrays(self.cells.rows, self.partitions.rows, self.buckets.rows)
 
     @property
     def nbytes(self) -> int:
@@ -225,7 +225,7 @@ class TreeNodes:
 
 
 @kernel
-def enter(tree: Tree, partition: int, low: Int64s, high: Int64s) -> Int64s:
+def enter(tree: BeTreeArrays, partition: int, low: Int64s, high: Int64s) -> Int64s:
     """Count intervals in on their way down a partition; the cell where each belongs."""
     cells = np.empty(len(low), np.int64)
     for i in range(len(low)):
@@ -247,7 +247,7 @@ def enter(tree: Tree, partition: int, low: Int64s, high: Int64s) -> Int64s:
 
 
 @kernel
-def _leave(tree: Tree, cells: Int64s) -> Int64s:
+def _leave(tree: BeTreeArrays, cells: Int64s) -> Int64s:
     """Count one clause less all the way up, for each mention of a cell.
 
     Returns the partitions that fell below half of their peak by that.
@@ -272,7 +272,7 @@ def _leave(tree: Tree, cells: Int64s) -> Int64s:
 
 
 @kernel
-def _subtree(tree: Tree, bucket: int) -> Int64s:
+def _subtree(tree: BeTreeArrays, bucket: int) -> Int64s:
     """A bucket and all below it, those of the partitions inside included."""
     found = np.empty(16, np.int64)
     found[0] = bucket
@@ -281,14 +281,14 @@ def _subtree(tree: Tree, bucket: int) -> Int64s:
     while at < n:
         bucket = found[at]
         at += 1
-        found = room(found, n, 2)
+        found = ensure_capacity(found, n, 2)
         if tree.bucket[bucket, LEFT] >= 0:
             found[n] = tree.bucket[bucket, LEFT]
             found[n + 1] = tree.bucket[bucket, RIGHT]
             n += 2
         partition = tree.cell[tree.bucket[bucket, CELL], FIRST]
         while partition >= 0:
-            found = room(found, n, 1)
+            found = ensure_capacity(found, n, 1)
             found[n] = tree.partition[partition, TOP]
             n += 1
             partition = tree.partition[partition, NEXT]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.clauses import Table
+from tamis.index.clauses import ClauseStorage
 from tamis.match.dexin.be_tree.check import check
 from tamis.match.dexin.be_tree.hulls import HIGHEST, LOWEST, SAMPLES, hulls, some_ends, weigh
 from tamis.match.dexin.be_tree.nodes import (
@@ -44,7 +44,7 @@ _HEAVY = 0.5**0.5
 class BeTree(TreeNodes):
     """Insert, remove and restructure. `share` weighs attributes when space is cut."""
 
-    def __init__(self, clauses: Table, capacity: int, least: int) -> None:
+    def __init__(self, clauses: ClauseStorage, capacity: int, least: int) -> None:
         super().__init__(capacity)
         self._clauses = clauses
         self._least = least  # clauses that make a partition worth while

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.elementary import IF_SINGLE, VERIFY, elementary
-from tamis.index.slotset import SlotSet
+from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, elementary_predicates
+from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.topss.sql.database import Columns, Database
-from tamis.match.topss.verify import any_several, verified
+from tamis.match.topss.verification import any_several, verified
 
 Int64s = NDArray[np.int64]
 _COMPARISONS = 20_000_000  # of predicates with events in one statement; it bounds its memory
@@ -138,7 +138,7 @@ class SqlMatcher(Matcher):
         super().check()
         self._always.check()
         live = self.clauses.live_slots()
-        found = elementary(self.clauses.view, live)
+        found = elementary_predicates(self.clauses.view, live)
         sid = np.repeat(live, np.diff(found.starts))
         columns = (sid, found.attribute, found.comparator, found.constant)
         wanted = sorted(zip(*(column.tolist() for column in columns), strict=True))
@@ -149,7 +149,7 @@ class SqlMatcher(Matcher):
     def _added(self, slots: Slots, terms: Terms) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         if len(found.constant):
             self._tables.insert(
@@ -173,7 +173,7 @@ class SqlMatcher(Matcher):
     def _removing(self, slots: Slots) -> None:
         if not len(slots):
             return
-        found = elementary(self.clauses.view, slots)
+        found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         if len(found.constant):
             self._tables.delete(slots, len(found.constant))
