@@ -15,7 +15,7 @@ from tamis.cli.terminal.progress import bar
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
 from tamis.schedule import registry as schedulers
-from tamis.testing.operator_checks import agree
+from tamis.testing.operator_checks import compare_schedulers
 from tamis.testing.pairs import compare_pairs
 from tamis.testing.soak import soak as run_soak
 from tamis.workload import VARIANTS, make_variant, variant
@@ -118,7 +118,7 @@ def _compare_schedulers(console: Console, names: Sequence[str], instances: int, 
     for name in names:
         schedulers.entry(name)
     with bar(console, "schedulers", instances) as progress:
-        found = agree(instances, seed, names, progress.update)
+        found = compare_schedulers(instances, seed, names, progress.update)
     console.print(
         f"{', '.join(found.calls)}: {found.instances:,} instances, "
         f"{found.subscriptions:,} subscriptions, {found.pairs:,} pairs, {found.matches:,} matches, "

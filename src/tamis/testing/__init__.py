@@ -1,9 +1,9 @@
-"""The conformance checks that every matcher passes, for yours too.
+"""The conformance checks that every matcher passes, also for your own matchers.
 
     from tamis.testing import check_matcher
     check_matcher(MyMatcher)
 
-needs nothing but tamis; `tamis.testing.machine` needs hypothesis.
+`tamis.testing.state_machine` needs hypothesis; everything else needs only tamis.
 """
 
 from tamis.testing.conformance import CHECKS, check_matcher

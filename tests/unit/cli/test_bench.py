@@ -141,9 +141,9 @@ def test_soak_of_all_leaves_out_the_reference() -> None:
 
 
 def test_soak_reports_disagreements(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    from tamis.testing.soak import Soaked
+    from tamis.testing.soak import SoakResult
 
-    monkeypatch.setattr("tamis.cli.soak.run_soak", lambda *_: Soaked(60, missing=2, extra=1))
+    monkeypatch.setattr("tamis.cli.soak.run_soak", lambda *_: SoakResult(60, missing=2, extra=1))
     assert run("soak", "naive") == 1
     said = "tamis: naive disagrees with scan: 2 matches missing, 1 too many (seed 0)\n"
     assert capsys.readouterr().err == said

@@ -1,4 +1,4 @@
-"""A state machine for hypothesis: adds, removes and matches against `satisfies`."""
+"""A state machine for hypothesis: adds, removes and matches, against `satisfies`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class HypothesisChooser:
-    """Choices that hypothesis makes, and can make smaller."""
+    """Choices by hypothesis, which can shrink them."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self._draw = draw
