@@ -27,7 +27,9 @@ from tamis.engine.sources import TableRow
 from tamis.engine.turns import Turns
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
 from tamis.language import check, check_size, expand, parse, to_text
-from tamis.match.base import Bitmaps, Matcher, Matches
+from tamis.match.base import Matcher, Matches
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
 from tamis.model.condition import Condition
@@ -251,7 +253,7 @@ class Engine:
         with self._turns.mine:
             self._turns.check()
             batch = self._current(events)
-            found = self.matcher.match_bits(batch)
+            found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
             with self._turns.calling:
                 self.calls.filter_bits(batch, found)
@@ -309,6 +311,9 @@ class Engine:
         """
         with self._turns.mine:
             self._turns.check()
+            if not isinstance(self.matcher, Plans):
+                kind = type(self.matcher).__name__
+                raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
             slots = None if id is None else self.roster.slots(id)
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 

@@ -18,6 +18,7 @@ from tamis.engine import Engine
 from tamis.engine.expecting import lay_out
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
+from tamis.match.capabilities import Plans
 from tamis.model.schema import Schema
 from tamis.spark.event_pieces import Events, sampled
 from tamis.spark.worker import packed, unpacked
@@ -125,7 +126,8 @@ def laid_out(engine: Engine) -> bool:
     One that was saved before it saw an event has not: each worker would decide for itself, and
     keep what it makes of that to itself, instead of sharing one copy.
     """
-    return not len(engine) or engine.matcher.facts().get("laid_out", True) is not None
+    matcher = engine.matcher
+    return not len(engine) or not isinstance(matcher, Plans) or matcher.planned
 
 
 def mentioned(engine: Engine) -> set[str]:

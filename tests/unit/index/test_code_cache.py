@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import namedtuple
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +34,13 @@ FACTOR = 1
 @njit
 def counted(value):
     return value * FACTOR
+"""
+PAIR = """\
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    first: int
+    second: int
 """
 LONGS = np.arange(5)
 FLOATS = np.arange(5) / 2
@@ -105,8 +111,8 @@ def test_code_for_a_class_that_moved_is_compiled_again(
     """Code for a named tuple of a module that is gone must neither be taken nor stop a process."""
     for module in ("before", "after"):
         monkeypatch.setitem(sys.modules, module, ModuleType(module))
-        kind = namedtuple("Pair", ["first", "second"], module=module)  # noqa: PYI024 - made twice
-        setattr(sys.modules[module], "Pair", kind)
+        exec(PAIR, vars(sys.modules[module]))
+        kind = vars(sys.modules[module])["Pair"]
         function = place.function()
         assert function(kind(1, 2)) == 3
         assert not _loaded(function)
