@@ -17,10 +17,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numba
 import numpy as np
@@ -28,9 +26,10 @@ from numba import config
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from tamis.files.atomic import atomic_file
+from tamis.files.checksum import DIGEST, digest
 from tamis.index.fingerprint import fingerprint
 
-_CHECKSUM = 16  # bytes
 _told: set[Path] = set()  # folders of which it was said that they cannot be written to
 
 
@@ -57,10 +56,14 @@ class CodeCache:
         name = self._name(types, context.codegen())
         for folder in self._folders:
             data = read(folder / name)
-            if data is not None:
+            if data is None:
+                continue
+            try:
                 known, code = pickle.loads(data)
-                if known == types:  # different types may be written alike
-                    return CompileResult._rebuild(context, *code)
+            except (ImportError, AttributeError):  # it names a class that has moved since
+                continue
+            if known == types:  # different types may be written alike
+                return CompileResult._rebuild(context, *code)
         return None
 
     def save_overload(self, types: Any, compiled: Any) -> None:
@@ -74,7 +77,7 @@ class CodeCache:
 
     def _name(self, types: Any, codegen: Any) -> str:
         """A name that no other code has."""
-        digest = _digest(
+        parts = (
             numba.__version__,
             sys.implementation.cache_tag,
             codegen.magic_tuple(),  # the processor and its features
@@ -84,7 +87,8 @@ class CodeCache:
             types,
             *_classes(types),
         )
-        return f"{self._title}-{digest}"
+        known = "\n".join(map(str, parts))
+        return f"{self._title}-{digest(known.encode()).hex()}"
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -116,32 +120,19 @@ def read(path: Path) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
-    checksum, data = data[:_CHECKSUM], data[_CHECKSUM:]
-    return data if checksum == _checksum(data) else None
+    checksum, data = data[:DIGEST], data[DIGEST:]
+    return data if checksum == digest(data) else None
 
 
 def write(path: Path, data: bytes) -> bool:
     """Write a file such that others see all of it or nothing; whether that was possible."""
-    part = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(_checksum(data) + data)
-            part.replace(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            return False
+        with atomic_file(path, durable=False) as file:  # a lost one is compiled again
+            file.write(digest(data) + data)
     except OSError:
         return False
     return True
-
-
-def _checksum(data: bytes) -> bytes:
-    return blake2b(data, digest_size=_CHECKSUM).digest()
-
-
-def _digest(*parts: object) -> str:
-    return blake2b("\n".join(map(str, parts)).encode(), digest_size=_CHECKSUM).hexdigest()
 
 
 def _tell(folder: Path) -> None:

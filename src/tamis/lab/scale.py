@@ -1,7 +1,7 @@
 """How time and memory grow with the subscriptions, up to ten million.
 
 Subscriptions are drawn and loaded a chunk at a time, each from a seed of its own, and go from the
-encoder straight into the matcher: ten million in Arrow tables and a roster of ids would take more
+encoder straight into the matcher: ten million in Arrow tables and a table of ids would take more
 memory than what is measured. What the yardstick finds in each chunk is kept for a few events, so
 that answers over all of them can be compared.
 """

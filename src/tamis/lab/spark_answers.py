@@ -109,7 +109,7 @@ def _differ(case: _Case, found: pa.Table, first: int = 0) -> int:
 
 
 def _files(spark: SparkSession, case: _Case) -> int:
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     out = case.folder / "files"
     match_files(spark, case.folder / "events", case.folder / "engine", out, id=_EVENT)
@@ -117,7 +117,7 @@ def _files(spark: SparkSession, case: _Case) -> int:
 
 
 def _counted(spark: SparkSession, case: _Case) -> int:
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     done = match_files(spark, case.folder / "events", case.folder / "engine")
     return abs(done.pairs - len(case.pairs))
@@ -138,7 +138,7 @@ def _streamed(spark: SparkSession, case: _Case) -> int:
 
 
 def _logged(spark: SparkSession, case: _Case) -> int:
-    from tamis.spark.compiling import compile_log
+    from tamis.spark.jobs.compile_index import compile_log
 
     there = case.folder
     log = Log.create(there / "log", case.made.schema, ids="int64")
@@ -174,7 +174,7 @@ def _match(case: _Case) -> Any:
 
 def _written(spark: SparkSession, frame: DataFrame, out: Path) -> pa.Table:
     """What a stream writes until all there is has been read."""
-    from tamis.spark.sink import manifests
+    from tamis.spark.stream.notification_sink import manifests
 
     query = (
         frame.writeStream.format("tamis_notifications")

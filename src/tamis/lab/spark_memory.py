@@ -80,7 +80,7 @@ def measured(engine: Path, events: Path, workers: int) -> list[dict[str, Any]]:
 def _measure(engine: str, events: str, workers: int) -> list[dict[str, Any]]:
     from tempfile import TemporaryDirectory
 
-    from tamis.spark.sessions import session
+    from tamis.spark.runtime.sessions import session
 
     settings: dict[str, Any] = {"spark.ui.enabled": False}
     spark = session(f"local[{workers}]", **settings)
@@ -102,7 +102,7 @@ def _looked(
     folder: str, events: str, meeting: Path, number: int, workers: int
 ) -> dict[str, dict[str, int]]:
     """In a worker: match, wait until all others have, and look."""
-    from tamis.spark.worker import opened
+    from tamis.spark.runtime.worker_cache import opened
 
     engine = opened(folder)
     for file in sorted(Path(events).iterdir()):

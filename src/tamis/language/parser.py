@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tamis.errors import ConditionError, LimitError, SchemaError, nearest
-from tamis.language.check import check
 from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT
-from tamis.language.normal import height
-from tamis.language.reader import OPERANDS, Reader
+from tamis.language.normal_form import height
+from tamis.language.token_reader import OPERANDS, TokenReader
+from tamis.language.type_check import check
 from tamis.model.condition import (
     COMPLEMENTS,
     SIGNS,
@@ -90,7 +90,7 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-class _Parser(Reader):
+class _Parser(TokenReader):
     __slots__ = ()
 
     def whole(self) -> Condition:
@@ -103,7 +103,7 @@ class _Parser(Reader):
         if kind == ")":
             raise self.error("this closing parenthesis has no opening one")
         if kind != "end":
-            raise self.error(f"expected 'and' or 'or' before {word!r}", hint=self.astray())
+            raise self.error(f"expected 'and' or 'or' before {word!r}", hint=self.misplaced_hint())
         return condition
 
     def _condition(self, first: Condition | None = None) -> Condition:
@@ -134,9 +134,9 @@ class _Parser(Reader):
         found = self._condition_or_sum()
         if isinstance(found, Condition):
             return found
-        raise self._lonely()
+        raise self._missing_comparator()
 
-    def _lonely(self) -> ConditionError:
+    def _missing_comparator(self) -> ConditionError:
         return self.error(
             "expected a comparator after the expression", hint="write, for example: ?people > 50"
         )
@@ -160,7 +160,7 @@ class _Parser(Reader):
             if isinstance(inner, Condition):
                 inner = self._condition(inner)
             elif self.tokens[self.at][0] in ("and", "or"):
-                raise self._lonely()
+                raise self._missing_comparator()
             self.expect(")", "expected a closing parenthesis")
         self.depth -= 1
         return inner if isinstance(inner, Condition) else self._constraint(start, self.sum(inner))
@@ -265,12 +265,12 @@ class _Parser(Reader):
                 "the constraint compares constants only",
                 span=found.span,
                 text=self.text,
-                hint=_turned(found),
+                hint=_mirrored(found),
             )
         return found
 
 
-def _turned(constraint: ValueConstraint) -> str | None:
+def _mirrored(constraint: ValueConstraint) -> str | None:
     """A hint for `5 < price`."""
     left, name = constraint.left, constraint.right
     if not isinstance(name, Word) or name[0].isdigit() or isinstance(left, Variable | Arithmetic):

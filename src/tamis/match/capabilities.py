@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
-from tamis.files.array_folder import part, under
+from tamis.files.arrays import add_prefix, take_prefix
 from tamis.match.base import Matcher, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.options import whole_number
@@ -117,13 +117,13 @@ def saved_form(matcher: Matcher) -> SavedForm:
     arrays, facts = {}, {}
     if isinstance(matcher, Savable):
         arrays, facts = matcher.index_arrays(), matcher.index_facts()
-    table = under("clauses", matcher.clauses.arrays())
+    table = add_prefix("clauses", matcher.clauses.arrays())
     return SavedForm(layout_of(matcher), {**table, **arrays}, facts)
 
 
 def restore(matcher: Matcher, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
     """Make a matcher what gave these arrays and facts, under the same options."""
-    matcher.clauses.restore(part("clauses", arrays))
+    matcher.clauses.restore(take_prefix("clauses", arrays))
     if isinstance(matcher, Savable):
         matcher.clear()
         matcher.restore_index(arrays, facts)

@@ -7,10 +7,10 @@ find it by name. Reading the table imports no matcher, and not the compiler.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import MatcherError, nearest
+from tamis.errors import MatcherError
+from tamis.registry import Registry
 
 if TYPE_CHECKING:
     from tamis.match.base import Matcher
@@ -215,24 +215,13 @@ _TABLE: dict[str, MatcherEntry] = {
 }
 
 
-def matchers() -> list[str]:
-    """The names of all matchers."""
-    return list(_TABLE)
-
-
-def entry(name: str) -> MatcherEntry:
-    """What the registry knows of a matcher."""
-    try:
-        return _TABLE[name]
-    except KeyError:
-        hint = nearest(str(name), _TABLE)
-        raise MatcherError(f"unknown matcher {name!r}" + (f"; {hint}" if hint else "")) from None
+_REGISTRY = Registry("matcher", MatcherError, _TABLE)
+matchers, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 
 
 def matcher_class(name: str) -> type[Matcher]:
     """The class of a matcher, imported if need be."""
-    module, _, cls = entry(name).path.partition(":")
-    found: type[Matcher] = getattr(import_module(module), cls)
+    found: type[Matcher] = _REGISTRY.load(name)
     return found
 
 
@@ -249,10 +238,3 @@ def name_of(matcher: Matcher) -> str | None:
         if known.path.endswith(f":{kind.__qualname__}") and matcher_class(name) is kind:
             return name
     return None
-
-
-def register(new: MatcherEntry) -> None:
-    """Make a matcher of your own known by name."""
-    if new.name in _TABLE:
-        raise MatcherError(f"a matcher named {new.name!r} is registered already")
-    _TABLE[new.name] = new

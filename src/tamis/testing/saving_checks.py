@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from tamis.engine import Engine
-from tamis.files.array_folder import Arrays
+from tamis.files.arrays import Arrays
 from tamis.match.base import Matcher
 from tamis.match.capabilities import restore, saved_form
 from tamis.testing import cases

@@ -11,11 +11,12 @@ import pytest
 
 from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
-from tamis.spark import sharding
-from tamis.spark.compiling import _describe, compile_conditions, compile_log
-from tamis.spark.compiling_tasks import FromLog, Made
+from tamis.spark.jobs import shard_count as sharding
+from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
+from tamis.spark.jobs.compile_shard import FromLog, Made
 from tamis.store import Log, changes
-from tamis.store.versions import Version, Versions
+from tamis.store.version import Version
+from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import DOCUMENT, SCHEMA
 
 if TYPE_CHECKING:

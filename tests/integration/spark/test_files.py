@@ -14,10 +14,11 @@ from pyarrow import parquet
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
-from tamis.spark import file_tasks, row_groups
-from tamis.spark.compiling import compile_conditions
-from tamis.spark.files import match_files, read_files
-from tamis.spark.sink import manifests
+from tamis.replay import row_groups
+from tamis.spark.jobs import match_task as file_tasks
+from tamis.spark.jobs.compile_index import compile_conditions
+from tamis.spark.jobs.match_files import match_files, read_files
+from tamis.spark.stream.notification_sink import manifests
 from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, gryphon, lesubscribe, sparse, topss
 from tamis.workload.base import Workload

@@ -17,11 +17,11 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.errors import SparkError
 from tamis.model.event import Event
-from tamis.spark import row_groups
-from tamis.spark.asking import ask
-from tamis.spark.gathering import gather
-from tamis.spark.gathering_tasks import ranked
-from tamis.spark.values import in_order
+from tamis.replay import row_groups
+from tamis.spark.stats.attribute_values import in_order
+from tamis.spark.stats.event_stats import gather
+from tamis.spark.stats.subscription_stats import ask
+from tamis.spark.stats.value_task import ranked
 from tamis.store import Log, Stats, changes
 from tamis.store.stats import SHARES, AttributeStats
 from tests.integration.spark.past_events import (

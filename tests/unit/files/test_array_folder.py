@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
-from tamis.files.array_folder import MANIFEST, filled, flat, part, read, under, write
-from tests.unit.match.default.an_index import ARRAYS, FACTS, made
+from tamis.files.array_folder import MANIFEST, read, write
+from tamis.files.arrays import add_prefix, flatten, take_prefix, unflatten
+from tests.unit.files.saved_index import ARRAYS, FACTS, made
 
 
 @pytest.fixture
@@ -78,11 +79,11 @@ def test_arrays_of_any_layout_are_written_in_order(tmp_path: Path) -> None:
 
 
 def test_parts_have_names_of_their_own() -> None:
-    whole = {**under("a", {"x": np.zeros(1)}), **under("a.b", {"y": np.zeros(2)})}
-    assert part("a", whole).keys() == {"x", "b.y"}
-    assert part("a.b", whole).keys() == {"y"}
+    whole = {**add_prefix("a", {"x": np.zeros(1)}), **add_prefix("a.b", {"y": np.zeros(2)})}
+    assert take_prefix("a", whole).keys() == {"x", "b.y"}
+    assert take_prefix("a.b", whole).keys() == {"y"}
     with pytest.raises(SavedIndexError, match="no array 'z'"):
-        part("a", whole)["z"]
+        take_prefix("a", whole)["z"]
 
 
 class _Inner(NamedTuple):
@@ -97,8 +98,8 @@ class _Outer(NamedTuple):
 
 def test_named_tuples_of_arrays_come_back(tmp_path: Path) -> None:
     given = _Outer(_Inner(np.arange(3), np.arange(4)), np.zeros(2, np.int32))
-    write(tmp_path / "index", flat(given), {})
-    again = filled(_Outer, read(tmp_path / "index").arrays)
+    write(tmp_path / "index", flatten(given), {})
+    again = unflatten(_Outer, read(tmp_path / "index").arrays)
     assert isinstance(again, _Outer)
     assert isinstance(again.inner, _Inner)
     assert again.inner.high.tolist() == [0, 1, 2, 3]
@@ -151,7 +152,7 @@ def test_an_array_of_another_kind_is_refused() -> None:
     class Record(NamedTuple):
         slots: NDArray[np.int32]
 
-    assert filled(Record, {"slots": np.zeros(3, np.int32)}).slots.sum() == 0
+    assert unflatten(Record, {"slots": np.zeros(3, np.int32)}).slots.sum() == 0
     for wrong in (np.zeros(3, np.int8), np.zeros(3), np.zeros((3, 1), np.int32)):
         with pytest.raises(SavedIndexError, match="slots is"):
-            filled(Record, {"slots": wrong})
+            unflatten(Record, {"slots": wrong})

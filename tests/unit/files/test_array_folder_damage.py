@@ -15,7 +15,7 @@ import pytest
 
 from tamis.errors import SavedIndexError
 from tamis.files.array_folder import DATA, FORMAT, MANIFEST, read, write
-from tests.unit.match.default.an_index import ARRAYS, FACTS, blob, made
+from tests.unit.files.saved_index import ARRAYS, FACTS, blob, made
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_arrays_that_were_swapped_are_found(folder: Path) -> None:
         part = content[there["offset"] : there["offset"] + there["bytes"]]
         swapped[here["offset"] : here["offset"] + here["bytes"]] = part
     (folder / DATA).write_bytes(swapped)
-    _refused(folder, "the array 'numbers' is damaged: its content has another checksum")
+    _refused(folder, "the array 'numbers' is damaged: the checksum does not match")
 
 
 def test_files_of_two_indexes_do_not_mix(folder: Path, tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_files_of_two_indexes_do_not_mix(folder: Path, tmp_path: Path) -> None:
 def test_no_folder_and_no_index(tmp_path: Path) -> None:
     _refused(tmp_path / "nowhere", "there is no such folder")
     (tmp_path / "file").write_text("hello")
-    _refused(tmp_path / "file", "a saved index is a folder, and this is none")
+    _refused(tmp_path / "file", "is a file; a saved index is a folder")
     (tmp_path / "empty").mkdir()
-    _refused(tmp_path / "empty", "is no saved index: it has no manifest")
+    _refused(tmp_path / "empty", "is not a saved index: it has no manifest")
     (tmp_path / "foreign").mkdir()
     png, deep = b"\x89PNG\r\n", b"[" * 3000
     for said in (b"", png, b"\xff" * 10_000, b"[1]\n", b'{"magic": "other"}\n', deep):
         (tmp_path / "foreign" / MANIFEST).write_bytes(said)
-        _refused(tmp_path / "foreign", "is no saved index, or its manifest is damaged")
+        _refused(tmp_path / "foreign", "is not a saved index, or its manifest is damaged")
     (tmp_path / "foreign" / MANIFEST).unlink()
     (tmp_path / "foreign" / MANIFEST).mkdir()
     _refused(tmp_path / "foreign", "cannot be read: Is a directory")
@@ -175,15 +175,15 @@ OUTSIDE = ("../numbers", "/etc/passwd", ".hidden", "", "a/b", "A", "é", "a\0")
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_names_do_not_lead_out_of_the_folder(folder: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(SavedIndexError, match="is no name for a part"):
+    with pytest.raises(SavedIndexError, match="cannot be named"):
         write(tmp_path / "other", {name: np.zeros(1)}, {})
-    with pytest.raises(SavedIndexError, match="is no name for a part"):
+    with pytest.raises(SavedIndexError, match="cannot be named"):
         write(tmp_path / "other", {}, {}, {name: blob})
     assert not (tmp_path / "other").exists()
     for kind in ("arrays", "blobs"):
         shutil.rmtree(folder)
         _edit(made(folder), _with(kind, name))
-        _refused(folder, "is no name for one")
+        _refused(folder, "cannot have this name")
 
 
 def _with(kind: str, name: str) -> Callable[[dict[str, Any]], object]:

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import SparkError
-from tamis.files.durable import locked
-from tamis.spark import sink
-from tamis.spark.manifest_files import listed, retire
-from tamis.spark.sink import Parts, commit, compact, manifests, sweep
+from tamis.files.lock import locked
+from tamis.replay.manifests import listed, retire
+from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.notification_sink import Parts, commit, compact, manifests, sweep
 from tests.unit.spark.written_out import Out
 
 

@@ -16,15 +16,15 @@ import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError, StoreError
-from tamis.spark.file_columns import every_group, layouts
-from tamis.spark.files import check_given
-from tamis.spark.generating import _write, drafted, table_files
-from tamis.spark.part_files import Part
-from tamis.spark.row_groups import Rows, found, shares
-from tamis.spark.scratch import scratch
-from tamis.spark.subscriptions import engine_folders, laid_out, mentioned
+from tamis.replay.parts import Part
+from tamis.replay.row_groups import Rows, found, shares
+from tamis.spark.jobs.generate_tables import _write, drafted, table_files
+from tamis.spark.jobs.job_subscriptions import engine_folders, laid_out, mentioned
+from tamis.spark.jobs.match_files import check_given
+from tamis.spark.jobs.parquet_columns import every_group, layouts
+from tamis.spark.runtime.scratch_folder import scratch
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
 
@@ -170,7 +170,7 @@ def test_an_engine_is_laid_out_by_events(tmp_path: Path) -> None:
     engine.subscribe("price < 5")
     engine.save(tmp_path / "before")
     assert not laid_out(Engine.open(tmp_path / "before"))
-    lay_out(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
+    plan_for(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
     engine.save(tmp_path / "after")
     assert laid_out(Engine.open(tmp_path / "after"))
     other = Engine(SCHEMA, "naive")  # which has nothing to decide
@@ -231,7 +231,7 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
-    begin = "import os; from tamis.spark.generating import drafted\n"
+    begin = "import os; from tamis.spark.jobs.generate_tables import drafted\n"
     killed = f"with drafted({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
     done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
     assert done.returncode == 9
@@ -269,7 +269,8 @@ def full_disk() -> Iterator[None]:
 
 def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     """A lock inside says that somebody lives; what has none is not known, and stays."""
-    begin = "import sys, time; from pathlib import Path; from tamis.spark.scratch import scratch\n"
+    begin = "import time; from pathlib import Path\n"
+    begin += "from tamis.spark.runtime.scratch_folder import scratch\n"
     code = f"{begin}with scratch(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
     left = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert left.stdout is not None

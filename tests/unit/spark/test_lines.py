@@ -13,7 +13,7 @@ import pytest
 from tamis import Schema
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
-from tamis.spark.lines import Lines
+from tamis.replay.json_lines import Lines
 from tamis.workload import auctions
 
 SCHEMA = Schema.from_dict(
@@ -134,6 +134,23 @@ def same_as_alone(lines: list[str | None], texts: pa.Array | None = None) -> Non
 def test_one_line(line: str) -> None:
     same_as_alone([line])
     same_as_alone([*GOOD, line, *GOOD])
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_lines_without_a_type_are_of_the_default_type(listed: bool) -> None:
+    document = {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "optional"}, "f": {}}}
+    schema = Schema.from_dict({**document, "default_event_type": "e"})
+    lines = ['{"n": 1}', '{"event_type": null, "n": 1}']
+    types = [("e",), ("e",)]
+    if listed:
+        lines += ['{"event_type": [], "n": 1}', '{"event_type": [null]}', '{"event_type": ["f"]}']
+        types += [("e",), ("e",), ("f",)]
+    else:
+        lines, types = [*lines, '{"event_type": "f"}'], [*types, ("f",)]
+    for order in (1, -1):
+        parsed = Lines(Encoder(schema)).parse(pa.array(lines[::order]))
+        assert [bound(row)["event_type"] for row in parsed.events.to_pylist()] == types[::order]
+        assert parsed.dead.null_count == len(lines)
 
 
 def test_any_mixture_of_lines() -> None:

@@ -15,8 +15,8 @@ from tamis import Engine, Schema
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
-from tamis.schedule.statistics import Known
-from tamis.spark.live import Live, shard_of
+from tamis.replay.live_subscriptions import Live, shard_of
+from tamis.schedule.statistics import PredicateEstimate
 
 SCHEMA = Schema.from_dict(
     {
@@ -155,6 +155,8 @@ def test_shards_are_even_and_do_not_move() -> None:
 
 def test_what_came_later_knows_what_the_version_knows() -> None:
     base = Engine(SCHEMA)
-    base.calls.expect({"far()": Known(0.25, 500.0, 40)})
-    assert Live(SCHEMA, "text", base)._added.calls.known == {"far()": Known(0.25, 500.0, 40)}
+    base.calls.expect({"far()": PredicateEstimate(0.25, 500.0, 40)})
+    assert Live(SCHEMA, "text", base)._added.calls.known == {
+        "far()": PredicateEstimate(0.25, 500.0, 40)
+    }
     assert Live(SCHEMA, "text")._added.calls.known == {}

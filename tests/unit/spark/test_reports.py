@@ -15,7 +15,7 @@ import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.operators import Count, Report
-from tamis.spark.reports import clear, document, noting, read, since, total
+from tamis.spark.runtime.operator_reports import clear, document, noting, read, since, total
 
 SCHEMA = Schema.from_dict(
     {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -84,7 +84,7 @@ def test_a_block_that_fails_has_asked_too(tmp_path: Path) -> None:
 _OTHER = """
 import sys
 from tests.unit.spark.test_reports import _engine, _match
-from tamis.spark.reports import noting
+from tamis.spark.runtime.operator_reports import noting
 engine = _engine()
 with noting([engine], sys.argv[1]):
     _match(engine, 1, 2, 3)

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
-from tamis.spark.part_files import Part
-from tamis.spark.sink import NotificationsDataSource, manifests
+from tamis.replay.parts import Part
+from tamis.spark.stream.notification_sink import NotificationsDataSource, manifests
 
 
 @pytest.fixture

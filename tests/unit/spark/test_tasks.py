@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from tamis import Engine, Schema
-from tamis.spark import tasks
-from tamis.spark.live import Live
-from tamis.spark.tasks import Range, answered
+from tamis.replay.live_subscriptions import Live
+from tamis.spark.stream import log_task as tasks
+from tamis.spark.stream.log_task import Range, answered
 from tamis.store import Log, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}

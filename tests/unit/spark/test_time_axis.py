@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from tamis import Schema
 from tamis.errors import SparkError
-from tamis.spark.past_events import past
-from tamis.spark.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock
-from tamis.spark.worker import document
+from tamis.spark.backtest.past_events import past
+from tamis.spark.backtest.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock
+from tamis.spark.runtime.worker_cache import document
 
 SCHEMA = Schema.from_dict({"attributes": {"at": "timestamp", "seller.since": "timestamp"}})
 

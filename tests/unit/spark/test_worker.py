@@ -10,7 +10,7 @@ import pytest
 
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
-from tamis.spark import worker
+from tamis.spark.runtime import worker_cache as worker
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "optional"}}})
 

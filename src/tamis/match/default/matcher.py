@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
-from tamis.files.array_folder import flat, part, under
+from tamis.files.arrays import add_prefix, flatten, take_prefix
 from tamis.match.base import Matches, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
@@ -20,13 +20,8 @@ from tamis.match.default.index_updates import insert_all, remove_all
 from tamis.match.default.passes.frame import Framed, own
 from tamis.match.default.planning.costs import costs
 from tamis.match.default.planning.description import tell
-from tamis.match.default.planning.layout import (
-    EventSample,
-    SurveyedClauses,
-    in_order,
-    lay_out,
-    no_sample,
-)
+from tamis.match.default.planning.event_sample import EventSample, EventWatch
+from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
 from tamis.match.default.saved_index import restored, trimmed
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
@@ -38,9 +33,7 @@ from tamis.match.plan import LINES, Plan
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
-_TOO_FEW = 64  # events to make a plan for, once there are more
-_LOOK = 4  # batches, however large they are
-_RECENT = 256  # batches that are remembered until the next look
+_TOO_OLD = 8  # times as many clauses as it was made for: a plan that is worth nothing
 _STEP = 16  # clauses that move for an event, where there are more
 _FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
 
@@ -58,7 +51,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     Where it is cheapest is expected from the clauses and from the events seen so far, and from
     what each step takes on this machine; `plan` says what was decided and why. When clauses have
     doubled, or events differ much from those it was planned for, a new plan is made, and clauses
-    move over to it, a few with each call.
+    move over to it, a few with each call. A plan for a handful of events is for the time being: as
+    soon as there are enough, all clauses are laid out anew at once, as they were for the first.
 
     add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
     512) lines, and what is met.
@@ -76,10 +70,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         self._next: Framed[RoutedIndex] | None = None  # while clauses move to it
         self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
         self._laid_out = 0  # clauses when it was
-        self._planned_for = no_sample()
-        self._sample = no_sample()
-        self._recent: list[EventSample] = []  # events since then, or some of them
-        self._seen = 0  # events since they were last looked at
+        self._watch = EventWatch()
         self._came = 0  # clauses since the plan
         self._width = 0  # attributes that the plan knows
         self._planning: Future[tuple[RoutedIndex, Slots, EventSample]] | None = None
@@ -120,7 +111,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     @property
     def nbytes(self) -> int:
         return self.clauses.nbytes + sum(
-            part.nbytes for index in self._indexes() for part in flat(index.record).values()
+            part.nbytes for index in self._indexes() for part in flatten(index.record).values()
         )
 
     # -- events ------------------------------------------------------------------------------------
@@ -210,7 +201,9 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
         indexes = [index.record for index in self._indexes()]
-        return tell(self.clauses, indexes, self._planned_for.events, self.nbytes, slots, lines)
+        return tell(
+            self.clauses, indexes, self._watch.planned_for.events, self.nbytes, slots, lines
+        )
 
     def _prepare(self, batch: EventBatch) -> None:
         """See to it that there is a plan that fits, before events are matched."""
@@ -223,22 +216,11 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             if self._planning.done():
                 self._adopt()
         else:
-            self._seen += len(batch)
-            if len(self._recent) < _RECENT:
-                self._recent.append(EventSample.of(batch.pairs))
             must = self._index is None or self._stale()
-            # Or now and then, to look, which should take little beside matching.
-            often = max(2 * max(self._sample.events, 16), _LOOK * len(batch))
-            if must or self._seen >= often:
-                for each in self._recent:
-                    self._sample = self._sample.joined(each)
-                self._seen = 0
-                self._recent.clear()
-                # It may have been planned for the first few there were.
-                enough = self._planned_for.events < _TOO_FEW <= self._sample.events
-                width = self.clauses.width
-                if must or enough or self._sample.differs(self._planned_for, width):
-                    self._plan()
+            if self._watch.see(batch, must=must) and (
+                must or self._watch.enough or self._watch.differs(self.clauses.width)
+            ):
+                self._plan()
 
     def settle(self) -> None:
         """Finish a plan that is being made, and moving to it."""
@@ -267,8 +249,10 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def _plan(self) -> None:
         """Make a new plan: at once, or where that takes long, beside the other work."""
-        asked, sample = SurveyedClauses.of(self.clauses), self._sample
+        asked, sample = SurveyedClauses.of(self.clauses), self._watch.sample
         width, slots, view = self.clauses.width, self.clauses.slots, self.clauses.view
+        if self._watch.enough or asked.live > _TOO_OLD * self._laid_out:
+            self._index = None  # to begin anew takes less time than to move all from a bad place
         self._laid_out, self._came, self._width = asked.live, 0, width
 
         def make() -> tuple[RoutedIndex, Slots, EventSample]:
@@ -288,7 +272,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         except BaseException:
             self.rebuild()
             raise
-        self._planned_for, self._bits = sample, None
+        self._watch.planned(sample)
+        self._bits = None
 
     def _place(self, new: RoutedIndex, order: Slots) -> None:
         if self._index is None or len(order) <= _AT_ONCE:
@@ -332,21 +317,22 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         self.settle()
         if self._index is None:
             return {}
-        saved = under("index", flat(trimmed(self._index.record)))
-        return {**saved, **self._planned_for.arrays()}
+        saved = add_prefix("index", flatten(trimmed(self._index.record)))
+        return {**saved, **self._watch.planned_for.arrays()}
 
     def index_facts(self) -> dict[str, Any]:
         return {
             "laid_out": None if self._index is None else self._laid_out,
-            "events": self._planned_for.events,
+            "events": self._watch.planned_for.events,
         }
 
     def restore_index(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
         if facts["laid_out"] is not None:
-            self._index = Framed(restored(part("index", arrays)))
+            self._index = Framed(restored(take_prefix("index", arrays)))
             self._laid_out = int(facts["laid_out"])
             self._width = len(self._index.record.cells.bound)
-            self._sample = self._planned_for = EventSample.restored(arrays, int(facts["events"]))
+            self._watch.sample = EventSample.restored(arrays, int(facts["events"]))
+            self._watch.planned(self._watch.sample)
 
     # -- checks ------------------------------------------------------------------------------------
 

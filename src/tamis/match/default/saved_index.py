@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tamis.files.array_folder import Arrays, filled, flat, under
+from tamis.files.arrays import Arrays, add_prefix, flatten, unflatten
 from tamis.match.default.structure.buckets import ENTRY, POOL_TOP, VALUES_TOP
 from tamis.match.default.structure.family import BLOCK, Family, blocks_of
 from tamis.match.default.structure.guide import make_guide
@@ -31,8 +31,8 @@ def restored(arrays: Mapping[str, NDArray[Any]]) -> RoutedIndex:
     """An index from its arrays. One that was saved without a guide to its cells is given one."""
     if "cells.guide.start" not in arrays:
         made = make_guide(arrays["cells.start"], arrays["cells.cuts"])
-        arrays = Arrays({**arrays, **under("cells.guide", flat(made))})
-    return filled(RoutedIndex, arrays)
+        arrays = Arrays({**arrays, **add_prefix("cells.guide", flatten(made))})
+    return unflatten(RoutedIndex, arrays)
 
 
 def _trimmed(family: Family) -> Family:

@@ -19,7 +19,7 @@ from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
-    PredicateCounts,
+    PredicateCounters,
     count,
     predicates_of,
 )
@@ -69,7 +69,7 @@ class EqualityPreferred(Matcher):
 
     def clear(self) -> None:
         self._clusters = EqualityClusters()
-        self._counting = PredicateCounts()
+        self._counting = PredicateCounters()
         self.unkeyed = SlotSet()  # clauses without an equality, but with predicates to count
         self._always = SlotSet()  # clauses of which no predicate is left to look up or count
 

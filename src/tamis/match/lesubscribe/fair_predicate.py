@@ -14,7 +14,7 @@ from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounts, count
+from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
 from tamis.match.options import choice
 
 Int64s = NDArray[np.int64]
@@ -40,7 +40,7 @@ class FairPredicate(Matcher):
     final = choice("touched", "whose counters are compared at the end", "touched", "all")
 
     def clear(self) -> None:
-        self._counting = PredicateCounts()
+        self._counting = PredicateCounters()
         self._always = SlotSet()  # clauses of which no predicate is left to count
 
     def find(self, batch: EventBatch) -> Matches:

@@ -31,7 +31,7 @@ class CountArrays(NamedTuple):
     exact: NDArray[np.int8]
 
 
-class PredicateCounts(HoldsArrays):
+class PredicateCounters(HoldsArrays):
     """Counted predicates of clauses, with the scratch for counting them."""
 
     def __init__(self) -> None:

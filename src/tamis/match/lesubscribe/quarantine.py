@@ -16,7 +16,12 @@ from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
-from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounts, clauses_of, count
+from tamis.match.lesubscribe.predicate_counts import (
+    CountArrays,
+    PredicateCounters,
+    clauses_of,
+    count,
+)
 
 Int64s = NDArray[np.int64]
 
@@ -45,7 +50,7 @@ class Quarantine(Matcher):
     def clear(self) -> None:
         self._clusters = EqualityClusters()
         self._whole = np.zeros(0, np.bool_)  # by slot: its key says all that the clause asks
-        self._counting = PredicateCounts()  # of the quarantined
+        self._counting = PredicateCounters()  # of the quarantined
         self._always = SlotSet()  # clauses of which no predicate is left to look up or count
         self.unkeyed = 0  # how many clauses are quarantined
 

@@ -11,7 +11,7 @@ import pytest
 from tamis.encode.batch import Column, EventBatch, Pairs
 from tamis.index.clauses import SOME
 from tamis.match.default.planning import layout
-from tamis.match.default.planning.layout import EventSample, no_sample
+from tamis.match.default.planning.event_sample import EventSample, Outline, no_sample
 from tests.unit.match.default.two_matchers import MOST, Both, some_clauses, some_events
 
 SIZE = 1200  # events of a batch: as many as a sample has, and more
@@ -126,10 +126,12 @@ def test_samples_are_told_apart() -> None:
         names = np.tile(np.arange(attributes, dtype=np.int32), 500)
         return EventSample.of(Pairs(starts, names, codes))
 
-    assert not made(0, 1000).differs(made(0, 1000), 2)
-    assert made(0, 1000).differs(made(0, 500), 2)
-    assert made(0, 1000).differs(made(0, 1000, attributes=1), 2)
-    assert made(0, 1000).differs(made(0, 1000, attributes=3), 3)
-    assert not made(0, 1000).differs(made(0, 1000, attributes=3), 2), "nobody asks about it"
-    assert not no_sample().differs(no_sample(), 2)
-    assert not no_sample().differs(no_sample(), 0)
+    assert not made(0, 1000).differs(Outline.of(made(0, 1000), 2))
+    assert made(0, 1000).differs(Outline.of(made(0, 500), 2))
+    assert made(0, 1000).differs(Outline.of(made(0, 1000, attributes=1), 2))
+    assert made(0, 1000).differs(Outline.of(made(0, 1000, attributes=3), 3))
+    assert not made(0, 1000).differs(Outline.of(made(0, 1000, attributes=3), 2)), (
+        "nobody asks about it"
+    )
+    assert not no_sample().differs(Outline.of(no_sample(), 2))
+    assert not no_sample().differs(Outline.of(no_sample(), 0))

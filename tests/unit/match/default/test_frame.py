@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tamis.encode.terms import from_rows
-from tamis.files.array_folder import flat
+from tamis.files.arrays import flatten
 from tamis.index.kernel import kernel
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.passes.buffers import ChunkBuffers, empty_buffers, fitting_buffers
@@ -76,7 +76,7 @@ def test_arrays_are_those_of_the_record(kind: Any) -> None:
     record = made(kind)
     rebuilt = REBUILT[kind](frame(record))
     assert type(rebuilt) is kind
-    wanted, found = flat(record), flat(rebuilt)
+    wanted, found = flatten(record), flatten(rebuilt)
     assert list(found) == list(wanted) == list(dtypes(kind))
     for name, array in wanted.items():
         same(found[name], array, name)
@@ -86,16 +86,16 @@ def test_arrays_are_those_of_the_record(kind: Any) -> None:
 def test_arrays_are_not_copies(kind: Any) -> None:
     record = made(kind)
     rebuilt = REBUILT[kind](frame(record))
-    for name, array in flat(rebuilt).items():
+    for name, array in flatten(rebuilt).items():
         array[0] += 1
-        assert flat(record)[name][0] == array[0], name
+        assert flatten(record)[name][0] == array[0], name
 
 
 def test_every_array_is_in_a_frame_once_in_order() -> None:
     for kind in KINDS:
         record = made(kind)
         arrays = arrays_in(record)
-        assert [id(array) for array in arrays] == [id(array) for array in flat(record).values()]
+        assert [id(array) for array in arrays] == [id(array) for array in flatten(record).values()]
         pairs = frame(record).reshape(-1, 2)
         assert pairs[:, 0].tolist() == [array.ctypes.data for array in arrays]
         assert pairs[:, 1].tolist() == [len(array) for array in arrays]
@@ -127,8 +127,8 @@ def fits(record: Any) -> None:
 def test_indexes_are_of_the_types_that_a_frame_takes_for_granted(clauses: int) -> None:
     index = real_index(clauses)
     fits(index)
-    for name, array in flat(_index(frame(index))).items():
-        same(array, flat(index)[name], name)
+    for name, array in flatten(_index(frame(index))).items():
+        same(array, flatten(index)[name], name)
 
 
 def test_rooms_are_of_the_types_that_a_frame_takes_for_granted() -> None:
@@ -139,9 +139,9 @@ def test_rooms_are_of_the_types_that_a_frame_takes_for_granted() -> None:
 
 def test_a_frame_keeps_its_record() -> None:
     framed = Framed(made(RoutedIndex))
-    wanted = {name: array.tolist() for name, array in flat(framed.record).items()}
+    wanted = {name: array.tolist() for name, array in flatten(framed.record).items()}
     gc.collect()
     junk = [np.full(size, -1) for size in range(3, 60) for _ in range(5)]
     rebuilt = _index(framed.frame)
-    assert {name: array.tolist() for name, array in flat(rebuilt).items()} == wanted
+    assert {name: array.tolist() for name, array in flatten(rebuilt).items()} == wanted
     assert len(junk) == 285

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tamis.files.array_folder import Arrays
+from tamis.files.arrays import Arrays
 from tamis.match.capabilities import restore, saved_form
 from tamis.match.default.matcher import Tamis
 from tests.unit.match.default.two_matchers import Both, same_answer, some_clauses, some_events

@@ -34,7 +34,8 @@ from tamis.match.default import matcher
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning import layout
 from tamis.match.default.planning.costs import costs
-from tamis.match.default.planning.layout import EventSample, SurveyedClauses, in_order, lay_out
+from tamis.match.default.planning.event_sample import EventSample
+from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
 from tamis.match.default.planning.survey import nearness
 from tamis.match.default.saved_index import trimmed
 from tamis.match.default.structure.packed_clauses import PackedTable
@@ -360,7 +361,7 @@ def test_room_for_clauses_that_never_came_is_not_saved() -> None:
     (framed,) = both.tamis._indexes()
     assert framed.record.dense.head[0] > 0
     asked = SurveyedClauses.of(both.tamis.clauses)
-    empty = lay_out(asked, both.tamis._planned_for, costs(2000), 1, 0)
+    empty = lay_out(asked, both.tamis._watch.planned_for, costs(2000), 1, 0)
     kept = trimmed(empty)
     assert len(kept.dense.slot_of) == 0
     assert len(kept.dense.edges) > 0, "that is what tells a dense family"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.files.array_folder import flat
+from tamis.files.arrays import flatten
 from tamis.index.clauses import ClauseStorage
 from tamis.index.kernel import kernel
 from tamis.match.default.planning.choices import choices
@@ -292,7 +292,7 @@ def _family(
         clauses=clauses,
         parts=blocks,
         entries=clauses,
-        bytes=sum(part.nbytes for part in flat(family).values()),
+        bytes=sum(part.nbytes for part in flatten(family).values()),
         look_ups=float(blocks * len(family.attribute)),
         met=expected.scale * float(expected.reached[mine].sum()),
         ns=expected.scale * float(expected.cost[mine].sum()),

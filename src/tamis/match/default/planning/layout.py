@@ -7,14 +7,13 @@ about costs every block a line and rules little out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.encode.batch import Pairs
 from tamis.index.clauses import SOME, ClauseStorage
+from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.survey import nearness, rarest_points, survey
 from tamis.match.default.structure.buckets import COMBINED, GRAINS, no_buckets
 from tamis.match.default.structure.cells import ValueCells, cut
@@ -45,9 +44,6 @@ from tamis.match.default.structure.routes import (
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _SURVEYED = 50_000  # clauses of a sample
-_EVENTS = 1024  # of a sample
-_DRIFT = 0.25  # share of events by which two samples differ much
-_ENOUGH = 64  # values of an attribute, to say where they lie
 _FEW = 512  # so few clauses are one block: nothing is gained by keys
 _SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
 _COLUMNS = 30  # at most, which is two lines of a record
@@ -57,69 +53,6 @@ _BY_CHANCE = 4.0  # times as often as if values were drawn apart: still taken fo
 _RARE = 1e-3  # what is met less often than this is rare enough all the same
 _COMBINED = 3  # attributes of a key at most
 _GRAINS = (1 << (WHOLE + 1)) - 1
-
-
-class EventSample(NamedTuple):
-    """Pairs of some events."""
-
-    attribute: NDArray[np.int32]
-    code: Int64s
-    events: int
-
-    @staticmethod
-    def of(pairs: Pairs) -> EventSample:
-        """The first events of a batch."""
-        events = min(len(pairs.starts) - 1, _EVENTS)
-        part = slice(int(pairs.starts[0]), int(pairs.starts[events]))
-        return EventSample(pairs.attribute[part].copy(), pairs.code[part].copy(), events)
-
-    def joined(self, other: EventSample) -> EventSample:
-        """Both, the older one shortened where they are many."""
-        keep = max(0, _EVENTS - other.events)
-        if self.events > keep:
-            part = slice(len(self.code) - len(self.code) * keep // self.events, None)
-            return EventSample(self.attribute[part], self.code[part], keep).joined(other)
-        return EventSample(
-            np.concatenate([self.attribute, other.attribute]),
-            np.concatenate([self.code, other.code]),
-            self.events + other.events,
-        )
-
-    def differs(self, other: EventSample, width: int) -> bool:
-        """Whether events have changed so much that a plan for the others may be a bad one.
-
-        Compared is how often each attribute is bound, and the quartiles of its values.
-        """
-        mine, theirs = (
-            np.bincount(each.attribute[each.attribute < width], minlength=width)
-            for each in (self, other)
-        )
-        share = mine / max(1, self.events) - theirs / max(1, other.events)
-        # Two samples of the same events differ too, the smaller they are the more.
-        chance = 2 / max(1, min(self.events, other.events)) ** 0.5
-        if (np.abs(share) > _DRIFT + chance).any():
-            return True
-        for a in np.flatnonzero(np.minimum(mine, theirs) >= _ENOUGH).tolist():
-            now, then = (np.sort(each.code[each.attribute == a]) for each in (self, other))
-            cuts = then[[len(then) // 4, len(then) // 2, 3 * len(then) // 4]]
-            moved = np.searchsorted(now, cuts) / len(now) - np.searchsorted(then, cuts) / len(then)
-            if np.abs(moved).max() > _DRIFT:
-                return True
-        return False
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """For saving."""
-        return {"sample.attribute": self.attribute, "sample.code": self.code}
-
-    @staticmethod
-    def restored(arrays: Mapping[str, NDArray[Any]], events: int) -> EventSample:
-        """What `arrays` gave."""
-        return EventSample(arrays["sample.attribute"], arrays["sample.code"], events)
-
-
-def no_sample() -> EventSample:
-    """Of no events."""
-    return EventSample(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
 
 class SurveyedClauses(NamedTuple):
