@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
-from tamis.index.interned_predicates import InternedPredicates
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
 from tamis.index.pair_map import PairCells, PairMap, find
+from tamis.index.predicate_ids import PredicateIds
 
 Int64s = NDArray[np.int64]
 
@@ -31,7 +31,7 @@ class Predicates(NamedTuple):
     values: NDArray[np.int32]
 
 
-class PredicateIndex(InternedPredicates):
+class PredicateIndex(PredicateIds):
     """Interned predicates: ids by hash, and those that are no equalities sorted by constant."""
 
     def clear(self) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.bits import Words
-from tamis.index.interned_predicates import InternedPredicates
 from tamis.index.kernel import kernel
+from tamis.index.predicate_ids import PredicateIds
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
 
-class PredicateVector(InternedPredicates):
+class PredicateVector(PredicateIds):
     """Interned predicates, each a bit; subclasses hold and evaluate them."""
 
     @property

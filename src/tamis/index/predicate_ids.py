@@ -34,7 +34,7 @@ class PredicatePlan(NamedTuple):
         return int(np.count_nonzero(self.first))
 
 
-class InternedPredicates(HoldsArrays, ABC):
+class PredicateIds(HoldsArrays, ABC):
     """Interned predicates with reference counts.
 
     The predicates of one attribute and comparator are a cluster, numbered
