@@ -123,12 +123,12 @@ def test_an_order_of_attributes_is_read_from_text() -> None:
 
 def test_the_documented_options_are_those_declared() -> None:
     declared = [
-        f"| `{name}` | `{option.name}` | {option.values} | `{option.default}` | {option.meaning} |"
+        f"| `{name}` `{option.name}` | {option.values} | `{option.default}` | {option.meaning} |"
         for name in matchers()
         for option in matcher_class(name).options().values()
     ]
     written = re.findall(
-        r"^\| `[\w-]+` \| `\w+` \| .* \| `.*` \| .* \|$", PAGE.read_text("utf-8"), re.MULTILINE
+        r"^\| `[\w-]+` `\w+` \| .* \| `.*` \| .* \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
     assert written == declared, "the table of docs/matchers.md should be:\n" + "\n".join(declared)
 
