@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tamis.cli.reports.bench import show
 from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.matcher_options import matcher_option, parse_options
 from tamis.cli.terminal.options import WholeNumber, seed_option, split_names
 from tamis.cli.terminal.progress import bar
 from tamis.errors import TamisError
@@ -50,6 +51,7 @@ _ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values()
 )
 @click.argument("names", nargs=-1)
 @click.option("--matcher", "matchers", multiple=True, help="Only this matcher; may be repeated.")
+@matcher_option
 @click.option(
     "--rows",
     multiple=True,
@@ -73,6 +75,7 @@ _ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values()
 def bench(
     names: tuple[str, ...],
     matchers: tuple[str, ...],
+    options: tuple[str, ...],
     rows: tuple[str, ...],
     subscriptions: int | None,
     seed: int,
@@ -81,9 +84,12 @@ def bench(
 ) -> None:
     for matcher in matchers:
         registry.entry(matcher)
+    if options and len(matchers) != 1:
+        raise TamisError("--option belongs to one matcher; name it with --matcher")
+    parsed = parse_options(matchers[0], options) if options else {}
     chosen = tuple(name for given in rows for name in split_names(given))
     (spark_jobs if names == (SPARK,) else peers).rows(chosen)
-    setting = BenchSetting(seed=seed, matchers=matchers, rows=chosen)
+    setting = BenchSetting(seed=seed, matchers=matchers, options=parsed, rows=chosen)
     if subscriptions is not None:
         setting = replace(setting, most_subscriptions=subscriptions)
     setting = setting.quick() if quick else setting

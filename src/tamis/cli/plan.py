@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ from tamis import Engine, Schema
 from tamis.cli.data_files import read_events, read_subscriptions
 from tamis.cli.reports.plan import MatchTiming, show
 from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.matcher_options import matcher_option, parse_options
 from tamis.cli.terminal.options import WholeNumber, seed_option
 from tamis.cli.terminal.progress import spinner
 from tamis.match.plan import LINES
@@ -43,6 +45,7 @@ class _PlanInput(NamedTuple):
     type=click.Path(path_type=Path),
     help="Folder of statistics of past events, to plan for.",
 )
+@matcher_option
 @seed_option
 @click.option("--id", "id_", help="Also show the place of this subscription, and alternatives.")
 @click.option(
@@ -60,6 +63,7 @@ def plan(
     subscriptions: str | None,
     events: str | None,
     stats: Path | None,
+    options: tuple[str, ...],
     seed: int,
     id_: str | None,
     lines: int,
@@ -79,14 +83,15 @@ def plan(
     console = stdout_console()
     if sum(given is not None for given in (folder, workload, schema)) != 1:
         raise click.UsageError("Give one of FOLDER, --workload and --schema.")
+    given = parse_options(_MATCHER, options)
     with nullcontext() if as_json else spinner(console, "Loading and planning"):
         if workload is not None:
-            source = _generated(workload, subscriptions, events, seed)
+            source = _generated(workload, subscriptions, events, seed, given)
         elif folder is not None:
-            source = _saved(folder, subscriptions, events)
+            source = _saved(folder, subscriptions, events, given)
         else:
             assert schema is not None
-            source = _own(schema, subscriptions, events)
+            source = _own(schema, subscriptions, events, given)
         if stats is not None:
             from tamis.store.stats import Stats
 
@@ -101,27 +106,33 @@ def plan(
         show(console, source.name, len(source.engine), made, timing)
 
 
-def _generated(name: str, subscriptions: str | None, events: str | None, seed: int) -> _PlanInput:
+def _generated(
+    name: str, subscriptions: str | None, events: str | None, seed: int, options: Mapping[str, Any]
+) -> _PlanInput:
     many = _number("--subscriptions", subscriptions, _SUBSCRIPTIONS)
     matched = _number("--events", events, _EVENTS)
     made = make_variant(name, many, seed=seed)
-    engine = Engine(Schema.from_dict(made.schema), _MATCHER)
+    engine = Engine(Schema.from_dict(made.schema), _MATCHER, **options)
     engine.subscribe_table(made.subscriptions)
     return _PlanInput(engine, made.events(matched), f"{name}, seed {seed}")
 
 
-def _saved(folder: Path, subscriptions: str | None, events: str | None) -> _PlanInput:
+def _saved(
+    folder: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
+) -> _PlanInput:
     if subscriptions is not None:
         raise click.UsageError("Leave --subscriptions out: the engine in FOLDER has its own.")
-    engine = Engine.open(folder)
+    engine = Engine.open(folder, **options)
     given = None if events is None else read_events(Path(events), engine.schema)
     return _PlanInput(engine, given, str(folder))
 
 
-def _own(schema: Path, subscriptions: str | None, events: str | None) -> _PlanInput:
+def _own(
+    schema: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
+) -> _PlanInput:
     if subscriptions is None:
         raise click.UsageError("With --schema, give a file with --subscriptions as well.")
-    engine = Engine(Schema.load(schema), _MATCHER)
+    engine = Engine(Schema.load(schema), _MATCHER, **options)
     engine.subscribe_table(read_subscriptions(Path(subscriptions)))
     given = None if events is None else read_events(Path(events), engine.schema)
     return _PlanInput(engine, given, subscriptions)

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 _WHERE = {"here": "runs in place", "thread": "runs in a thread", "process": "runs in a process"}
 
 
-class _Listing(NamedTuple):
-    """One entry of a list. Papers and call forms are too long for columns of a table."""
+class _RegistryEntry(NamedTuple):
+    """An entry of a list. Papers and call forms are too long for columns of a table."""
 
     name: str
     facts: str
     idea: str = ""
-    note: str = ""
+    notes: tuple[str, ...] = ()
     missing: bool = False
 
 
-def _show(listings: Iterable[_Listing]) -> None:
+def _show(listings: Iterable[_RegistryEntry]) -> None:
     console = stdout_console()
     for each in listings:
         style = "cyan" if each.missing else "bold cyan"
         console.print(Text.assemble((each.name, style), f"  {each.facts}"), soft_wrap=True)
         if each.idea:
             console.print(Text(f"    {each.idea}"), soft_wrap=True)
-        if each.note:
-            console.print(Text(f"    {each.note}", "dim"), soft_wrap=True)
+        for note in each.notes:
+            console.print(Text(f"    {note}", "dim"), soft_wrap=True)
 
 
 def _padded(names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -50,20 +50,31 @@ def _padded(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 @click.command()
-def matchers() -> None:
+@click.argument("names", nargs=-1)
+def matchers(names: tuple[str, ...]) -> None:
     """List the matching algorithms: the paper and the idea of each.
 
-    Pass a name to `Engine(schema, matcher=NAME)` or to `tamis bench match --matcher NAME`.
+    With NAMES, list only these, with their options. Pass a name and its options to
+    `Engine(schema, NAME, slots=1500)`, or to `tamis bench --matcher NAME --option slots=1500`.
     """
-    _show(_matchers())
+    for name in names:
+        matcher_registry.entry(name)
+    _show(_matchers(names or matcher_registry.matchers(), with_options=bool(names)))
 
 
-def _matchers() -> Iterator[_Listing]:
-    for name, padded in _padded(matcher_registry.matchers()):
+def _matchers(names: Sequence[str], *, with_options: bool) -> Iterator[_RegistryEntry]:
+    for name, padded in _padded(names):
         entry = matcher_registry.entry(name)
         facts = f"{'exact' if entry.exact else 'approximate'}  {entry.paper}"
-        options = f"options: {', '.join(entry.options)}" if entry.options else ""
-        yield _Listing(padded, facts, entry.idea, options)
+        notes = _options(name) if with_options else ()
+        yield _RegistryEntry(padded, facts, entry.idea, tuple(notes))
+
+
+def _options(name: str) -> list[str]:
+    options = matcher_registry.matcher_class(name).options().values()
+    return [f"{each.name}={each.default}  {each.meaning}; {each.values}" for each in options] or [
+        "no options"
+    ]
 
 
 @click.command()
@@ -75,10 +86,10 @@ def schedulers() -> None:
     _show(_schedulers())
 
 
-def _schedulers() -> Iterator[_Listing]:
+def _schedulers() -> Iterator[_RegistryEntry]:
     for name, padded in _padded(scheduler_registry.schedulers()):
         entry = scheduler_registry.entry(name)
-        yield _Listing(padded, entry.paper, entry.idea)
+        yield _RegistryEntry(padded, entry.paper, entry.idea)
 
 
 @click.command()
@@ -98,7 +109,7 @@ def operators() -> None:
         click.echo(f"{missing} of {len(found)} cannot be called here.")
 
 
-def _operators() -> Iterator[_Listing]:
+def _operators() -> Iterator[_RegistryEntry]:
     """All operators, grouped by module. Each is imported, or says why it cannot be."""
     known = Operators()
     points = installed()
@@ -113,10 +124,10 @@ def _operators() -> Iterator[_Listing]:
         try:
             operator = known[name]
         except TamisError as why:
-            yield _Listing(name, package, note=f"missing: {why}", missing=True)
+            yield _RegistryEntry(name, package, notes=(f"missing: {why}",), missing=True)
         else:
             idea = _first_line(operator.__doc__)
-            yield _Listing(call_form(operator), package, idea, _facts(operator))
+            yield _RegistryEntry(call_form(operator), package, idea, (_facts(operator),))
 
 
 def call_form(operator: Operator) -> str:

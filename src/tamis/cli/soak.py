@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.matcher_options import matcher_option, parse_options
 from tamis.cli.terminal.options import WholeNumber
 from tamis.cli.terminal.progress import bar
 from tamis.errors import MatcherError, TamisError
@@ -35,9 +36,9 @@ class Disagreement(click.ClickException):
 @click.command(
     help=f"""Compare matchers with a reference over random operations on every domain.
 
-    NAMES are matchers. Without names, all but the reference are compared, each with every set of
-    options it is tested with. A reference that is named is compared with `naive`, and `naive` with
-    `scan`.
+    NAMES are matchers. Without names, all but the reference are compared. Each runs with every set
+    of options it is tested with; a single one may get its options by --option. A reference that is
+    named is compared with `naive`, and `naive` with `scan`.
 
     With --pairs or --workload, matchers are compared on large workloads: {", ".join(VARIANTS)}.
 
@@ -51,6 +52,7 @@ class Disagreement(click.ClickException):
     """
 )
 @click.argument("names", nargs=-1)
+@matcher_option
 @click.option(
     "--operations",
     type=click.IntRange(1),
@@ -80,6 +82,7 @@ class Disagreement(click.ClickException):
 )
 def soak(
     names: tuple[str, ...],
+    options: tuple[str, ...],
     operations: int | None,
     pairs: int | None,
     instances: int | None,
@@ -89,7 +92,7 @@ def soak(
     seed: int,
 ) -> None:
     if instances is not None:
-        if operations is not None or pairs is not None or workloads:
+        if operations is not None or pairs is not None or workloads or options:
             raise TamisError(
                 "--instances compares schedulers, the other options compare matchers: choose one"
             )
@@ -103,7 +106,9 @@ def soak(
     for workload in workloads:
         variant(workload)
     console = stdout_console()
-    trials = _trials(names, reference)
+    if options and len(names) != 1:
+        raise TamisError("--option belongs to one matcher; name only that one")
+    trials = _trials(names, reference, parse_options(names[0], options) if options else None)
     if large:
         size = _ComparisonSize(pairs or int(float(_PAIRS)), subscriptions, seed)
         soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
@@ -145,15 +150,17 @@ class SoakTrial(NamedTuple):
         return registry.entry(self.name).exact or bool(self.options.get("exact"))
 
 
-def _trials(names: Sequence[str], reference: str) -> list[SoakTrial]:
-    """The trials. No matcher is compared with itself."""
+def _trials(
+    names: Sequence[str], reference: str, options: Mapping[str, Any] | None = None
+) -> list[SoakTrial]:
+    """The trials, with these options or those of the registry. None compares with itself."""
     chosen = names or [name for name in registry.matchers() if name != reference]
     return [
         SoakTrial(
-            name, options, reference if name != reference else _OTHER_REFERENCE.get(name, "naive")
+            name, trial, reference if name != reference else _OTHER_REFERENCE.get(name, "naive")
         )
         for name in chosen
-        for options in registry.entry(name).trials
+        for trial in (registry.entry(name).trials if options is None else (options,))
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,8 +18,9 @@ from tamis.cli.demo.publisher import (
     load_subscriptions,
 )
 from tamis.cli.demo.warmup import KernelWarmup, compile_kernels
-from tamis.replay.json_lines import reader
-from tamis.store import Lives, Log
+from tamis.encode.encoder import Encoder
+from tamis.replay.json_lines import LineReader
+from tamis.store import Log, Snapshot
 from tamis.workload.auction_schema import schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,10 +31,10 @@ def log(tmp_path: Path) -> Log:
     return Log.create(tmp_path / "log", schema(), ids="int64")
 
 
-def _lives(log: Log) -> Lives:
-    lives = Lives()
-    lives.fold(log.changes(0, log.end), log.end)
-    return lives
+def _snapshot(log: Log) -> Snapshot:
+    snapshot = Snapshot()
+    snapshot.fold(log.changes(0, log.end), log.end)
+    return snapshot
 
 
 def test_conditions_are_precise() -> None:
@@ -52,20 +52,21 @@ def test_loading_continues_after_an_interruption(log: Log) -> None:
     load_subscriptions(log, 300, START)
     load_subscriptions(log, 800, START)
     load_subscriptions(log, 800, START)
-    lives = _lives(log)
-    assert list(lives) == list(range(800))
-    assert [life.condition for life in lives.values()] == draw_conditions(0, START)[:800]
+    snapshot = _snapshot(log)
+    assert list(snapshot) == list(range(800))
+    assert [live.condition for live in snapshot.values()] == draw_conditions(0, START)[:800]
 
 
 def test_broken_events_are_all_dead() -> None:
-    parsed = reader(json.dumps(schema())).parse(pa.chunked_array([list(BROKEN)]))
-    assert parsed.dead.null_count == 0
+    reader = LineReader(Encoder(Schema.from_dict(schema())))
+    parsed = reader.parse(pa.chunked_array([list(BROKEN)]))
+    assert parsed.reasons.null_count == 0
 
 
 def test_lots_and_changes(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publisher, "_LEASE", (1.0, 2.0))  # all are soon over, and renewed
     load_subscriptions(log, 200, START)
-    made = AuctionPublisher(log, _lives(log), rate=1e3, churn=1e3)
+    made = AuctionPublisher(log, _snapshot(log), rate=1e3, churn=1e3)
     for _ in range(5):
         made._change(40)
         made.publish(7)
@@ -73,19 +74,19 @@ def test_lots_and_changes(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (made.published, made.subscribed, made.broken) == (35, 100, 1)
     assert made.cancelled + made.renewed > 0
     assert log.counts(0) == (36, 200 + made.subscribed + made.cancelled + made.renewed)
-    lives = _lives(log)
-    assert not lives.ignored, "no subscription is cancelled twice"
-    assert len(lives) == 200 + made.subscribed - made.cancelled
-    assert max(int(id) for id in lives) == 299
+    snapshot = _snapshot(log)
+    assert not snapshot.ignored, "no subscription is cancelled twice"
+    assert len(snapshot) == 200 + made.subscribed - made.cancelled
+    assert max(int(id) for id in snapshot) == 299
     # Another run gives new ids, and lots that are not those of the first.
-    again = AuctionPublisher(log, lives, rate=1e3, churn=1e3)
+    again = AuctionPublisher(log, snapshot, rate=1e3, churn=1e3)
     again._change(2)
-    assert max(int(id) for id in _lives(log)) == 300
+    assert max(int(id) for id in _snapshot(log)) == 300
 
 
 def test_it_stops(log: Log) -> None:
     load_subscriptions(log, 50, START)
-    made = AuctionPublisher(log, _lives(log), rate=1e3, churn=100)
+    made = AuctionPublisher(log, _snapshot(log), rate=1e3, churn=100)
     made.start()
     while not made.published:
         pass
@@ -100,7 +101,7 @@ def test_a_failing_log_is_reported(log: Log, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object) -> None:
         raise OSError("no space left")
 
-    made = AuctionPublisher(log, _lives(log), rate=1e3, churn=0)
+    made = AuctionPublisher(log, _snapshot(log), rate=1e3, churn=0)
     monkeypatch.setattr(log, "publish", full)
     made.start()
     made._thread.join()

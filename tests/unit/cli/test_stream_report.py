@@ -169,8 +169,8 @@ def test_the_demonstration_goes_on_with_as_many_as_there_are(tmp_path: Path) -> 
         file = io.StringIO()
         with InterruptGuard() as interrupt:
             steps = StartupSteps(Console(file=file, width=200), interrupt)
-            _, lives = _open_log(steps, tmp_path / "log", subscriptions, given=given)
-        assert len(lives) == 5
+            _, snapshot = _open_log(steps, tmp_path / "log", subscriptions, given=given)
+        assert len(snapshot) == 5
         return file.getvalue()
 
     assert said(5, given=True) == ""

@@ -70,7 +70,7 @@ def test_a_matcher_that_misses_changes_is_found_out(monkeypatch: pytest.MonkeyPa
     old, new = _workloads(setting, 300)
     (found,) = [
         each
-        for each in churn._churn(setting, _MatcherTarget("naive", old, new))
+        for each in churn._churn(setting, _MatcherTarget(setting, "naive", old, new))
         if isinstance(each, ChurnResult)
     ]
     assert found.disagreements > 0
@@ -79,7 +79,7 @@ def test_a_matcher_that_misses_changes_is_found_out(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("target", [_EngineTarget, _MatcherTarget])
 def test_the_reference_follows(target: type[_EngineTarget | _MatcherTarget]) -> None:
     old, new = _workloads(QUICK, 300)
-    made = target("naive", old, new)
+    made = target(QUICK, "naive", old, new)
     events = old.events(50)
     assert made.changes == 150
     for first, last in pairwise((0, 40, 41, 150)):

@@ -27,7 +27,7 @@ from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import StoreError
 from tamis.spark.stream.progress import Standing
 from tamis.spark.stream.stream import Job, Stream
-from tamis.store import Lives, Log
+from tamis.store import Log, Snapshot
 from tamis.workload.auction_schema import schema
 
 _TITLE = "tamis  auctions live on Spark"
@@ -84,17 +84,17 @@ def demo(
     with InterruptGuard() as interrupt:
         steps = StartupSteps(console, interrupt)
         try:
-            log, lives = _open_log(steps, place / "log", subscriptions, given=_given())
+            log, snapshot = _open_log(steps, place / "log", subscriptions, given=_given())
             job = Job(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
             with ExitStack() as cleanup:
-                stream = cleanup.enter_context(Stream(job, lives))
+                stream = cleanup.enter_context(Stream(job, snapshot))
                 _start(steps, stream, master)
                 first = stream.look()
-                publisher = AuctionPublisher(log, lives, rate, churn)
+                publisher = AuctionPublisher(log, snapshot, rate, churn)
                 _publish_first_lots(steps, stream, interrupt, publisher)
                 cleanup.callback(publisher.stop)
                 publisher.start()
-                words = _words(lives, console)
+                words = _words(snapshot, console)
                 view = StreamView(console, stream, words, _TITLE, lambda: publisher.trouble)
                 follow(view, stream, interrupt, seconds)
                 publisher.stop()
@@ -102,7 +102,7 @@ def demo(
         except StoppedError:
             console.print("Stopped during the start; the next run continues from here.")
             return
-    _print_end(console, folder, first, last, publisher, len(lives))
+    _print_end(console, folder, first, last, publisher, len(snapshot))
 
 
 def _given() -> bool:
@@ -123,12 +123,12 @@ def _introduction(subscriptions: int | None, rate: float, folder: Path) -> Text:
 
 def _open_log(
     steps: StartupSteps, folder: Path, subscriptions: int, *, given: bool = False
-) -> tuple[Log, Lives]:
+) -> tuple[Log, Snapshot]:
     """The log of an earlier run or a new one, and its live subscriptions.
 
     If the user gave --subscriptions and an earlier run decided it already, a line says so.
     """
-    lives = Lives()
+    snapshot = Snapshot()
     if (folder / _LOG).exists():
         log = Log.open(folder)
         if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
@@ -144,11 +144,11 @@ def _open_log(
             lambda _: f"{log.counts(0)[1]:,} subscriptions are in the log",
         )
     end = log.end
-    lives.fold(log.changes(0, end), end)
+    snapshot.fold(log.changes(0, end), end)
     if not fresh or late:
         more = "; --subscriptions does not change that" if late else ""
-        steps.report(f"{len(lives):,} subscriptions are in the log of an earlier run{more}")
-    return log, lives
+        steps.report(f"{len(snapshot):,} subscriptions are in the log of an earlier run{more}")
+    return log, snapshot
 
 
 def _start(steps: StartupSteps, stream: Stream, master: str | None) -> None:
@@ -196,7 +196,9 @@ def _publish_first_lots(
     )
 
 
-def _words(lives: Lives, console: Console) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
+def _words(
+    snapshot: Snapshot, console: Console
+) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
     """Notifications in words, one for each lot; long ones that fit on a line come first."""
 
     def rank(text: Text) -> tuple[bool, int]:
@@ -205,9 +207,9 @@ def _words(lives: Lives, console: Console) -> Callable[[Sequence[dict[str, Any]]
     def lines(rows: Sequence[dict[str, Any]]) -> list[Text]:
         best: dict[int, Text] = {}
         for row in rows:
-            life = lives.get(row["subscription"])
-            if life is not None:
-                text = notification(row, life.condition)
+            live = snapshot.get(row["subscription"])
+            if live is not None:
+                text = notification(row, live.condition)
                 lot = row["sequence"]
                 best[lot] = min(best.get(lot, text), text, key=rank)
         return sorted(best.values(), key=rank)

@@ -88,7 +88,7 @@ class StreamView:
     def _facts(self) -> StreamFacts:
         keeper = self._stream.keeper
         changed, enough = keeper.changed()
-        live = None if keeper.lives is None else len(keeper.lives)
+        live = None if keeper.snapshot is None else len(keeper.snapshot)
         trouble = keeper.trouble or self._trouble()
         return StreamFacts(
             live, keeper.expired, changed, enough, keeper.compiling, trouble, self._operators

@@ -160,7 +160,7 @@ def _subscribe(
 ) -> Engine:
     """Fill an engine. A wrong condition raises; in a file it is left out and reported."""
     from tamis.cli.data_files import read_conditions
-    from tamis.replay.subscribe_rows import fill
+    from tamis.replay.subscribe_rows import subscribe_rows
 
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)
@@ -168,7 +168,7 @@ def _subscribe(
         return engine
     table = read_conditions(file)
     with spinner(console, f"Compiling {table.num_rows:,} conditions"):
-        refused = fill(engine, table)
+        refused = subscribe_rows(engine, table)
     if refused:
         console.print(f"{len(refused):,} of {table.num_rows:,} conditions were refused:")
         for row, reason in refused[:SHOWN_REFUSALS]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.model.schema import Schema
-    from tamis.spark.jobs.compile_index import Compiled
+    from tamis.spark.jobs.compile_index import CompiledIndex
     from tamis.spark.runtime.job_runner import Progress
     from tamis.store.log import Log
     from tamis.store.versions import Versions
@@ -87,7 +87,7 @@ def compile_(
     if stats is not None:
         Stats.open(stats)
     how = {"shards": shards, "stats": stats, "modules": modules}
-    job: Callable[[SparkSession, Progress], Compiled]
+    job: Callable[[SparkSession, Progress], CompiledIndex]
     if conditions is not None and schema is not None:
         _format(conditions)
         _check_new(versions)
@@ -147,7 +147,7 @@ def _format(conditions: Path) -> str:
 
 def _from_log(
     log: Log, versions: Versions, how: dict[str, Any], spark: SparkSession, progress: Progress
-) -> Compiled:
+) -> CompiledIndex:
     from tamis.spark.jobs.compile_index import compile_log
 
     return compile_log(spark, log, versions, progress=progress, **how)
@@ -160,14 +160,14 @@ def _from_conditions(
     how: dict[str, Any],
     spark: SparkSession,
     progress: Progress,
-) -> Compiled:
+) -> CompiledIndex:
     from tamis.spark.jobs.compile_index import compile_conditions
-    from tamis.spark.runtime.job_runner import watched
+    from tamis.spark.runtime.job_runner import run_job
 
-    def made() -> Compiled:
+    def made() -> CompiledIndex:
         return compile_conditions(_frame(spark, conditions), versions, schema, **how)
 
-    return watched(spark, made, progress=progress)
+    return run_job(spark, made, progress=progress)
 
 
 def _frame(spark: SparkSession, conditions: Path) -> DataFrame:

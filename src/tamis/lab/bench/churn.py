@@ -23,7 +23,7 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.engine import Engine
 from tamis.errors import MatcherError
-from tamis.lab.bench.matchers import affordable, one_thread
+from tamis.lab.bench.matchers import affordable
 from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.agreement import differences
@@ -54,9 +54,9 @@ def measure(setting: BenchSetting) -> Iterator[ChurnResult | RefusedResult | Pro
         for target in (_EngineTarget, _MatcherTarget):
             yield ProgressStep(CHURN, f"{matcher}, through the {target.through}: load")
             try:
-                for _ in _churn(setting, target(matcher, *_workloads(setting, _FEW))):
+                for _ in _churn(setting, target(setting, matcher, *_workloads(setting, _FEW))):
                     pass  # unmeasured
-                yield from _churn(setting, target(matcher, *_workloads(setting, size)))
+                yield from _churn(setting, target(setting, matcher, *_workloads(setting, size)))
             except MatcherError as why:
                 yield RefusedResult(CHURN, workload.variant(WORKLOAD).title, matcher, str(why))
             gc.collect()
@@ -167,9 +167,9 @@ class _EngineTarget:
 
     through = "engine"
 
-    def __init__(self, matcher: str, old: Workload, new: Workload) -> None:
+    def __init__(self, setting: BenchSetting, matcher: str, old: Workload, new: Workload) -> None:
         schema = Schema.from_dict(old.schema)
-        self._tried = Engine(schema, matcher, **one_thread(matcher))
+        self._tried = Engine(schema, matcher, **setting.options)
         self._trusted = Engine(schema, reference(matcher))
         for engine in (self._tried, self._trusted):
             engine.subscribe_table(old.subscriptions)
@@ -210,8 +210,8 @@ class _MatcherTarget:
 
     through = "matcher"
 
-    def __init__(self, matcher: str, old: Workload, new: Workload) -> None:
-        self._engine = Engine(Schema.from_dict(old.schema), matcher, **one_thread(matcher))
+    def __init__(self, setting: BenchSetting, matcher: str, old: Workload, new: Workload) -> None:
+        self._engine = Engine(Schema.from_dict(old.schema), matcher, **setting.options)
         self._trusted = registry.create(reference(matcher))
         self.name, self.matcher, self.old = matcher, self._engine.matcher, old
         terms, _ = clauses(self._engine.encoder, old.subscriptions)

@@ -47,11 +47,6 @@ def steps(setting: BenchSetting) -> int:
     return len(WORKLOADS) * (1 + len(setting.matchers or registry.matchers()))
 
 
-def one_thread(matcher: str) -> dict[str, Any]:
-    """The options that limit a matcher to one thread, like the yardstick."""
-    return {"threads": 1} if "threads" in registry.entry(matcher).options else {}
-
-
 def _measure_yardstick(
     setting: BenchSetting, made: Workload, events: pa.Table, title: str
 ) -> tuple[Yardstick, MatcherResult]:
@@ -83,7 +78,7 @@ def _measure_matcher(
     yardstick: Yardstick,
     base: MatcherResult,
 ) -> MatcherResult:
-    engine = Engine(Schema.from_dict(made.schema), matcher, **one_thread(matcher))
+    engine = Engine(Schema.from_dict(made.schema), matcher, **setting.options)
     engine.subscribe_table(made.subscriptions)
     batch = engine.encode(events)
     if registry.entry(matcher).exact:
@@ -166,7 +161,7 @@ def build(setting: BenchSetting, full: Matcher, batch: EventBatch, name: str) ->
     first = batch[:1]
 
     def run() -> None:
-        matcher = registry.create(name, **one_thread(name))
+        matcher = registry.create(name, **setting.options)
         matcher.add(slots, terms)
         matcher.match(first)
 

@@ -22,8 +22,8 @@ from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, TamisError
-from tamis.lab.bench.matchers import COMPARED, alone, one_thread, together
-from tamis.lab.bench.peers import settle
+from tamis.lab.bench.matchers import COMPARED, alone, together
+from tamis.lab.bench.peers import finish_plan
 from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.clauses import clauses
@@ -77,7 +77,7 @@ def _grow(setting: BenchSetting, name: str, matcher: str) -> Iterator[ScaleResul
     schema = Schema.from_dict(source.schema)
     few = workload.make_variant(name, 10, seed=setting.seed).subscriptions
     _load(Engine(schema, matcher), few, 0)  # compiles the kernels
-    engine = Engine(schema, matcher, **one_thread(matcher))
+    engine = Engine(schema, matcher, **setting.options)
     compared = min(COMPARED, setting.batch) if registry.entry(matcher).exact else 0
     expected: list[list[Slots]] = [[] for _ in range(compared)]
     seconds = 0.0
@@ -139,7 +139,7 @@ def _expected(subscriptions: pa.Table, events: pa.Table, number: int) -> Iterato
 def _compare(
     matcher: Matcher, batch: EventBatch, expected: Sequence[Sequence[Slots]], name: str
 ) -> None:
-    settle(matcher, batch)
+    finish_plan(matcher, batch)
     found = matcher.match(batch[: len(expected)])
     for row, slots in enumerate(expected):
         if sorted(found[row]) != np.concatenate(slots).tolist():

@@ -35,7 +35,7 @@ from tamis.errors import TamisError
 from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.results.records import AS_A_SET, AS_DRAWN, COSTS, SCHEDULERS, Goal, SchedulerResult
-from tamis.schedule.base import ON_FALSE, Scheduler, Simulated
+from tamis.schedule.base import ON_FALSE, Scheduler, Simulation
 from tamis.schedule.registry import create
 from tamis.workload import OperatorWorkload, liu
 
@@ -287,7 +287,7 @@ def _try(drawn: _Drawn, name: str, written: str, into: _ContenderRuns) -> None:
     begun = perf_counter()
     scheduler.simulate(every, drawn.outcomes[0])
     into.firsts.append(perf_counter() - begun)
-    found: list[Simulated] = []
+    found: list[Simulation] = []
     for event, outcome in enumerate(drawn.outcomes):
         begun = perf_counter()
         found.append(scheduler.simulate(every, outcome))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 FASTEST = "tamis"
 
@@ -13,6 +15,7 @@ class BenchSetting:
 
     seed: int = 1
     matchers: tuple[str, ...] = ()  # empty: all registered ones, or the fastest
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the only matcher
     rows: tuple[str, ...] = ()  # of peers or of spark; empty: all
     seconds: float = 1.0  # for a measurement that can be shortened
     repeats: int = 5

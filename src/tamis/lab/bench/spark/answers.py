@@ -24,6 +24,7 @@ from tamis.lab.bench.progress import FigureSteps, ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark.data import SPARK
 from tamis.lab.results.records import Figure, Goal
+from tamis.match.capabilities import settle
 from tamis.model.schema import Schema
 from tamis.store import Log, Versions, subscribe
 from tamis.workload import Workload
@@ -72,7 +73,7 @@ def _case(setting: BenchSetting, name: str, folder: Path) -> _AnswerCase:
     engine = Engine(Schema.from_dict(made.schema))
     engine.subscribe_table(made.subscriptions)
     each = max(engine.match_batch(made.events(_TRIED)).total / _TRIED, 1e-3)
-    engine.matcher.settle()
+    settle(engine.matcher)
     many = max(_FILES, int(setting.answers_pairs / each))
     drawn = made.events(many)
     events = drawn.append_column(_EVENT, pa.array(np.arange(many)))
