@@ -19,6 +19,7 @@ from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.matcher_options import matcher_option, parse_options
 from tamis.cli.terminal.options import WholeNumber, seed_option
 from tamis.cli.terminal.progress import spinner
+from tamis.match.capabilities import settle
 from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant
 
@@ -159,6 +160,7 @@ def _measure(source: _PlanInput) -> MatchTiming | None:
     engine = source.engine
     batch = engine.encode([] if source.events is None else source.events)
     found = engine.matcher.match(batch)  # makes the plan, and compiles
+    settle(engine.matcher)  # makes the plan if there are no events
     if not len(batch):
         return None
     took: list[float] = []
