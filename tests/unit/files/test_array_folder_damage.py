@@ -18,11 +18,6 @@ from tamis.files.array_folder import DATA, FORMAT, MANIFEST, read, write
 from tests.unit.files.saved_index import ARRAYS, FACTS, blob, made
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return made(tmp_path / "index")
-
-
 def _refused(folder: Path, why: str, *, verify: bool = True) -> None:
     with pytest.raises(SavedIndexError, match=why) as refusal:
         read(folder, verify=verify)
