@@ -26,7 +26,7 @@ from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 
 if TYPE_CHECKING:
-    from tamis.schedule.statistics import Known
+    from tamis.schedule.statistics import PredicateEstimate
 
 FORMAT = 1
 DOCUMENT, SAMPLE = "stats.json", "sample.parquet"
@@ -116,12 +116,12 @@ class Stats:
     sample: pa.Table = field(default_factory=lambda: pa.table({}))
 
     @property
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, PredicateEstimate]:
         """Answers and costs for schedulers to begin with; costs are in milliseconds."""
-        from tamis.schedule.statistics import Known
+        from tamis.schedule.statistics import PredicateEstimate
 
         return {
-            text: Known(each.share, 1000 * each.seconds, each.seen)
+            text: PredicateEstimate(each.share, 1000 * each.seconds, each.seen)
             for text, each in self.predicates.items()
         }
 

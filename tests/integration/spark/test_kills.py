@@ -24,7 +24,7 @@ import pytest
 from tamis.engine import Engine
 from tamis.model.schema import Schema
 from tamis.replay.compact_parts import compact
-from tamis.replay.subscribe_rows import fill
+from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.java import java_home
 from tamis.spark.stream.notification_sink import NOTIFICATIONS, manifests
 from tamis.store import Shard, Snapshot, Versions, describe
@@ -127,7 +127,7 @@ def _compiled(story: Story, index: Path) -> None:
     snapshot = Snapshot()
     snapshot.fold(log.changes(0, at))
     engine = Engine(Schema.from_dict(log.schema))
-    assert not fill(engine, snapshot.table(log.ids))
+    assert not subscribe_rows(engine, snapshot.table(log.ids))
     with Versions(index).publish(at) as draft:
         engine.save(draft / "shard-0000")
         shards = [Shard("shard-0000", len(engine), 1)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from tamis import Engine, Schema
 from tamis.cli import auctioneer
 from tamis.cli.auctioneer import BLOCK, BROKEN, Auctioneer, bulk, wishes
 from tamis.cli.warming import Warming, warm
-from tamis.replay.json_lines import reader
+from tamis.encode.encoder import Encoder
+from tamis.replay.json_lines import LineReader
 from tamis.store import Log, Snapshot
 from tamis.workload.auction_schema import schema
 
@@ -52,8 +52,9 @@ def test_subscribing_in_bulk_goes_on_where_it_was_broken_off(log: Log) -> None:
 
 
 def test_broken_events_are_all_dead() -> None:
-    parsed = reader(json.dumps(schema())).parse(pa.chunked_array([list(BROKEN)]))
-    assert parsed.dead.null_count == 0
+    reader = LineReader(Encoder(Schema.from_dict(schema())))
+    parsed = reader.parse(pa.chunked_array([list(BROKEN)]))
+    assert parsed.reasons.null_count == 0
 
 
 def test_lots_and_changes(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:

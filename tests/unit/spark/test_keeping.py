@@ -13,7 +13,7 @@ import pytest
 
 from tamis.errors import SparkError
 from tamis.replay.manifests import manifests
-from tamis.spark.jobs.compile_index import Compiled
+from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.stream import housekeeping as keeping
 from tamis.spark.stream.housekeeping import Keeper, worth
 from tamis.spark.stream.progress import Standing
@@ -31,7 +31,7 @@ class Compiler:
         self.may, self.fails, self.calls = Event(), False, 0
         self.may.set()
 
-    def __call__(self) -> Compiled:
+    def __call__(self) -> CompiledIndex:
         self.calls += 1
         assert self.may.wait(60)
         if self.fails:
@@ -43,7 +43,7 @@ class Compiler:
             describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=shards)
         version = self._versions.at(at)
         assert version is not None
-        return Compiled(version, 40, 0, [])
+        return CompiledIndex(version, 40, 0, [])
 
 
 class World:
@@ -224,7 +224,7 @@ def test_whatever_goes_wrong_in_a_turn_is_told(
 def test_a_compilation_may_fail_without_a_word(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails() -> Compiled:
+    def fails() -> CompiledIndex:
         raise MemoryError
 
     keeper = Keeper(world.log, world.versions, fails, every=1)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
-from tamis.schedule.statistics import Known
+from tamis.schedule.statistics import PredicateEstimate
 from tamis.store import Stats
 from tamis.store.stats import (
     DOCUMENT,
@@ -56,7 +56,7 @@ def test_what_is_saved_is_opened(tmp_path: Path) -> None:
 
 
 def test_schedulers_read_milliseconds() -> None:
-    assert STATS.known == {'near("Bronx")': Known(0.25, 2.0, 40)}
+    assert STATS.known == {'near("Bronx")': PredicateEstimate(0.25, 2.0, 40)}
 
 
 def test_a_folder_is_replaced_only_where_that_was_asked(tmp_path: Path) -> None:

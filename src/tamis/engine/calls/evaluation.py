@@ -168,18 +168,18 @@ class Evaluation:
         """
         given = going.given[what.call]
         cost = going.spent.pop(what.call, None)
-        numbers = going.run.together(number)
+        numbers = going.run.answered_with(number)
         if len(numbers) > 1:
             complete = self._tell_all(going, numbers, what, cost)
         elif given is _UNBOUND:
-            complete = going.run.tell(number, FAULT)  # neither the call nor its complement holds
+            complete = going.run.record(number, FAULT)  # neither the call nor its complement holds
         else:
             outcome = FAULT
             if not isinstance(given, Fault):
                 holds = what.predicate.holds(what.operator.signature, given)
                 outcome = TRUE if holds else FALSE
             self._scheduler.learn(number, outcome, cost)
-            complete = going.run.tell(number, outcome)
+            complete = going.run.record(number, outcome)
         self._settle(going, complete.tolist())
 
     def _tell_all(
@@ -192,11 +192,11 @@ class Evaluation:
                 holding = self._clauses.sharing(what.call).answer(given, numbers)
                 outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
             self._scheduler.learn_all(numbers, outcomes, cost)
-        return going.run.tell_all(numbers, outcomes)
+        return going.run.record_all(numbers, outcomes)
 
     def _settle(self, going: _RunningEvent, complete: list[int]) -> None:
         """Decide clauses that have come out right call by call."""
-        if len(complete) == 1 or self._scheduler.graph.alone:
+        if len(complete) == 1 or not self._scheduler.graph.has_alternatives:
             for clause in complete:
                 going.run.settle(clause, self._joins(going, clause))
             return

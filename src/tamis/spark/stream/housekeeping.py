@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 from tamis.replay.compact_parts import compact
-from tamis.spark.jobs.compile_index import Compiled
+from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.runtime.error_text import reason
 from tamis.spark.stream.progress import Standing
 from tamis.store.log import Log
@@ -48,7 +48,7 @@ class Keeper:
         self,
         log: Log,
         versions: Versions,
-        compile: Callable[[], Compiled],
+        compile: Callable[[], CompiledIndex],
         *,
         every: int | None = None,
         snapshot: Snapshot | None = None,
