@@ -26,7 +26,7 @@ from tamis.cli.warming import Warming
 from tamis.errors import StoreError
 from tamis.spark.stream.progress import Standing
 from tamis.spark.stream.stream import Job, Stream
-from tamis.store import Log, Snapshot
+from tamis.store import Log, SubscriptionSnapshot
 from tamis.workload.auction_schema import schema
 
 _LOG = "tamis-log.json"
@@ -118,12 +118,12 @@ def _title(subscriptions: int | None, rate: float, folder: Path) -> Text:
 
 def _filled(
     steps: Steps, folder: Path, subscriptions: int, *, asked: bool = False
-) -> tuple[Log, Snapshot]:
+) -> tuple[Log, SubscriptionSnapshot]:
     """The log with its subscriptions, as an earlier run left it or new; who is live.
 
     If somebody `asked` for their number, he is told where that comes too late.
     """
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     if (folder / _LOG).exists():
         log = Log.open(folder)
         if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
@@ -190,7 +190,7 @@ def _first_lots(steps: Steps, stream: Stream, stopping: Stopping, auctioneer: Au
 
 
 def _words(
-    snapshot: Snapshot, console: Console
+    snapshot: SubscriptionSnapshot, console: Console
 ) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
     """Notifications in words, one of a lot; those that fit on a line and say most come first."""
 

@@ -1,4 +1,4 @@
-"""Saved indexes as such: what is written comes back, and changes of it stay private."""
+"""Saved indexes: arrays come back as written, and changes to them stay private."""
 
 from __future__ import annotations
 

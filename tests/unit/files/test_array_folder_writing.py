@@ -1,4 +1,4 @@
-"""Saved indexes are written whole or not at all."""
+"""Saved indexes appear complete or not at all."""
 
 from __future__ import annotations
 

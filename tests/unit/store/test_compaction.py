@@ -1,4 +1,4 @@
-"""Merging segments changes no row and no number, whoever reads meanwhile and whenever it dies."""
+"""Merging segments keeps all rows and numbers, for readers meanwhile and when it is killed."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_the_time_of_the_last(tmp_path: Path) -> None:
     assert [appended(table) for _, table in log.events(0)] == times[1:]
 
 
-def test_whoever_has_a_segment_keeps_it(log: Log) -> None:
+def test_a_mapped_segment_stays_readable(log: Log) -> None:
     for n in range(3):
         log.publish(prices(*range(n * 20_000, n * 20_000 + 20_000)))
     reader = Log.open(log.folder)
@@ -195,7 +195,7 @@ def test_reading_while_segments_are_merged(log: Log) -> None:
 def test_a_merge_of_the_last_files_that_overtakes_a_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system gives neither what was merged nor what it was merged into."""
+    """The system lists neither the merged file nor the files it replaced."""
     writer = fresh(tmp_path)
     for price in range(6):
         writer.publish(prices(price))
@@ -217,7 +217,7 @@ def test_a_merge_of_the_last_files_that_overtakes_a_look(
     assert published(writer) == [(at, at) for at in range(7)]
 
 
-def test_files_that_are_lost_are_told(log: Log) -> None:
+def test_lost_files_are_reported(log: Log) -> None:
     for price in range(2):
         log.publish(prices(price))
     assert log.end == 2

@@ -1,4 +1,4 @@
-"""The log: what is appended is read back, in order; other folders are refused."""
+"""The log: rows are read back in the order of their appends; other folders are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tamis.errors import SchemaError, StoreError
 from tamis.model.schema import Schema
-from tamis.store import Log, Segment, Snapshot, appended, cancel, renew, subscribe
+from tamis.store import Log, Segment, SubscriptionSnapshot, appended, cancel, renew, subscribe
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
 
@@ -80,7 +80,7 @@ def test_a_log_opened_again_and_sent_elsewhere(tmp_path: Path) -> None:
         assert other.changes(0).column("id").to_pylist() == [7]
 
 
-def test_others_see_what_is_appended(tmp_path: Path) -> None:
+def test_other_readers_see_appends(tmp_path: Path) -> None:
     one = fresh(tmp_path)
     other = Log.open(one.folder)
     for turn in range(30):
@@ -90,9 +90,7 @@ def test_others_see_what_is_appended(tmp_path: Path) -> None:
     assert published(one) == published(other) == [(n, n) for n in range(30)]
 
 
-def test_a_time_of_the_folder_that_tells_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_time_with_coarse_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a folder's time has coarse steps, a listing that was just taken is not trusted."""
     monkeypatch.setattr("tamis.store.log._SETTLED", 600_000_000_000)
     one = fresh(tmp_path)
@@ -209,7 +207,7 @@ def test_a_bad_schema_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "log").exists()
 
 
-def test_folders_that_are_no_log(tmp_path: Path) -> None:
+def test_folders_that_are_not_a_log(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no such folder"):
         Log.open(tmp_path / "nowhere")
     with pytest.raises(StoreError, match="the folder is empty"):
@@ -232,7 +230,7 @@ def test_folders_that_are_no_log(tmp_path: Path) -> None:
         ({"schema": None}, "lacks 'schema' or 'ids'"),
     ],
 )
-def test_documents_of_another_time(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+def test_newer_and_damaged_documents(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
     path = fresh(tmp_path).folder / "tamis-log.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
     with pytest.raises(StoreError, match=says):
@@ -294,7 +292,7 @@ def test_overlapping_segments_are_damage(log: Log) -> None:
 
 @pytest.mark.parametrize(("ids", "names"), [("text", ["a", "b", "c"]), ("int64", [1, 2, 3])])
 def test_leases_run_out(tmp_path: Path, ids: str, names: list[Any]) -> None:
-    log, snapshot = fresh(tmp_path, ids), Snapshot()
+    log, snapshot = fresh(tmp_path, ids), SubscriptionSnapshot()
     now = datetime(2026, 1, 1, tzinfo=UTC)
     hour = timedelta(hours=1)
     log.change(subscribe(names, ["price < 6"] * 3, [now, now + hour, None]))

@@ -1,4 +1,4 @@
-"""A batch has one version, whoever asks, how often, and whatever is published meanwhile."""
+"""A batch keeps one version, however often and by how many processes it is asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _left(versions: Versions) -> list[int]:
     return [each.sequence for each in versions.all()]
 
 
-def test_the_first_who_asks_settles_it(versions: Versions) -> None:
+def test_the_first_call_decides(versions: Versions) -> None:
     _publish(versions, 10)
     assert versions.pin("q", 0).sequence == 10
     _publish(versions, 20)
@@ -70,7 +70,7 @@ def test_tasks_that_race_agree(tmp_path: Path) -> None:
     assert json.loads(said[0]) == sorted(json.loads(said[0])), "never back to an older one"
 
 
-def test_what_a_batch_was_matched_with_is_not_swept(versions: Versions) -> None:
+def test_a_pinned_version_is_not_swept(versions: Versions) -> None:
     for batch, sequence in enumerate((10, 20, 30, 40)):
         _publish(versions, sequence)
         versions.pin("q", batch, keep=2)
@@ -82,7 +82,7 @@ def test_what_a_batch_was_matched_with_is_not_swept(versions: Versions) -> None:
     assert versions.sweep(60) == [30]
 
 
-def test_a_batch_that_lies_far_back_is_forgotten(versions: Versions) -> None:
+def test_old_pins_are_dropped(versions: Versions) -> None:
     _publish(versions, 10)
     for batch in range(5):
         versions.pin("q", batch, keep=3)
@@ -90,7 +90,7 @@ def test_a_batch_that_lies_far_back_is_forgotten(versions: Versions) -> None:
     assert noted == {"batches": {"2": 10, "3": 10, "4": 10}}
 
 
-def test_a_query_that_stands_still_for_long_is_let_go_and_then_refused(versions: Versions) -> None:
+def test_the_pins_of_an_idle_query_end(versions: Versions) -> None:
     _publish(versions, 10)
     versions.pin("q", 7)
     _publish(versions, 20)

@@ -92,7 +92,7 @@ with Versions(sys.argv[1]).publish(7) as folder:
 """
 
 
-def test_the_dead_are_swept_and_the_living_are_not(versions: Versions) -> None:
+def test_drafts_of_killed_publishers_are_deleted(versions: Versions) -> None:
     died = subprocess.run([sys.executable, "-c", _DIES, str(versions.folder)], check=False)
     assert died.returncode == -9
     (versions.folder / ".publishing-7-withoutlock").mkdir()
@@ -132,7 +132,7 @@ def test_sweeping(versions: Versions) -> None:
         ({"shards": [Shard(tempfile.gettempdir(), 1, 1)._asdict()]}, "without '/'"),
     ],
 )
-def test_versions_that_are_none(versions: Versions, changed: dict[str, Any], says: str) -> None:
+def test_damaged_versions(versions: Versions, changed: dict[str, Any], says: str) -> None:
     _publish(versions, 1)
     path = versions.folder / f"v{1:020d}" / "version.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
@@ -140,7 +140,7 @@ def test_versions_that_are_none(versions: Versions, changed: dict[str, Any], say
         Version.open(path.parent)
 
 
-def test_places_where_no_version_is(tmp_path: Path) -> None:
+def test_folders_that_are_not_a_version(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a version; versions have names like v0"):
         Version.open(tmp_path)
     with pytest.raises(StoreError, match="there is no such folder"):
@@ -152,7 +152,7 @@ def test_places_where_no_version_is(tmp_path: Path) -> None:
         _publish(Versions(tmp_path / "file"), 1)
 
 
-def test_what_a_reader_needs_is_kept(versions: Versions) -> None:
+def test_a_retained_version_stays(versions: Versions) -> None:
     for sequence in (10, 20, 30):
         _publish(versions, sequence)
     versions.retain("slow", 25)
@@ -165,7 +165,7 @@ def test_what_a_reader_needs_is_kept(versions: Versions) -> None:
             versions.retain(name, 1)
 
 
-def test_what_a_job_reads_is_kept_until_it_is_over(versions: Versions) -> None:
+def test_a_held_version_stays_until_it_is_released(versions: Versions) -> None:
     with versions.held() as nothing:
         assert nothing is None
     assert not (versions.folder / "jobs").exists()
@@ -196,7 +196,7 @@ def test_a_job_that_never_ended_is_forgotten_after_a_day(versions: Versions) -> 
     assert not job.exists()
 
 
-def test_a_version_that_has_to_be_new_is_refused_where_there_is_one(versions: Versions) -> None:
+def test_a_new_version_is_refused_if_one_exists(versions: Versions) -> None:
     _publish(versions, 1, "first")
     refused = pytest.raises(StoreError, match="a version of sequence number 1 already")
     with refused, versions.publish(1, new=True):
