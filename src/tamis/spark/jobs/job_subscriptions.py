@@ -18,6 +18,7 @@ from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
+from tamis.match.capabilities import Plans
 from tamis.model.schema import Schema
 from tamis.replay.event_source import Events, sampled
 from tamis.spark.runtime.worker_cache import packed, unpacked
@@ -126,7 +127,8 @@ def laid_out(engine: Engine) -> bool:
     One that was saved before it saw an event has not: each worker would decide for itself, and
     keep what it makes of that to itself, instead of sharing one copy.
     """
-    return not len(engine) or engine.matcher.facts().get("laid_out", True) is not None
+    matcher = engine.matcher
+    return not len(engine) or not isinstance(matcher, Plans) or matcher.planned
 
 
 def mentioned(engine: Engine) -> set[str]:
