@@ -15,6 +15,7 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.validation import validate
 from tamis.errors import EventError
 from tamis.match.answers import Matches
+from tamis.match.capabilities import settle
 from tamis.schedule.exhaustive import PredicateCounts
 from tamis.schedule.statistics import PredicateEstimate
 
@@ -57,7 +58,7 @@ def plan_for(engine: Engine, events: pa.Table) -> int:
         batch = valid.batch(engine.encoder)
         for _ in range(2):  # a plan for the first few is made again when there are more
             engine.matcher.match(batch)
-            engine.matcher.settle()
+            settle(engine.matcher)
     return len(valid)
 
 

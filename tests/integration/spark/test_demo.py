@@ -28,7 +28,7 @@ from tamis.errors import SparkError
 from tamis.spark.runtime.java import java_home
 from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamStatus
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, cancel, subscribe
 from tests.unit.cli.calls import Capture, run
 
@@ -175,11 +175,13 @@ def test_it_stops_cleanly_and_goes_on(
     # The next runs are on a session that is there, in another Java than that of the first.
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(Stream, "open", lambda stream, *_, **__: _given(stream, spark))
-    monkeypatch.setattr("tamis.cli.stopping.Stopping.step", lambda _, work, cancel=None: work())
+    monkeypatch.setattr(
+        "tamis.cli.terminal.interrupt.InterruptGuard.run", lambda _, work, cancel=None: work()
+    )
     assert run("demo", "--folder", str(folder), *SIZE, "--seconds", "2") == 0
     said = _quiet(capsys.readouterr().out)
     assert "in the log of an earlier run" in said
-    assert re.search(r"goes on after [1-9][\d,]* events", said)
+    assert re.search(r"continues after [1-9][\d,]* events", said)
     further = _check(folder, swept=False)
     assert further > done
     queries = {manifest["query"] for manifest in manifests(folder)}
@@ -218,7 +220,9 @@ DOCUMENT = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mand
 
 def test_versions_are_made_and_swept_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", every=20)
+    job = StreamJob(
+        tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", every=20
+    )
     log.change(subscribe([f"s{n}" for n in range(30)], [f"n < {n}" for n in range(30)]))
     expected = 0
     with Stream(job, spark=spark) as stream:
@@ -250,7 +254,9 @@ def test_versions_are_made_and_swept_while_it_runs(spark: SparkSession, tmp_path
 def test_a_stream_that_dies_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
     log.change(subscribe(["a"], ["n < 5"]))
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", trigger=None)
+    job = StreamJob(
+        tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", trigger=None
+    )
     segment = log.publish(pa.table({"n": [1, 2, 3]}))
     (path,) = (tmp_path / "log" / "segments").glob(f"{segment.start:020d}-*-events.arrow")
     path.write_bytes(b"rubbish")

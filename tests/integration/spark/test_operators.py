@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 import tamis.spark
 from tamis import Engine, Schema
-from tamis.cli.stream_screen import Facts, line, rows
+from tamis.cli.reports.stream import StreamFacts, line, rows
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.operator import Fault
@@ -28,7 +28,7 @@ from tamis.operators import Operator, Report
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
 from tamis.spark.jobs.match_files import match_files
 from tamis.spark.stream.notification_sink import manifests
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, Versions, changes
 from tests.unit.cli.calls import Capture, refused, run
 
@@ -289,7 +289,7 @@ def test_a_log(
     log.change(changes.subscribe(ids[1::2], [CONDITIONS[id] for id in ids[1::2]]))
     first = log.publish(pa.Table.from_pylist(EVENTS[:30])).start
     log.publish(pa.Table.from_pylist(EVENTS[30:]))
-    job = Job(
+    job = StreamJob(
         tmp_path / "log",
         tmp_path / "index",
         tmp_path / "out",
@@ -309,7 +309,7 @@ def test_a_log(
     assert progress.version == made.version.sequence
     _check(asked)
 
-    facts = Facts(None, 0, 0, 1, None, None, asked)
+    facts = StreamFacts(None, 0, 0, 1, None, None, asked)
     (shown,) = [each for each in rows(progress, facts) if each[0] == "operator faults"]
     assert shown[1] == f"{asked.faults:,}"
     assert "sparkHangs: " in shown[2]

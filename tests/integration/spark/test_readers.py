@@ -16,7 +16,7 @@ from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamWatch, query_of
-from tamis.spark.stream.stream import Job, Stream, reader_name
+from tamis.spark.stream.stream import Stream, StreamJob, reader_name
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
 
@@ -192,7 +192,7 @@ def test_two_streams_that_are_run_on_one_index_leave_each_other_theirs(
     story = Story(tmp_path / "log", seed=10, text=False)
     story.write(20)
     jobs = [
-        Job(tmp_path / "log", tmp_path / "index", out, out / "checkpoint", trigger=None)
+        StreamJob(tmp_path / "log", tmp_path / "index", out, out / "checkpoint", trigger=None)
         for out in (tmp_path / "one", tmp_path / "two")
     ]
     for job in jobs:

@@ -11,7 +11,7 @@ import pytest
 from tamis.errors import SparkError, StoreError
 from tamis.replay.manifests import put
 from tamis.spark.runtime.error_text import error_text
-from tamis.spark.stream.stream import Job, Stream, first_event
+from tamis.spark.stream.stream import Stream, StreamJob, first_event
 from tamis.spark.stream.stream_checks import check_written, only_stream
 from tamis.store import Log, Versions, subscribe
 from tamis.store.version import describe
@@ -21,8 +21,10 @@ _CALL = "<_Rendezvous of RPC that terminated with:"
 _TRACE = "Traceback (most recent call last):"
 
 
-def _job(folder: Path) -> Job:
-    return Job(folder / "log", folder / "index", folder / "out", folder / "out" / "checkpoint")
+def _job(folder: Path) -> StreamJob:
+    return StreamJob(
+        folder / "log", folder / "index", folder / "out", folder / "out" / "checkpoint"
+    )
 
 
 def test_one_stream_writes_to_a_folder(tmp_path: Path) -> None:

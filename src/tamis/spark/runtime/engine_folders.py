@@ -17,6 +17,7 @@ from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError
 from tamis.match.answers import Matches
+from tamis.match.capabilities import Plans
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventSource, event_sample
 from tamis.spark.runtime.worker_cache import pack_operators, unpack_operators
@@ -127,7 +128,8 @@ def laid_out(engine: Engine) -> bool:
     One that was saved before it saw an event has not: each worker would place them for itself, and
     share nothing with the others.
     """
-    return not len(engine) or engine.matcher.facts().get("laid_out", True) is not None
+    matcher = engine.matcher
+    return not len(engine) or not isinstance(matcher, Plans) or matcher.planned
 
 
 def mentioned(engine: Engine) -> set[str]:

@@ -27,7 +27,7 @@ from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
 from tamis.spark.stream.stream_checks import check_apart, check_read, check_written, only_stream
 from tamis.store.log import Log
-from tamis.store.snapshot import Snapshot
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _TAG = "tamis-compile"
 
 
 @dataclass(frozen=True)
-class Job:
+class StreamJob:
     """What to run: the options of `tamis spark run`."""
 
     log: Path
@@ -71,7 +71,10 @@ class Stream:
     """
 
     def __init__(
-        self, job: Job, snapshot: Snapshot | None = None, spark: SparkSession | None = None
+        self,
+        job: StreamJob,
+        snapshot: SubscriptionSnapshot | None = None,
+        spark: SparkSession | None = None,
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)
