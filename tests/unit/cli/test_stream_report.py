@@ -34,6 +34,13 @@ SOME = Standing(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
 FACTS = StreamFacts(None, 0, 3, 1000, None, None)
 
 
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A job over an empty log."""
+    Log.create(tmp_path / "log", SCHEMA)
+    return Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+
+
 def test_before_anything_has_happened() -> None:
     assert line(0, NOTHING, FACTS) == (
         "0 s: 0 events (– a second), 0 notifications (– a second), latency –, p95 –, backlog 0, "
@@ -84,9 +91,7 @@ class _Stream(Stream):
 
 
 @pytest.mark.parametrize("height", [24, 50])
-def test_the_picture_fits_the_terminal(tmp_path: Path, height: int) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+def test_the_picture_fits_the_terminal(job: Job, height: int) -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80, height=height, color_system=None)
     with _Stream(job) as stream:
@@ -107,9 +112,7 @@ def test_the_picture_fits_the_terminal(tmp_path: Path, height: int) -> None:
     assert "lot 49" not in text
 
 
-def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+def test_plain_lines_without_a_terminal(job: Job) -> None:
     file = io.StringIO()
     with _Stream(job) as stream:
         shown = StreamView(Console(file=file), stream, lambda rows: [], "title")
@@ -130,9 +133,7 @@ class _Gone(_Stream):
         raise AssertionError("nobody is there to be asked")
 
 
-def test_a_stream_that_was_told_to_stop_is_gone(tmp_path: Path) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+def test_a_stream_may_be_gone_after_an_interrupt(job: Job) -> None:
     with InterruptGuard() as interrupt, _Gone(job) as stream:
         shown = StreamView(Console(file=io.StringIO()), stream, lambda rows: [], "title")
         with pytest.raises(SparkError, match="Connection refused"):

@@ -113,7 +113,7 @@ def test_costs_spread_over_the_factor() -> None:
 
 def test_costs_are_told_or_not() -> None:
     told = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000))
-    hidden = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000, told=False))
+    hidden = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000, costs_known=False))
     for name in ("sub-order", "adaptive"):
         assert told[name, AS_DRAWN].cost < hidden[name, AS_DRAWN].cost
     naive = told["naive", AS_DRAWN]
@@ -131,7 +131,7 @@ def test_goals_of_costs_and_times_are_for_full_sizes(monkeypatch: pytest.MonkeyP
     assert full["adaptive", AS_DRAWN].cost_goal == Goal(limit, at_most=True)
     assert full["naive", AS_DRAWN].cost_goal is None
     assert all(each.ms_goal == Goal(5.0, at_most=True) for each in full.values())
-    assert not any(each.cost_goal for each in _measured(case._replace(told=False)).values())
+    assert not any(each.cost_goal for each in _measured(case._replace(costs_known=False)).values())
 
 
 def test_a_wrong_scheduler_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
