@@ -206,7 +206,7 @@ def java_home() -> Path | None:
         if os.environ.get("CI") == "true":
             raise SetupError(f"with CI=true a Java is required: {describe(error)}") from error
         say(
-            f"WARNING: no Java {OLDEST_JAVA} or later, so Spark will not work; everything else does"
+            f"WARNING: no Java {OLDEST_JAVA} or later, so Spark will not work; the rest does"
         )
         say(f"  {describe(error)}")
         say(
