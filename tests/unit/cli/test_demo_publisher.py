@@ -20,7 +20,7 @@ from tamis.cli.demo.publisher import (
 from tamis.cli.demo.warmup import KernelWarmup, compile_kernels
 from tamis.encode.encoder import Encoder
 from tamis.replay.json_lines import LineReader
-from tamis.store import Log, Snapshot
+from tamis.store import Log, SubscriptionSnapshot
 from tamis.workload.auction_schema import schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,8 +31,8 @@ def log(tmp_path: Path) -> Log:
     return Log.create(tmp_path / "log", schema(), ids="int64")
 
 
-def _snapshot(log: Log) -> Snapshot:
-    snapshot = Snapshot()
+def _snapshot(log: Log) -> SubscriptionSnapshot:
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(log.changes(0, log.end), log.end)
     return snapshot
 

@@ -27,7 +27,7 @@ from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import StoreError
 from tamis.spark.stream.progress import Standing
 from tamis.spark.stream.stream import Job, Stream
-from tamis.store import Log, Snapshot
+from tamis.store import Log, SubscriptionSnapshot
 from tamis.workload.auction_schema import schema
 
 _TITLE = "tamis  auctions live on Spark"
@@ -123,12 +123,12 @@ def _introduction(subscriptions: int | None, rate: float, folder: Path) -> Text:
 
 def _open_log(
     steps: StartupSteps, folder: Path, subscriptions: int, *, given: bool = False
-) -> tuple[Log, Snapshot]:
+) -> tuple[Log, SubscriptionSnapshot]:
     """The log of an earlier run or a new one, and its live subscriptions.
 
     If the user gave --subscriptions and an earlier run decided it already, a line says so.
     """
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     if (folder / _LOG).exists():
         log = Log.open(folder)
         if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
@@ -197,7 +197,7 @@ def _publish_first_lots(
 
 
 def _words(
-    snapshot: Snapshot, console: Console
+    snapshot: SubscriptionSnapshot, console: Console
 ) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
     """Notifications in words, one for each lot; long ones that fit on a line come first."""
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis import workload
-from tamis.store import Log, Snapshot, cancel, renew, subscribe
+from tamis.store import Log, SubscriptionSnapshot, cancel, renew, subscribe
 from tamis.workload.auction_schema import ADJECTIVES, TAGS
 
 BLOCK = 10_000  # conditions drawn at once
@@ -102,7 +102,7 @@ class AuctionPublisher:
         churn: changes of subscriptions a second.
     """
 
-    def __init__(self, log: Log, snapshot: Snapshot, rate: float, churn: float) -> None:
+    def __init__(self, log: Log, snapshot: SubscriptionSnapshot, rate: float, churn: float) -> None:
         self._log, self._rate, self._churn = log, rate, churn
         self.published = self.subscribed = self.cancelled = self.renewed = self.broken = 0
         self.trouble: str | None = None

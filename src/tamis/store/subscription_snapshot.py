@@ -28,14 +28,14 @@ class LiveSubscription(NamedTuple):
     until: int | None  # when its lease ends, in microseconds since 1970 UTC; None: never
 
 
-class Snapshot(Mapping[Id, LiveSubscription]):
+class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
     """Live subscriptions by id, after all changes before `sequence`.
 
     A second subscribe with a live id replaces it: the first ends and the second begins at that
     sequence number. A renew, cancel or expire of an id that is not live changes nothing; `ignored`
     counts those by kind.
 
-    >>> snapshot = Snapshot()
+    >>> snapshot = SubscriptionSnapshot()
     >>> snapshot.fold(pa.table({"sequence": [3, 8], "kind": ["subscribe", "cancel"],
     ...     "id": ["ann", "bob"], "condition": ["price < 5", None],
     ...     "until": pa.nulls(2, UNTIL)}), 10)

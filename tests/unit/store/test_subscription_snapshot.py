@@ -1,4 +1,4 @@
-"""Snapshot: the fold of changes, its no-ops and its leases."""
+"""Snapshots of subscriptions: the fold of changes, its no-ops and its leases."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
-from tamis.store import LiveSubscription, Snapshot, cancel, expire, renew, subscribe
+from tamis.store import LiveSubscription, SubscriptionSnapshot, cancel, expire, renew, subscribe
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
 def _at(first: int, *tables: pa.Table) -> pa.Table:
-    """Changes with sequence numbers, as a log gives them."""
+    """Changes with sequence numbers, as a log returns them."""
     table = pa.concat_tables(tables)
     return table.add_column(0, "sequence", pa.array(range(first, first + table.num_rows)))
 
 
 def test_a_second_subscribe_replaces() -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(_at(3, subscribe(["a", "b"], ["x", "y"]), subscribe(["a"], ["z"])))
     assert dict(snapshot) == {
         "b": LiveSubscription(4, "y", None),
@@ -36,7 +36,7 @@ def test_a_second_subscribe_replaces() -> None:
 
 
 def test_no_ops_are_counted() -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(_at(0, cancel(["a"]), renew(["a"], NOW), expire(["a", "b"])), 10)
     assert snapshot.ignored == {"cancel": 1, "renew": 1, "expire": 2}
     assert not snapshot
@@ -44,7 +44,7 @@ def test_no_ops_are_counted() -> None:
 
 
 def test_numbers_go_upwards() -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(_at(3, cancel(["a"])), 7)
     for given, end in ((_at(6, cancel(["a"])), None), (_at(7, cancel(["a", "b"])), 8)):
         with pytest.raises(StoreError, match=r"once each, .* from 7 on"):
@@ -59,7 +59,7 @@ def test_numbers_go_upwards() -> None:
 
 
 def test_leases() -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     untils = [NOW + HOUR, NOW, NOW, None, NOW + 2 * HOUR]
     snapshot.fold(_at(0, subscribe([5, 4, 3, 2, 1], ["x"] * 5, untils)))
     assert snapshot.due(NOW - HOUR) == []
@@ -75,7 +75,7 @@ def test_leases() -> None:
 
 
 def test_leases_renewed_over_and_over_take_no_memory() -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(_at(0, subscribe(["a", "b"], ["x", "x"], [NOW, NOW + HOUR])))
     for turn in range(50):
         snapshot.fold(_at(2 + 100 * turn, renew(["a"] * 100, [NOW + turn * HOUR] * 100)))
@@ -85,7 +85,7 @@ def test_leases_renewed_over_and_over_take_no_memory() -> None:
 
 @pytest.mark.parametrize(("ids", "names"), [("text", ["a", "b"]), ("int64", [1, 2])])
 def test_as_a_table(ids: str, names: list[Any]) -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     assert snapshot.table(ids).num_rows == 0
     snapshot.fold(_at(3, subscribe(names, ["x", "y"], [NOW, None])))
     assert snapshot.table(ids).to_pylist() == [
