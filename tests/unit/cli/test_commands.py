@@ -1,4 +1,4 @@
-"""Each command, as a user calls it; and what becomes of mistakes."""
+"""Each command as a user calls it, and the handling of mistakes."""
 
 from __future__ import annotations
 

@@ -67,9 +67,10 @@ def test_the_rows() -> None:
 
 def test_faults_of_operators() -> None:
     well = Report((Count("locIn", events=1200, calls=40),))
-    shown = {name: (value, more) for name, value, more in rows(SOME, FACTS._replace(operators=well))}
+    facts = FACTS._replace(operators=well)
+    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
     assert shown["operator faults"] == ("0", "of 1,200 events")
-    assert "operator faults" not in line(0, SOME, FACTS._replace(operators=well))
+    assert "operator faults" not in line(0, SOME, facts)
     bad = Report((*well.counts, Count("face", events=9, timeouts=2, set_aside=5, last="no answer")))
     facts = FACTS._replace(operators=bad)
     shown = {name: (value, more) for name, value, more in rows(SOME, facts)}

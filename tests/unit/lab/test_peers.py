@@ -1,4 +1,4 @@
-"""Duels: fair turns, honest ratios, and no figure of a wrong answer."""
+"""Peers: fair turns, honest ratios, and no figure for a wrong answer."""
 
 from __future__ import annotations
 

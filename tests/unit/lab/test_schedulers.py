@@ -1,4 +1,4 @@
-"""Counts of what schedulers evaluate: the right settings, honest goals, and no wrong answer."""
+"""Evaluations of schedulers: the right settings, honest goals, and no wrong answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing on large workloads: enough pairs, all workloads, and nothing wrong overlooked."""
+"""Comparisons on large workloads: enough pairs, all workloads, every mistake found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drones: pictures that show what they should, recognisers that find it, and who subscribes."""
+"""Drones: pictures of scenes, detectors that find them, and subscriptions."""
 
 from __future__ import annotations
 
