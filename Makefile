@@ -5,6 +5,11 @@ BIN := .venv/bin
 # More for pytest, for example: make test ARGS="-k lease -x"
 ARGS ?=
 
+# The meaning, the language, the engine, each scheduler, and a short soak of each matcher; no Spark.
+QUICK := $(addprefix tests/unit/,model language encode files engine schedule) \
+	tests/conformance/test_matchers.py::test_a_short_soak_agrees_with_naive \
+	$(addprefix tests/acceptance/test_,bad_input.py imports.py lesubscribe_example.py)
+
 # Read when a recipe runs, not when make starts: it is setup that writes .venv/java-home.
 # Spark takes whatever python3 is on the PATH for its workers unless it is told otherwise.
 ENVIRONMENT = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
@@ -16,11 +21,12 @@ UPGRADE ?=
 COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
 
-.PHONY: help setup run test check parts bench soak lock clean
+.PHONY: help setup run quick test check parts bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     install what is missing, then run auctions live on Spark, until Ctrl-C"
+	@echo "make quick   every check, and the tests that matter most: under three minutes"
 	@echo "make test    install what is missing, then run every check and every test"
 	@echo "make check   style, types and import rules only"
 	@echo "make bench   measure"
@@ -34,6 +40,9 @@ setup:
 
 run: setup
 	@$(ENVIRONMENT) $(BIN)/tamis demo
+
+quick: setup check
+	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 --dist loadgroup $(QUICK) $(ARGS)
 
 test: setup parts check
 	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
