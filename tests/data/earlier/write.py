@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from tamis import Engine, Schema
 from tamis.language import parse
-from tamis.match import create
+from tamis.match.registry import create
 from tamis.model.semantics import satisfies
 from tamis.store import Log, Shard, Versions, cancel, describe, renew, subscribe
 

@@ -13,11 +13,11 @@ import pytest
 
 from tamis.errors import SparkError
 from tamis.replay.manifests import manifests
-from tamis.spark.jobs.compile_index import Compiled
+from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.stream import housekeeping as keeping
 from tamis.spark.stream.housekeeping import Keeper, worth
 from tamis.spark.stream.progress import Standing
-from tamis.store import Log, Shard, Snapshot, Versions, describe, subscribe
+from tamis.store import Log, Shard, SubscriptionSnapshot, Versions, describe, subscribe
 from tests.unit.spark.written_out import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -31,7 +31,7 @@ class Compiler:
         self.may, self.fails, self.calls = Event(), False, 0
         self.may.set()
 
-    def __call__(self) -> Compiled:
+    def __call__(self) -> CompiledIndex:
         self.calls += 1
         assert self.may.wait(60)
         if self.fails:
@@ -43,7 +43,7 @@ class Compiler:
             describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=shards)
         version = self._versions.at(at)
         assert version is not None
-        return Compiled(version, 40, 0, [])
+        return CompiledIndex(version, 40, 0, [])
 
 
 class World:
@@ -53,7 +53,9 @@ class World:
         self.compiler = Compiler(self.log, self.versions)
         self._next = 0
 
-    def keeper(self, every: int | None = None, snapshot: Snapshot | None = None) -> Keeper:
+    def keeper(
+        self, every: int | None = None, snapshot: SubscriptionSnapshot | None = None
+    ) -> Keeper:
         return Keeper(self.log, self.versions, self.compiler, every=every, snapshot=snapshot)
 
     def subscribe(self, count: int, until: datetime | None = None) -> None:
@@ -87,7 +89,7 @@ def test_leases_that_have_run_out_are_expired(world: World) -> None:
 
 
 def test_who_is_live_is_known_where_that_is_asked_for(world: World) -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     world.subscribe(3)
     world.keeper(snapshot=snapshot).turn(None)
     assert len(snapshot) == 3
@@ -224,7 +226,7 @@ def test_whatever_goes_wrong_in_a_turn_is_told(
 def test_a_compilation_may_fail_without_a_word(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails() -> Compiled:
+    def fails() -> CompiledIndex:
         raise MemoryError
 
     keeper = Keeper(world.log, world.versions, fails, every=1)
