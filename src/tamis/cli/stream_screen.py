@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tamis.operators.faults import Report
+from tamis.operators.report import Report
 from tamis.spark.runtime.operator_reports import NOTHING
 from tamis.spark.stream.notification_sink import DEAD
 from tamis.spark.stream.progress import NO_VERSION, Standing
@@ -143,8 +143,9 @@ def rows(progress: Standing, facts: Facts, reason: str = "") -> list[tuple[str, 
 def faults(report: Report) -> str:
     """What operators did wrong, in a few words.
 
-    >>> from tamis.operators import Count
-    >>> faults(Report((Count("face", events=90, timeouts=2, last="no answer"), Count("locIn", 7))))
+    >>> from tamis.operators import CallCounts
+    >>> face = CallCounts("face", events=90, timeouts=2, last="no answer")
+    >>> faults(Report((face, CallCounts("locIn", 7))))
     'of 97 events; face: 2 timeouts, the last: no answer'
     """
     asked = f"of {sum(count.events for count in report):,} events"

@@ -20,7 +20,7 @@ from tamis.cli.steps import Steps
 from tamis.cli.stopping import Stopping
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
 from tamis.errors import SparkError
-from tamis.operators import Count, Report
+from tamis.operators import CallCounts, Report
 from tamis.spark.stream.progress import Standing
 from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log
@@ -59,11 +59,13 @@ def test_the_rows() -> None:
 
 
 def test_what_operators_did_wrong() -> None:
-    well = Report((Count("locIn", events=1200, calls=40),))
+    well = Report((CallCounts("locIn", events=1200, calls=40),))
     told = {name: (value, more) for name, value, more in rows(SOME, FACTS._replace(operators=well))}
     assert told["operator faults"] == ("0", "of 1,200 events")
     assert "operator faults" not in line(0, SOME, FACTS._replace(operators=well))
-    bad = Report((*well.counts, Count("face", events=9, timeouts=2, set_aside=5, last="no answer")))
+    bad = Report(
+        (*well.counts, CallCounts("face", events=9, timeouts=2, set_aside=5, last="no answer"))
+    )
     facts = FACTS._replace(operators=bad)
     told = {name: (value, more) for name, value, more in rows(SOME, facts)}
     assert told["operator faults"] == (

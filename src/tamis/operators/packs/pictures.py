@@ -25,7 +25,7 @@ except ModuleNotFoundError as missing:
         "the operators on pictures need OpenCV: pip install 'tamis[vision]'"
     ) from missing
 
-__all__ = ["LARGEST", "Cache", "Picture", "PictureError", "cv2", "decoded", "haarcascades"]
+__all__ = ["LARGEST", "Picture", "PictureCache", "PictureError", "cv2", "decoded", "haarcascades"]
 
 Picture = npt.NDArray[np.integer[Any] | np.floating[Any]]
 """Rows, columns, and blue, green, red from 0 to 255; OpenCV does not promise a narrower type."""
@@ -47,7 +47,7 @@ class PictureError(TamisError, ValueError):
     """A picture that cannot be decoded, or not be compared."""
 
 
-class Cache:
+class PictureCache:
     """The pictures decoded last, by their bytes; the oldest go when `room` bytes are used.
 
     One for the process and not one for each thread, since the operators of one event may run in
@@ -80,7 +80,7 @@ class Cache:
         return made
 
 
-_cache = Cache(_ROOM)
+_cache = PictureCache(_ROOM)
 
 
 def decoded(image: Any) -> Picture:

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Any
 from tamis.model.operator import Parameter, Signature
 from tamis.operators.operator import Operator
 from tamis.operators.packs.reasoning_ontology import Ontology, OntologyError, facts_of
-from tamis.operators.serialization import made_by
+from tamis.operators.serialization import remember_pack_call
 
 if TYPE_CHECKING:
     from rdflib import Graph
 
-__all__ = ["Ontology", "OntologyError", "Reasoned", "pack"]
+__all__ = ["Ontology", "OntologyError", "ReasoningOperator", "pack"]
 
 _TRIPLE = {"subject": "text", "property": "text", "object": "any"}
 
 
-class Reasoned(Operator):
+class ReasoningOperator(Operator):
     """An operator over an ontology, which knows what it can never be asked."""
 
     def __init__(
@@ -68,7 +68,7 @@ def pack(
     attribute: str = "subject",
     facts: str = "facts",
     prefix: str = "",
-) -> tuple[Reasoned, Reasoned, Reasoned]:
+) -> tuple[ReasoningOperator, ReasoningOperator, ReasoningOperator]:
     """`isA`, `holds` and `known` over an ontology: a file (Turtle, RDF/XML, …) or an rdflib graph.
 
     What follows from it is computed here. `attribute` and `facts` are what `isA` and `holds` read;
@@ -112,7 +112,7 @@ def pack(
         return None if concept is None else asked.refusal(concept)
 
     made = (
-        Reasoned(
+        ReasoningOperator(
             prefix + "isA",
             is_a,
             reads=(attribute,),
@@ -122,7 +122,7 @@ def pack(
             run="here",
         ),
         # Pure Python: a thread does not make it quicker, but its caller stops waiting in time.
-        Reasoned(
+        ReasoningOperator(
             prefix + "holds",
             holds,
             reads=(facts,),
@@ -131,7 +131,7 @@ def pack(
             timeout=10.0,
             run="thread",
         ),
-        Reasoned(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
+        ReasoningOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
     )
     given = {
         "ontology": None if ontology is None else asked,
@@ -139,15 +139,15 @@ def pack(
         "facts": facts,
         "prefix": prefix,
     }
-    return made_by(pack, given, made)
+    return remember_pack_call(pack, given, made)
 
 
 @cache
-def _default() -> dict[str, Reasoned]:
+def _default() -> dict[str, ReasoningOperator]:
     return {each.name: each for each in pack()}
 
 
-def __getattr__(name: str) -> Reasoned:
+def __getattr__(name: str) -> ReasoningOperator:
     # Made when first asked for: whoever has an ontology of their own need not wait for ours.
     if name in ("isA", "holds", "known"):
         return _default()[name]

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.batch_operator import BatchOperator
 from tamis.operators.packs.spatial_boundary import Position
 from tamis.operators.packs.spatial_places import PlaceError, Places
 from tamis.operators.registry import register
-from tamis.operators.serialization import made_by
+from tamis.operators.serialization import remember_pack_call
 
 __all__ = ["PlaceError", "Places", "distanceFrom", "locIn", "locWithin", "pack", "placesAt"]
 
@@ -52,7 +52,7 @@ def position_of(given: object) -> Position:
 
 def pack(
     places: Places | None = None, *, attribute: str = "position", prefix: str = ""
-) -> tuple[Packed, ...]:
+) -> tuple[BatchOperator, ...]:
     """The four operators over a gazetteer of your own, or over another attribute.
 
     `prefix` is put before their names, so that several packs can live side by side.
@@ -93,8 +93,8 @@ def pack(
         refusal = known.refusal(place)
         return refusal if metres is None else refusal or known.no_distance(metres)
 
-    def packed(name: str, answer: Callable[..., list[Any]], **rest: Any) -> Packed:
-        return Packed(prefix + name, answer, attribute=attribute, module=__name__, **rest)
+    def packed(name: str, answer: Callable[..., list[Any]], **rest: Any) -> BatchOperator:
+        return BatchOperator(prefix + name, answer, attribute=attribute, module=__name__, **rest)
 
     text, metres = {"place": "text"}, {"metres": "number"}
     made = (
@@ -118,7 +118,9 @@ def pack(
         ),
         packed("placesAt", places_at, gives=text, refusal=no_region, cost=0.005),
     )
-    return made_by(pack, {"places": places, "attribute": attribute, "prefix": prefix}, made)
+    return remember_pack_call(
+        pack, {"places": places, "attribute": attribute, "prefix": prefix}, made
+    )
 
 
 def _each(

@@ -21,11 +21,11 @@ from typing import Any
 import re2
 
 from tamis.errors import TamisError
-from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.batch_operator import BatchOperator
 from tamis.operators.packs.text_words import Words, words_of
 from tamis.operators.registry import register
-from tamis.operators.serialization import made_by
-from tamis.operators.thread_executor import left_alone
+from tamis.operators.serialization import remember_pack_call
+from tamis.operators.thread_executor import is_abandoned
 
 __all__ = [
     "TextError",
@@ -48,7 +48,7 @@ class TextError(TamisError, ValueError):
     """A text, a word or a pattern that cannot be used."""
 
 
-def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
+def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, ...]:
     """The five operators over another attribute.
 
     `prefix` is put before their names, so that several packs can live side by side.
@@ -57,8 +57,8 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
     ['body_hasKeyword', 'body_hasPhrase']
     """
 
-    def packed(name: str, answer: Callable[..., list[Any]], **rest: Any) -> Packed:
-        return Packed(prefix + name, answer, attribute=attribute, module=__name__, **rest)
+    def packed(name: str, answer: Callable[..., list[Any]], **rest: Any) -> BatchOperator:
+        return BatchOperator(prefix + name, answer, attribute=attribute, module=__name__, **rest)
 
     word, words, pattern = {"word": "text"}, {"words": "text"}, {"pattern": "text"}
     made = (
@@ -84,7 +84,7 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
         ),
         packed("wordCount", _word_count, gives={"n": "number"}, cost=0.01),
     )
-    return made_by(pack, {"attribute": attribute, "prefix": prefix}, made)
+    return remember_pack_call(pack, {"attribute": attribute, "prefix": prefix}, made)
 
 
 def _has_keyword(texts: Sequence[Any], word: str) -> list[bool | TextError]:
@@ -120,7 +120,7 @@ def _pattern_groups(texts: Sequence[Any], pattern: str) -> list[list[str] | Text
     def groups(text: str) -> list[str]:
         found: dict[str, None] = {}
         for match in compiled.finditer(text):
-            _stop_if_left_alone()  # a long text has many matches
+            _stop_if_abandoned()  # a long text has many matches
             if (group := match.group(1)) is not None:
                 found[group] = None
         return list(found)
@@ -160,9 +160,9 @@ def _raise(refusal: str | None) -> None:
         raise TextError(refusal)
 
 
-def _stop_if_left_alone() -> None:
+def _stop_if_abandoned() -> None:
     """Not to take the processor from others, nor to be busy in RE2 when the program ends."""
-    _raise("nobody waits for the answer any more" if left_alone() else None)
+    _raise("nobody waits for the answer any more" if is_abandoned() else None)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -196,7 +196,7 @@ def _each(given: Sequence[Any], ask: Callable[[str], Any]) -> list[Any | TextErr
     """An answer for each text; what is none is answered with the reason."""
     answers: list[Any | TextError] = []
     for each in given:
-        _stop_if_left_alone()
+        _stop_if_abandoned()
         try:
             answers.append(ask(each) if isinstance(each, str) else _no_text(each))
         except UnicodeEncodeError:

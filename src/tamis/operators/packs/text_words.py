@@ -67,7 +67,7 @@ class Words:
         return any(self.listed[at : at + len(run)] == run for at in starts if at >= 0)
 
 
-class Memory:
+class WordCache:
     """The words of the texts that were asked about last.
 
     Found once, however many ask. When there are too many characters in it, it starts anew; threads
@@ -93,7 +93,7 @@ class Memory:
         return len(self._known)
 
 
-words_of = Memory()
+words_of = WordCache()
 
 
 def folded(text: str) -> str:

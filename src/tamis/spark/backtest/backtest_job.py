@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tamis.engine import Engine
 from tamis.errors import SparkError
-from tamis.operators.faults import Report
+from tamis.operators.report import Report
 from tamis.spark.backtest.count_task import DONE, Trial, leaders
 from tamis.spark.backtest.past_events import Past, past
 from tamis.spark.backtest.result_tables import (

@@ -28,7 +28,7 @@ from tamis.spark.runtime.worker_cache import opened
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
-    from tamis.operators.faults import Report
+    from tamis.operators.report import Report
 
 Int64s = NDArray[np.int64]
 DONE = "task int, file string, operators string"

@@ -29,7 +29,7 @@ from tamis.operators.packs.text import (
     patternGroups,
     wordCount,
 )
-from tamis.operators.packs.text_words import Memory, Words, folded
+from tamis.operators.packs.text_words import WordCache, Words, folded
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
 
@@ -274,7 +274,7 @@ def test_words_are_found_once_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_is_bounded() -> None:
-    memory = Memory(characters=10)
+    memory = WordCache(characters=10)
     for text in ("one two", "three", "four", "one two", "far more than there is room for", "six"):
         assert memory(text).listed == Words(text).listed
         assert len(memory) <= 3
