@@ -175,7 +175,7 @@ def test_a_name_may_be_written_in_three_ways(zoo: Ontology, name: str) -> None:
 
 
 def test_a_name_of_two_things_needs_its_prefix(zoo: Ontology) -> None:
-    with pytest.raises(OntologyError, match=r"'pond' may be .*other/pond or .*zoo#pond"):
+    with pytest.raises(OntologyError, match=r"'pond' is ambiguous, .*other/pond or .*zoo#pond"):
         zoo.rows("pond", None, None)
     assert zoo.is_a("other:pond", "keeper")
     assert not zoo.is_a("ex:pond", "keeper")
