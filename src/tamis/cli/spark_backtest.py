@@ -158,7 +158,7 @@ def _filled(
 ) -> Engine:
     """With the conditions; one that is wrong is refused, or left out if it is from a file."""
     from tamis.cli.files import read_conditions
-    from tamis.replay.subscribe_rows import fill
+    from tamis.replay.subscribe_rows import subscribe_rows
 
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)
@@ -166,7 +166,7 @@ def _filled(
         return engine
     table = read_conditions(file)
     with waiting(console, f"Compiling {table.num_rows:,} conditions"):
-        refused = fill(engine, table)
+        refused = subscribe_rows(engine, table)
     if refused:
         console.print(f"{len(refused):,} of {table.num_rows:,} conditions were refused:")
         for row, reason in refused[:_TOLD]:

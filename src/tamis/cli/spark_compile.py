@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.model.schema import Schema
-    from tamis.spark.jobs.compile_index import Compiled
+    from tamis.spark.jobs.compile_index import CompiledIndex
     from tamis.spark.runtime.job_runner import Progress
     from tamis.store.versions import Versions
 
@@ -165,14 +165,14 @@ def _from_conditions(
     versions: Versions,
     how: dict[str, Any],
     progress: Progress,
-) -> Compiled:
+) -> CompiledIndex:
     from tamis.spark.jobs.compile_index import compile_conditions
-    from tamis.spark.runtime.job_runner import watched
+    from tamis.spark.runtime.job_runner import run_job
 
-    def made() -> Compiled:
+    def made() -> CompiledIndex:
         return compile_conditions(frame(), versions, schema, **how)
 
-    return watched(spark, made, progress=progress)
+    return run_job(spark, made, progress=progress)
 
 
 def _frame(spark: SparkSession, conditions: Path) -> DataFrame:

@@ -79,7 +79,7 @@ def stats(
     if (events is None) == (log is None) or (events is None) != (schema is None):
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
-    from tamis.spark.jobs.job_subscriptions import engine_folders
+    from tamis.spark.runtime.engine_folders import engine_folders
     from tamis.spark.stats.event_stats import check_given, gather
     from tamis.spark.stats.subscription_stats import ask
     from tamis.store.log import Log

@@ -74,7 +74,7 @@ class StreamScreen:
     def _facts(self) -> Facts:
         keeper = self._stream.keeper
         changed, enough = keeper.changed()
-        live = None if keeper.lives is None else len(keeper.lives)
+        live = None if keeper.snapshot is None else len(keeper.snapshot)
         trouble = keeper.trouble or self._trouble()
         return Facts(live, keeper.expired, changed, enough, keeper.compiling, trouble, self._asked)
 

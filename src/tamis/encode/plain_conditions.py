@@ -44,7 +44,7 @@ _PREDICATES = pa.large_list(
 )
 
 
-def plain(
+def read_plain(
     column: pa.Array, longest: int, progress: Callable[[int], object] = lambda _: None
 ) -> pa.LargeListArray:
     """The predicates of each condition that is plain, as the bulk door takes them; null for others.
@@ -54,7 +54,7 @@ def plain(
     """
     parts: list[pa.LargeListArray] = []
     for at in range(0, max(1, len(column)), _AT_ONCE):
-        parts.append(_plain(column.slice(at, _AT_ONCE), longest))
+        parts.append(_read_plain(column.slice(at, _AT_ONCE), longest))
         progress(sum(len(part) - part.null_count for part in parts))
     found = pa.concat_arrays(parts)
     assert isinstance(found, pa.LargeListArray)
@@ -62,13 +62,13 @@ def plain(
 
 
 def none_plain(rows: int) -> pa.LargeListArray:
-    """What `plain` gives where no condition is plain: a few are read sooner by the parser."""
+    """What `read_plain` returns if no condition is plain; for a few, the parser is faster."""
     found = pa.nulls(rows, _PREDICATES)
     assert isinstance(found, pa.LargeListArray)
     return found
 
 
-def _plain(column: pa.Array, longest: int) -> pa.LargeListArray:
+def _read_plain(column: pa.Array, longest: int) -> pa.LargeListArray:
     texts = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
     texts = texts.cast(pa.large_string())
     fits = pc.less_equal(pc.binary_length(texts), longest)

@@ -1,4 +1,4 @@
-"""The bulk door of the engine: a table of subscriptions, all or nothing."""
+"""Bulk load: a table of subscriptions, all or nothing."""
 
 from __future__ import annotations
 
@@ -11,96 +11,74 @@ from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
 from tamis.encode.bulk_terms import BulkTerms
-from tamis.encode.plain_conditions import none_plain, plain
-from tamis.engine.compiled_clause import CompiledClause
+from tamis.encode.plain_conditions import none_plain, read_plain
+from tamis.engine.compiled_clause import CompiledClause, CompiledCondition
 from tamis.engine.ids import Id
 from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import check_id
 from tamis.errors import ConditionError, SubscriptionError
+from tamis.language import to_text
+from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
 
 Progress = Callable[[int, int], object] | None
-Clauses = list[CompiledClause]
 _STEP = 1000  # rows between two calls of progress
-_MANY = 40  # conditions from which on it is worth to have Arrow read them
+_MANY = 40  # from this many conditions on, reading them with Arrow pays
 
 
-def subscribe_table(engine: Engine, given: Any, progress: Progress) -> int:
-    """Add all subscriptions of a table. Nothing is changed before everything is checked."""
+def subscribe_table(engine: Engine, given: Any, progress: Progress, language: str) -> int:
+    """Add all subscriptions of a table. Nothing changes until every row is checked."""
     table = _table(given)
     ids = _ids(engine, table)
     if not ids:
         return 0
-    if "condition" in table.column_names:
-        column = _one(table, "condition")
-        _subscribe_conditions(engine, ids, column, progress)
-    else:
-        column = _one(table, "predicates")
-        _subscribe_predicates(engine, ids, column, progress)
-    return len(ids)
-
-
-def _subscribe_conditions(
-    engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
-) -> None:
-    def read(rows: int) -> None:
-        if progress:
-            progress(rows, len(ids))
-
-    lists = plain(column, TEXT_LIMIT, read) if len(ids) >= _MANY else none_plain(len(ids))
+    name = "condition" if "condition" in table.column_names else "predicates"
+    column, rows = _one(table, name), len(ids)
+    report = progress or (lambda done, rows: None)
+    lists = column
+    if name == "condition":
+        if language == NATIVE and rows >= _MANY:
+            lists = read_plain(column, TEXT_LIMIT, lambda done: report(done, rows))
+        else:
+            lists = none_plain(rows)
+    assert isinstance(lists, pa.ListArray | pa.LargeListArray)
     bulk = BulkTerms(engine.encoder, lists, PREDICATE_LIMIT)
-    compiled: list[Clauses] = []
+    compiled: list[CompiledCondition] = []
     for done, row in enumerate(bulk.slow.tolist()):
-        if progress and done % _STEP == 0:
-            progress(len(bulk.fast) + done, len(ids))
-        compiled.append(_compile(engine, column[row].as_py(), row))
-    _enter(engine, ids, bulk, compiled, column, progress)
+        if done % _STEP == 0:
+            report(len(bulk.fast) + done, rows)
+        compiled.append(_compile(engine, name, column[row].as_py(), row, language))
+    if name == "condition" and language != NATIVE:  # the engine keeps the translated conditions
+        texts = [to_text(each.source) for each in compiled if not isinstance(each.source, str)]
+        column = pa.array(texts, pa.large_string())
+    report(rows, rows)  # if it raises, nothing has changed yet
+    _add(engine, ids, bulk, [each.clauses for each in compiled], column)
+    return rows
 
 
-def _subscribe_predicates(
-    engine: Engine, ids: list[Id], column: pa.Array, progress: Progress
-) -> None:
-    assert isinstance(column, pa.ListArray | pa.LargeListArray)
-    bulk = BulkTerms(engine.encoder, column, PREDICATE_LIMIT)
-    compiled: list[Clauses] = []
-    for done, row in enumerate(bulk.slow.tolist()):
-        if progress and done % _STEP == 0:
-            progress(len(bulk.fast) + done, len(ids))
-        compiled.append(_compile_predicates(engine, column, row))
-    _enter(engine, ids, bulk, compiled, column, progress)
-
-
-def _compile_predicates(engine: Engine, column: pa.Array, row: int) -> Clauses:
+def _compile(engine: Engine, name: str, given: Any, row: int, language: str) -> CompiledCondition:
     try:
-        condition = condition_of(column[row].as_py(), engine.schema)
-        return [CompiledClause()] if condition is None else engine.compile(condition)
+        if given is None:
+            raise ConditionError(f"the row has no {name}: it is null")
+        condition = given if name == "condition" else condition_of(given, engine.schema)
+        if condition is None:
+            return CompiledCondition("", [CompiledClause()])
+        return engine.compile(condition, language)
     except ConditionError as error:
         raise error.at_row(row) from None
 
 
-def _compile(engine: Engine, condition: str | None, row: int) -> Clauses:
-    if condition is None:
-        raise ConditionError("the condition is null").at_row(row)
-    try:
-        return engine.compile(condition)
-    except ConditionError as error:
-        raise error.at_row(row) from None
-
-
-def _enter(
+def _add(
     engine: Engine,
     ids: list[Id],
     bulk: BulkTerms,
-    compiled: list[Clauses],
+    compiled: list[list[CompiledClause]],
     column: pa.Array,
-    progress: Progress,
 ) -> None:
-    """Let them in: the rows that were coded as arrays, and those that were compiled."""
-    if progress:  # whatever it raises, it raises before anything is changed
-        progress(len(ids), len(ids))
+    """Add the rows that were encoded as arrays, and those that were compiled one by one."""
     counts = np.ones(len(ids), np.int64)
     counts[bulk.slow] = [len(each) for each in compiled]
     slots = engine.slot_table.reserve(int(counts.sum()))
@@ -114,7 +92,7 @@ def _enter(
         engine.place(slots[late], clauses, slots[firsts[rows[late]]])
         engine.slot_table.add_table(ids, slots, counts, column)
     except BaseException:  # a matcher may refuse, for example for lack of memory
-        # What the table asks now, not what it asked at first: labels may have moved meanwhile.
+        # Remove the terms as they are now: labels may have moved since they were added.
         if ids[0] not in engine.slot_table:
             engine.evict(slots)
         raise
@@ -132,7 +110,7 @@ def _table(given: Any) -> pa.Table:
     if "id" not in names:
         raise SubscriptionError(f"the table has no column 'id', only {', '.join(names)}")
     if ("condition" in names) == ("predicates" in names):
-        raise SubscriptionError("the table needs 'condition' or 'predicates', and not both")
+        raise SubscriptionError("the table needs either 'condition' or 'predicates'")
     if "condition" in names:
         kind = table.schema.field("condition").type
         if not (_is_text(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type))):
@@ -151,16 +129,8 @@ def _check_predicates(kind: pa.DataType) -> None:
     if not isinstance(struct, pa.StructType):
         raise wrong
     fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
-    if (
-        not {"attribute", "comparator"}
-        <= fields.keys()
-        <= {
-            "attribute",
-            "comparator",
-            "value",
-            "text",
-        }
-    ):
+    needed = {"attribute", "comparator"}
+    if not needed <= fields.keys() <= needed | {"value", "text"}:
         raise wrong
     for name, kept in fields.items():
         inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
@@ -181,7 +151,7 @@ def _one(table: pa.Table, name: str) -> pa.Array:
     column = one_chunk(table.column(name))
     try:
         column.validate(full=True)
-    except pa.ArrowInvalid as why:  # for example bytes that are no UTF-8
+    except pa.ArrowInvalid as why:  # for example bytes that are not UTF-8
         raise SubscriptionError(f"the column {name!r}: {why}") from None
     return column
 
@@ -196,12 +166,12 @@ def _ids(engine: Engine, table: pa.Table) -> list[Id]:
     whole = len(set(ids)) == len(ids) and None not in set(ids)
     known = engine.slot_table
     if whole and types.is_integer(kind) and not types.is_uint64(kind) and not len(known):
-        return ids  # nothing left to check: spares a million calls on a fresh engine
+        return ids  # nothing left to check: saves a million calls on a fresh engine
     for row, id in enumerate(ids):
         if id is None:
             raise SubscriptionError(f"row {row}: the id is null")
         if id in seen:
-            raise SubscriptionError(f"row {row}: the id {id!r} stands in row {seen[id]} already")
+            raise SubscriptionError(f"row {row}: the id {id!r} is in row {seen[id]} already")
         seen[id] = row
         try:
             check_id(id)

@@ -22,6 +22,13 @@ class CompiledClause(NamedTuple):
     text: str = ""  # of what is asked, in the language
 
 
+class CompiledCondition(NamedTuple):
+    """The clauses of a condition, and the condition to keep: text only in the native language."""
+
+    source: str | Condition
+    clauses: list[CompiledClause]
+
+
 def compile_clause(clause: Clause, encoder: Encoder, operators: Operators) -> CompiledClause:
     """A clause that has passed the type check; refuses one that can never hold."""
     ordinary, calls, constraints = parts_of(clause)

@@ -18,7 +18,7 @@ from tamis.engine import bulk_load, saved_engine, snapshot, warm_start
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.calls.contradiction import refuse_contradiction
-from tamis.engine.compiled_clause import CompiledClause, compile_clause
+from tamis.engine.compiled_clause import CompiledClause, CompiledCondition, compile_clause
 from tamis.engine.condition_sources import TableRow
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
@@ -26,8 +26,11 @@ from tamis.engine.pattern_filter import PatternFilter
 from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import Slots, SlotTable
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
-from tamis.language import check, check_size, expand, parse, to_text
-from tamis.match.base import Bitmaps, Matcher, Matches
+from tamis.language import expand, parse, to_text
+from tamis.language.dialects.registry import NATIVE, check_condition, translate
+from tamis.match.base import Matcher, Matches
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
 from tamis.model.condition import Condition
@@ -113,16 +116,22 @@ class Engine:
 
     # -- subscriptions -----------------------------------------------------------------------------
 
-    def subscribe(self, condition: str | Condition, id: Id | None = None) -> Id:
-        """Add a subscription; without an id, it gets the next number. Gives its id."""
+    def subscribe(
+        self, condition: str | Condition, id: Id | None = None, *, language: str = NATIVE
+    ) -> Id:
+        """Add a subscription and return its id: the one given, or the next number.
+
+        `language` is the dialect of a condition in text, a name from `tamis.dialects()`. The engine
+        keeps a condition in another dialect translated.
+        """
         with self._lock.mutex:
             self._lock.refuse_operators()
             checked = self.slot_table.check_new(id)
-            compiled = self.compile(condition)
+            source, compiled = self.compile(condition, language)
             slots = self.slot_table.reserve(len(compiled))
             try:
                 self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
-                self.slot_table.add(checked, slots, condition)
+                self.slot_table.add(checked, slots, source)
             except BaseException:  # Ctrl-C may come between any two steps
                 if checked not in self.slot_table:
                     self.evict(slots)
@@ -130,18 +139,23 @@ class Engine:
             return checked
 
     def subscribe_table(
-        self, table: Any, progress: Callable[[int, int], object] | None = None
+        self,
+        table: Any,
+        progress: Callable[[int, int], object] | None = None,
+        *,
+        language: str = NATIVE,
     ) -> int:
         """Add all subscriptions of an Arrow table, or none and an error that names the row.
 
         The table has `id` (int64 or string) and either `condition` (text) or `predicates`, a
         list of structs of attribute, comparator, value (double) and text, of which one is null.
-        An empty list of predicates is satisfied by every event. `progress` is called with rows
-        done and rows in all. Gives the number of subscriptions.
+        An empty list of predicates matches every event. `language` is the dialect of the
+        conditions. `progress` is called with the rows done and the rows in total. Returns the
+        number of subscriptions.
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
-            return bulk_load.subscribe_table(self, table, progress)
+            return bulk_load.subscribe_table(self, table, progress, language)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
@@ -176,22 +190,22 @@ class Engine:
         found = self._condition(id)
         return None if found is None else to_text(found)
 
-    def compile(self, condition: str | Condition) -> list[CompiledClause]:
-        """The clauses of a condition; every refusal of a condition happens here."""
+    def compile(self, condition: str | Condition, language: str = NATIVE) -> CompiledCondition:
+        """The clauses of a condition. Every refusal of a condition happens here."""
         text = condition if isinstance(condition, str) else None
-        parsed = parse(text) if text is not None else condition
+        parsed = condition if text is None else translate(text, self.schema, language)
         if not isinstance(parsed, Condition):
             raise ConditionError(f"a condition is text, got {type(condition).__name__}")
-        check_size(parsed, text)  # before looking at each of a million predicates
-        check(parsed, self.schema, text, self.calls.operators.signatures)
+        operators = self.calls.operators
+        check_condition(parsed, self.schema, operators.signatures, text, language)
         try:
             clauses = expand(parsed)
             for clause in clauses:
                 refuse_contradiction(clause)
-            operators = self.calls.operators
-            return [compile_clause(clause, self.encoder, operators) for clause in clauses]
+            compiled = [compile_clause(clause, self.encoder, operators) for clause in clauses]
         except ConditionError as error:
             raise (error if text is None else error.with_text(text)) from None
+        return CompiledCondition(condition if language == NATIVE else parsed, compiled)
 
     def place(self, slots: Slots, compiled: Sequence[CompiledClause], owners: Slots) -> None:
         """Put clauses into the matcher; those of one owner are alternatives of each other."""
@@ -251,7 +265,7 @@ class Engine:
         with self._lock.mutex:
             self._lock.refuse_operators()
             batch = self._current(events)
-            found = self.matcher.match_bits(batch)
+            found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
             with self._lock.in_operators:
                 self.calls.filter_bits(batch, found)
@@ -309,6 +323,9 @@ class Engine:
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
+            if not isinstance(self.matcher, Plans):
+                kind = type(self.matcher).__name__
+                raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
             slots = None if id is None else self.slot_table.slots(id)
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 

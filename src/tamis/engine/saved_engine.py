@@ -8,7 +8,6 @@ read, never run.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from collections import Counter
@@ -33,6 +32,7 @@ from tamis.errors import (
 from tamis.files.array_folder import Saved, read, write
 from tamis.files.arrays import Arrays, add_prefix, take_prefix
 from tamis.match.base import Matcher
+from tamis.match.capabilities import layout_of, restore, saved_form
 from tamis.match.registry import create, name_of
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
@@ -48,18 +48,19 @@ CONTENTS = 2  # what an engine saves; the next number when the parts or their ar
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     """Write all of an engine to a folder."""
     matcher = engine.matcher
+    form = saved_form(matcher)
     parts = {
         **engine.slot_table.saved(),
         "patterns": engine.patterns.saved(),
         "calls": engine.calls.saved(),
         "constants": _constants(engine.encoder),
-        "matcher": SavedPart(matcher.arrays(), matcher.facts(), {}),
+        "matcher": SavedPart(form.arrays, form.facts, {}),
     }
     facts = {
         "contents": CONTENTS,
         "scheduler": engine.calls.scheduler_name,
         "schema": engine.schema.to_dict(),
-        "made_by": {**_made_by(matcher), "layout": matcher.layout},
+        "made_by": {**_made_by(matcher), "layout": form.layout},
         "parts": {name: each.facts for name, each in parts.items()},
     }
     arrays = Arrays()
@@ -87,10 +88,10 @@ def opened(
             )
         made_by = saved.facts["made_by"]
         matcher = create(made_by["name"], **{**made_by["options"], **options})
-        if made_by["layout"] != matcher.layout:
+        if made_by["layout"] != layout_of(matcher):
             raise SavedIndexError(
                 f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and has "
-                f"layout {matcher.layout} here; open it with the tamis that wrote it"
+                f"layout {layout_of(matcher)} here; open it with the tamis that wrote it"
             )
         engine = kind(
             Schema.from_dict(saved.facts["schema"]),
@@ -98,7 +99,7 @@ def opened(
             operators=operators,
             scheduler=scheduler or saved.facts["scheduler"],
         )
-        matcher.restore(take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
+        restore(matcher, take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
         names = ("roster", "ids", "sources")
         engine.slot_table.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
@@ -138,9 +139,7 @@ def _made_by(matcher: Matcher) -> dict[str, Any]:
             "registered; see tamis.match.registry.register"
         )
     options = {
-        option: value
-        for option, value in _options(matcher).items()
-        if option not in matcher.unsaved
+        option: value for option, value in matcher.given.items() if matcher.options()[option].saved
     }
     for option, value in options.items():
         try:
@@ -151,17 +150,6 @@ def _made_by(matcher: Matcher) -> dict[str, Any]:
                 "saved are numbers, texts, booleans and lists of them"
             ) from None
     return {"name": name, "options": options}
-
-
-def _options(matcher: Matcher) -> dict[str, Any]:
-    """What a matcher was made with, by the names of its options."""
-    signature = inspect.signature(type(matcher))
-    given, named = matcher._made_with
-    options: dict[str, Any] = signature.bind(*given, **named).arguments
-    for name, parameter in signature.parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:  # handed on to the class above
-            options |= options.pop(name, {})
-    return options
 
 
 # -- text constants --------------------------------------------------------------------------------

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from tamis.encode.batch import EventBatch
 from tamis.encode.validation import validate
 from tamis.errors import EventError
 from tamis.match.answers import Matches
+from tamis.match.capabilities import settle
 from tamis.schedule.exhaustive import PredicateCounts
 from tamis.schedule.statistics import PredicateEstimate
 
@@ -51,13 +53,13 @@ def plan_for(engine: Engine, events: pa.Table) -> int:
 
     No operator is called for that: what they answer has no part in it.
     """
-    good = validate(engine.encoder, events).good
-    if good.num_rows:
-        batch = engine.encode(good)
+    valid = validate(engine.encoder, events)
+    if len(valid):
+        batch = valid.batch(engine.encoder)
         for _ in range(2):  # a plan for the first few is made again when there are more
             engine.matcher.match(batch)
-            engine.matcher.settle()
-    return int(good.num_rows)
+            settle(engine.matcher)
+    return len(valid)
 
 
 class MeasuredMatches(NamedTuple):
@@ -67,7 +69,7 @@ class MeasuredMatches(NamedTuple):
     told: Mapping[str, PredicateCounts]
 
 
-def match_and_measure(engine: Engine, events: pa.Table) -> MeasuredMatches:
+def match_and_measure(engine: Engine, events: pa.Table | EventBatch) -> MeasuredMatches:
     """Match events, and have all predicates on operators evaluated that could matter to them.
 
     These are the predicates of clauses whose ordinary ones hold. That is what a scheduler will be

@@ -24,6 +24,7 @@ from tamis.lab.progress import Step
 from tamis.lab.records import Figure, Goal
 from tamis.lab.setting import Setting
 from tamis.lab.spark_data import SPARK
+from tamis.match.capabilities import settle
 from tamis.model.schema import Schema
 from tamis.store import Log, Versions, subscribe
 from tamis.workload import Workload
@@ -72,7 +73,7 @@ def _case(setting: Setting, name: str, folder: Path) -> _Case:
     engine = Engine(Schema.from_dict(made.schema))
     engine.subscribe_table(made.subscriptions)
     each = max(engine.match_batch(made.events(_TRIED)).total / _TRIED, 1e-3)
-    engine.matcher.settle()
+    settle(engine.matcher)
     many = max(_FILES, int(setting.answers_pairs / each))
     drawn = made.events(many)
     events = drawn.append_column(_EVENT, pa.array(np.arange(many)))

@@ -18,10 +18,11 @@ Limits on length and nesting are checked before any work that grows with them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 from tamis.errors import ConditionError, LimitError, SchemaError, nearest
-from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT
+from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT, check_length
 from tamis.language.normal_form import height
 from tamis.language.token_reader import OPERANDS, TokenReader
 from tamis.language.type_check import check
@@ -71,23 +72,13 @@ Predicate(attribute='category', comparator='<=', value='toy')))
     >>> parse("mobPattern(?people) and ?people > 50").parts[0]
     Call(operator='mobPattern', arguments=(Variable(name='people'),))
     """
-    if not isinstance(text, str):
-        raise ConditionError(f"a condition is text, got {type(text).__name__}")
     if schema is not None and not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
-    if limit is not None and (len(text) > limit or (not text.isascii() and _bytes(text) > limit)):
-        raise LimitError(
-            f"the condition is {len(text):,} characters long; at most {limit:,} bytes are read"
-        )
+    check_length(text, sys.maxsize if limit is None else limit)
     condition = _Parser(text).whole()
     if schema is not None:
         check(condition, schema, text, operators)
     return condition
-
-
-def _bytes(text: str) -> int:
-    # A lone surrogate has no UTF-8 form; it is refused later, where its place is known.
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 class _Parser(TokenReader):

@@ -1,4 +1,4 @@
-"""Schemas as YAML or JSON documents, read with errors that name the place."""
+"""Schemas as YAML or JSON documents. Errors name the entry."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from tamis.model.domain import Domain, Integer
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
 
+_ENTRIES = ("version", "domains", "attributes", "event_types", "default_event_type")
+
 
 def read_schema(document: Mapping[str, Any]) -> Schema:
-    """A schema from its document form.
+    """Read a schema from its document form.
 
-    Without any `event_types`, one called `event` is made in which every attribute is optional.
+    Without `event_types` there is one, `event`, in which every attribute is optional.
     """
     top = _mapping(document, "schema")
-    _only(top, ("version", "domains", "attributes", "event_types"), "schema")
+    _only(top, _ENTRIES, "schema")
     domains: dict[str, Domain] = {}
     for name, spec in _mapping(top.get("domains") or {}, "domains").items():
         domains[name] = read_domain(spec, domains, f"domain {name!r}")
@@ -37,11 +39,17 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
     }
     if not event_types:
         event_types = {"event": {name: Use(False, False) for name in attributes}}
-    return Schema(domains, attributes, event_types, version=top.get("version", 1))
+    return Schema(
+        domains,
+        attributes,
+        event_types,
+        version=top.get("version", 1),
+        default_event_type=top.get("default_event_type"),
+    )
 
 
 def read_domain(spec: object, named: Mapping[str, Domain], where: str) -> Domain:
-    """A domain from a built-in kind, the name of a domain, or a domain written in place."""
+    """Read a domain: a built-in kind, the name of a domain, or a domain in place."""
     if isinstance(spec, str):
         domain = named.get(spec) or BUILT_IN.get(spec)
         if domain is None:
@@ -113,7 +121,7 @@ _READERS: dict[str, Callable[[dict[str, Any], str], Domain]] = {
 def write_schema(schema: Schema) -> dict[str, Any]:
     """The document form of a schema."""
     names = {id(domain): name for name, domain in schema.domains.items()}
-    return {
+    document = {
         "version": schema.version,
         "domains": {name: domain.to_dict() for name, domain in schema.domains.items()},
         "attributes": {
@@ -126,15 +134,18 @@ def write_schema(schema: Schema) -> dict[str, Any]:
             for name, uses in schema.event_types.items()
         },
     }
+    if schema.default_event_type is not None:
+        document["default_event_type"] = schema.default_event_type
+    return document
 
 
 def to_yaml(schema: Schema) -> str:
-    """The document form as YAML text, in the order it was written."""
+    """The document form as YAML text, in document order."""
     return yaml.safe_dump(write_schema(schema), sort_keys=False, allow_unicode=True)
 
 
 def load_schema(path: Path) -> Schema:
-    """A schema from a YAML or JSON file (JSON is YAML)."""
+    """Read a schema from a YAML or JSON file (JSON is YAML)."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:
@@ -150,7 +161,7 @@ def load_schema(path: Path) -> Schema:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML lets a later key overwrite an earlier one in silence; a schema must not."""
+    """Refuses duplicate keys, which YAML would overwrite silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -158,7 +169,7 @@ class _StrictLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key.value!r} stands twice", key.start_mark
+                        None, None, f"the key {key.value!r} is written twice", key.start_mark
                     )
                 seen.add(key.value)
         return super().construct_mapping(node, deep)

@@ -171,8 +171,8 @@ def test_the_demonstration_goes_on_with_as_many_as_there_are(tmp_path: Path) -> 
         file = io.StringIO()
         with Stopping() as stopping:
             steps = Steps(Console(file=file, width=200), stopping)
-            _, lives = _filled(steps, tmp_path / "log", subscriptions, asked=asked)
-        assert len(lives) == 5
+            _, snapshot = _filled(steps, tmp_path / "log", subscriptions, asked=asked)
+        assert len(snapshot) == 5
         return file.getvalue()
 
     assert said(5, asked=True) == ""

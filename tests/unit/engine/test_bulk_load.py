@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         [predicate_row("n", "missing"), predicate_row("n", "=", 1)],
         "never true",
     ),
-    "null list": (None, "the list of predicates is null"),
+    "null list": (None, "the row has no predicates"),
     "null predicate": ([None], "a predicate is null"),
 }
 
@@ -263,7 +263,7 @@ TABLES: dict[str, tuple[Any, str]] = {
     "neither": (pa.table({"id": [1]}), "'condition' or 'predicates'"),
     "both": (
         pa.table({"id": [1], "condition": ["n = 1"], "predicates": pa.array([[]], PREDICATES)}),
-        "and not both",
+        "either 'condition' or",
     ),
     "id of doubles": (pa.table({"id": [1.5], "condition": ["n = 1"]}), "expected int64 or string"),
     "condition of numbers": (pa.table({"id": [1], "condition": [1]}), "expected string"),
@@ -271,7 +271,7 @@ TABLES: dict[str, tuple[Any, str]] = {
     "null id": (pa.table({"id": pa.array([None], pa.int64()), "condition": ["n = 1"]}), "row 0"),
     "twice": (
         pa.table({"id": [1, 1], "condition": ["n = 1"] * 2}),
-        "row 1: the id 1 stands in row 0",
+        "row 1: the id 1 is in row 0",
     ),
     "taken": (pa.table({"id": [1, 77], "condition": ["n = 1"] * 2}), "row 1: the id 77 is taken"),
     "empty text": (pa.table({"id": ["a", ""], "condition": ["n = 1"] * 2}), "row 1"),
@@ -300,7 +300,7 @@ def test_malformed_tables_are_refused(case: str) -> None:
 
 def test_a_null_condition_is_refused_with_its_row() -> None:
     table = pa.table({"id": [1, 2], "condition": ["n = 1", None]})
-    with pytest.raises(ConditionError, match="row 1: the condition is null"):
+    with pytest.raises(ConditionError, match="row 1: the row has no condition"):
         Engine(SCHEMA).subscribe_table(table)
 
 

@@ -46,9 +46,9 @@ def test_a_number_that_no_double_holds_is_refused(text: str) -> None:
 
 def test_an_attribute_within_another_is_refused() -> None:
     schema = Schema.from_dict({"attributes": {"s.r": "integer"}})
-    with pytest.raises(SchemaError, match="lies within"):
+    with pytest.raises(SchemaError, match="is nested in"):
         schema.create_attribute("s", "opaque")
-    with pytest.raises(SchemaError, match="lies within"):
+    with pytest.raises(SchemaError, match="is nested in"):
         Schema.from_dict({"attributes": {"s": "opaque", "s.r.q": "integer"}})
 
 

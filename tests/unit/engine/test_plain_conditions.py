@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tamis.encode.bulk_terms import BulkTerms
-from tamis.encode.plain_conditions import plain
+from tamis.encode.plain_conditions import read_plain
 from tamis.engine import Engine
 from tamis.errors import TamisError
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
@@ -160,7 +160,7 @@ OTHERS = ["n < 5 or n > 7", "not n = 5", "n in (1, 2)", "n exists", "(n < 5)", "
 
 
 def _fast(texts: list[str | None], kind: pa.DataType) -> list[int]:
-    lists = plain(pa.array(texts, pa.string()).cast(kind), TEXT_LIMIT)
+    lists = read_plain(pa.array(texts, pa.string()).cast(kind), TEXT_LIMIT)
     lists.validate(full=True)
     return list(BulkTerms(Engine(SCHEMA).encoder, lists, PREDICATE_LIMIT).fast.tolist())
 
@@ -207,16 +207,16 @@ def test_a_few_are_left_to_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     compiled = Engine.compile
 
-    def noted(self: Engine, text: Any) -> Any:
+    def noted(self: Engine, text: Any, language: str) -> Any:
         read.append(text)
-        return compiled(self, text)
+        return compiled(self, text, language)
 
     def for_many(column: pa.Array, *more: Any) -> Any:
         assert len(column) >= 3, "Arrow is not called for a few: that alone takes a millisecond"
-        return plain(column, *more)
+        return read_plain(column, *more)
 
     monkeypatch.setattr(Engine, "compile", noted)
-    monkeypatch.setattr("tamis.engine.bulk_load.plain", for_many)
+    monkeypatch.setattr("tamis.engine.bulk_load.read_plain", for_many)
     for rows in (2, 3):
         engine = Engine(SCHEMA)
         engine.subscribe_table(pa.table({"id": list(range(rows)), "condition": ["n = 5"] * rows}))
@@ -236,7 +236,7 @@ def test_a_table_with_a_mistake_changes_nothing() -> None:
 def test_a_condition_that_is_too_long() -> None:
     long = " and ".join(["n < 5"] * (TEXT_LIMIT // 8))
     engine = Engine(SCHEMA)
-    with pytest.raises(TamisError, match=r"row 0: .*at most 65,536 bytes"):
+    with pytest.raises(TamisError, match=r"row 0: .*the limit is 65,536 bytes"):
         engine.subscribe_table(pa.table({"id": [1], "condition": [long]}))
     many = " and ".join(["n < 5"] * (PREDICATE_LIMIT + 1))
     assert _outcome(many, bulk=True) == _outcome(many, bulk=False)

@@ -230,5 +230,5 @@ def test_files_that_are_lost_are_told(tmp_path: Path) -> None:
         log.publish(prices(price))
     assert log.end == 2
     (log.folder / "segments" / files(log)[-1]).unlink()
-    with pytest.raises(StoreError, match="it ends at 1, and has ended at 2"):
+    with pytest.raises(StoreError, match="it ends at 1, and ended at 2 before"):
         _ = log.end

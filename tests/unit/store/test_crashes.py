@@ -97,7 +97,7 @@ def test_the_last_sync_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_making_a_log_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("os.fsync", _full)
-        with pytest.raises(StoreError, match="no log can be made here: No space left"):
+        with pytest.raises(StoreError, match="a log cannot be created here: No space left"):
             fresh(tmp_path)
     with pytest.raises(StoreError, match="is not a log"):
         Log.open(tmp_path / "log")

@@ -119,13 +119,13 @@ def test_files_of_a_process_that_was_killed_are_removed(tmp_path: Path) -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot note which version"):
+    with pytest.raises(StoreError, match="the version of a batch cannot be noted"):
         Versions(tmp_path / "none").pin("q", 0)
     versions = Versions(tmp_path)
     with pytest.raises(StoreError, match="no version to match with"):
         versions.pin("q", 0)
     _publish(versions, 1)
-    with pytest.raises(StoreError, match="a query is known by"):
+    with pytest.raises(StoreError, match="a query is named"):
         versions.pin("../q", 0)
     versions.pin("q", 0)
     (tmp_path / "pins" / "q.json").write_text('{"batches": [1]}')

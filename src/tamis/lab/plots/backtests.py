@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.errors import TamisError
 from tamis.lab.plots.strip import BATCH, COLOURS, YARDSTICK_BATCH, tidy
-from tamis.spark.backtest.time_axis import TIME
+from tamis.spark.events.time_axis import TIME
 
 if TYPE_CHECKING:
     from tamis.spark.backtest.backtest_job import Backtest

@@ -129,17 +129,16 @@ def _check_parents(
 
 
 def _check_missing(schema: Schema, found: dict[str, Source], others: Sequence[str]) -> None:
-    types = schema.event_types
-    needed = [name for name in schema.attributes if name != EVENT_TYPE]
+    default = schema.default_event_type
+    named = default is None or EVENT_TYPE in found  # without a column, all are of the default type
+    types = [uses for name, uses in schema.event_types.items() if named or name == default]
     needed = [
         name
-        for name in needed
-        if all(name in use and use[name].mandatory for use in types.values())
+        for name in schema.attributes
+        if all(name in uses and uses[name].mandatory for uses in types)
     ]
-    if len(types) > 1:
-        needed = [EVENT_TYPE, *needed]
-    for name in needed:
-        if types and name not in found:
+    for name in needed if default is not None else [EVENT_TYPE, *needed]:
+        if name not in found:
             hint = nearest(name, others)
             why = "which says what an event is" if name == EVENT_TYPE else "which every event binds"
             raise SparkError(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
 from tamis.index.clauses import NONE, SOME
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
 Int64s = NDArray[np.int64]
@@ -37,7 +38,7 @@ class PackedClauses(NamedTuple):
     rows: Int64s
 
 
-class PackedTable:
+class PackedTable(HoldsArrays):
     """Clauses by slot, with add and remove. Removed blocks are reused by blocks of their size."""
 
     def __init__(self) -> None:
@@ -49,10 +50,11 @@ class PackedTable:
         self._rows = np.zeros(0, np.int64)
         self._free = np.full(_SIZES, -1, np.int64)  # first free block of each size
         self._head = np.zeros(4, np.int64)
+        self.live = 0
         self.slots = 0
 
     def __len__(self) -> int:
-        return int(self._head[_LIVE])
+        return self.live
 
     @property
     def width(self) -> int:
@@ -74,8 +76,7 @@ class PackedTable:
         if len(slots) == 0:
             return
         top = int(slots.max()) + 1
-        if top > len(self._where):
-            self._where = _grown(self._where, max(top, 2 * len(self._where), 16), -1)
+        self._where = grown(self._where, top, -1)
         self.slots = max(self.slots, top)
         needed = ROW * (int(self._head[_TOP]) + len(rows[0]))
         if needed > len(self._rows):
@@ -88,6 +89,7 @@ class PackedTable:
             attribute, term, kind, low, high,
         ):  # fmt: skip
             raise ValueError("a slot that holds a clause cannot take another")
+        self.live = int(self._head[_LIVE])
 
     def remove(self, slots: Int64s) -> None:
         """Empty the slots, which must hold clauses."""
@@ -95,8 +97,8 @@ class PackedTable:
             return
         if not _remove(self._where, self._rows, self._free, self._head, slots):
             raise ValueError("a slot without a clause cannot be emptied")
-        live, top = int(self._head[_LIVE]), int(self._head[_TOP])
-        if live == 0:
+        self.live, top = int(self._head[_LIVE]), int(self._head[_TOP])
+        if self.live == 0:
             self.clear()
         elif top > 1024 and int(self._head[_LIVE_ROWS]) * 4 < top:
             self._pack()
@@ -129,7 +131,7 @@ class PackedTable:
     def check(self) -> None:
         """Raise if blocks overlap, or counts do not add up."""
         live = self.live_slots()
-        assert len(live) == len(self)
+        assert len(live) == self.live == self._head[_LIVE]
         counts = self._where[live] & COUNT_MASK
         assert int(counts.sum()) == self._head[_LIVE_ROWS]
         blocks = list(zip((self._where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True))
@@ -164,7 +166,7 @@ class PackedTable:
         if not (fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * head[_TOP]):
             raise SavedIndexError("the saved table of clauses does not fit together")
         self._where, self._rows, self._free, self._head = where, rows, free, head
-        self.slots = len(where)
+        self.live, self.slots = int(head[_LIVE]), len(where)
 
     def own(self) -> None:
         """Copy what may not be written to, as after a pickle from shared memory."""
@@ -179,13 +181,6 @@ class PackedTable:
         self.clear()
         self.add(live, starts, rows)
         self._head[_WIDTH] = width  # what was built for it still asks about its attributes
-
-
-def _grown(array: Int64s, size: int, fill: int) -> Int64s:
-    grown = np.empty(size, np.int64)
-    grown[: len(array)] = array
-    grown[len(array) :] = fill
-    return grown
 
 
 def _roomy(array: Int64s, size: int) -> Int64s:

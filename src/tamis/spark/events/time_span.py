@@ -1,8 +1,8 @@
-"""From when to when events are: what parquet files say of themselves, else a look at them all.
+"""From when to when events are: by the footers of parquet files, or by reading all events.
 
-The last bytes of a parquet file have the least and the most of a column, for each row group, if
-whoever wrote it has put them there. Row groups without, and logs, are read once before: by tasks,
-and of files that one column alone.
+The footer of a parquet file may have the least and the greatest value of a column for each row
+group. Row groups without them, and logs, are read once before: by tasks, and of files only that
+column.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.replay.event_columns import column_at, type_at
-from tamis.replay.event_source import Events, Layout
-from tamis.replay.row_groups import Found, Rows, shares
-from tamis.spark.backtest.time_axis import DECIMAL, Clock, is_text
-from tamis.spark.jobs.parquet_columns import dealt
-from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
+from tamis.replay.event_source import EventSource
+from tamis.replay.row_groups import ParquetFiles, RowRange
+from tamis.spark.events.time_axis import DECIMAL, Clock, is_text
+from tamis.spark.runtime.job_runner import Progress, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _READERS = 8  # threads: the last bytes of a file are waited for, not computed
-_SEEN = "low long, high long, least double, most double"
+_SPAN = pa.schema(
+    [("low", pa.int64()), ("high", pa.int64()), ("least", pa.float64()), ("most", pa.float64())]
+)
 
 
 class Span(NamedTuple):
@@ -41,62 +42,31 @@ class Span(NamedTuple):
         return Span(min(each.low for each in every), max(each.high for each in every))
 
 
-def of_files(
-    spark: SparkSession, events: Found, clock: Clock, progress: Progress | None = None
+def span_of(
+    spark: SparkSession, events: EventSource, clock: Clock, progress: Progress | None = None
 ) -> Span:
-    """The span of all rows of files."""
-    told, silent = _told(events, clock)
-    if silent:
-        layouts = (Layout((), (), (clock.name,)),) * len(events.schemas)
-        rows = dealt(events, layouts, shares(silent, cores(spark)))
-        told = told.joined(of_events(spark, rows, clock, progress))
-    return told
-
-
-def of_events(
-    spark: SparkSession, events: Events, clock: Clock, progress: Progress | None = None
-) -> Span:
-    """The span of events that have to be looked at."""
-    tasks, look = len(events.shares), _Look(events, clock)
-    if not tasks:
-        return Span()
-
-    rows = watched(spark, numbered(spark, tasks, look.run, _SEEN).collect, tasks, progress)
+    """The span of events, all of which are read for it."""
+    rows = run_tasks(spark, len(events.shares), _SpanTask(events, clock).run, _SPAN, progress)
     ends = ("least", "most") if clock.kind == DECIMAL else ("low", "high")
     found = [Span(row[ends[0]], row[ends[1]]) for row in rows if row[ends[0]] is not None]
     return Span().joined(*found)
 
 
-class _Look(NamedTuple):
-    """What workers are told."""
+class _SpanTask(NamedTuple):
+    """What tasks need."""
 
-    events: Events
+    events: EventSource
     clock: Clock
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of shares, gives the span of each."""
-        for batch in batches:
-            for share in batch.column(0).to_pylist():
-                found = self._share(share)
-                ends = [None, None] if found.low > found.high else [*found]
-                decimal = self.clock.kind == DECIMAL
-                low, high, least, most = [None, None, *ends] if decimal else [*ends, None, None]
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "low": pa.array([low], pa.int64()),
-                        "high": pa.array([high], pa.int64()),
-                        "least": pa.array([least], pa.float64()),
-                        "most": pa.array([most], pa.float64()),
-                    }
-                )
-
-    def _share(self, share: int) -> Span:
+    def run(self, share: int) -> Iterator[dict[str, Any]]:
+        """The span of a share."""
         found = Span()
-        for piece in self.events.pieces(share):
-            column = column_at(piece.layout.readable(piece.table), self.clock.path)
+        for chunk in self.events.chunks(share):
+            column = column_at(chunk.layout.readable(chunk.table), self.clock.path)
             if column is not None:
                 found = found.joined(_of(self.clock, column))
-        return found
+        low, high = ("least", "most") if self.clock.kind == DECIMAL else ("low", "high")
+        yield {} if found.low > found.high else {low: found.low, high: found.high}
 
 
 def _of(clock: Clock, column: Any) -> Span:
@@ -105,12 +75,12 @@ def _of(clock: Clock, column: Any) -> Span:
     return Span(values.min().item(), values.max().item()) if len(values) else Span()
 
 
-# -- what files say --------------------------------------------------------------------------------
+# -- what footers say ------------------------------------------------------------------------------
 
 
-def _told(events: Found, clock: Clock) -> tuple[Span, list[Rows]]:
-    """What row groups say, and those that say nothing."""
-    groups: dict[int, list[Rows]] = {}
+def stated_span(events: ParquetFiles, clock: Clock) -> tuple[Span, list[RowRange]]:
+    """The span that row groups state, and the row groups that state none."""
+    groups: dict[int, list[RowRange]] = {}
     for rows in events.groups:
         groups.setdefault(rows.file, []).append(rows)
 
@@ -128,7 +98,7 @@ def _told(events: Found, clock: Clock) -> tuple[Span, list[Rows]]:
     return told, silent
 
 
-def _said(file: str, groups: Sequence[Rows], clock: Clock) -> list[Span | None]:
+def _said(file: str, groups: Sequence[RowRange], clock: Clock) -> list[Span | None]:
     with parquet.ParquetFile(file) as opened:
         facts, kind = opened.metadata, type_at(opened.schema_arrow, clock.path)
         assert kind is not None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.errors import SparkError
-from tamis.spark.runtime.worker_cache import encoder
+from tamis.replay.encoders import schema_encoder
 
 Times = NDArray[Any]  # int64, or doubles
 TIME, WHOLE, DECIMAL = "time", "whole", "decimal"
@@ -96,7 +96,7 @@ class Clock(NamedTuple):
 
     def _read(self, column: pa.Array, known: NDArray[np.bool_]) -> tuple[Times, Any]:
         """Text, by the rules for values of its attribute."""
-        rules = encoder(self.schema)
+        rules = schema_encoder(self.schema)
         codes, wrong, _ = column_codes(rules, rules.positions[self.name], column.drop_null())
         values, right = np.zeros(len(column), np.int64), known.copy()
         values[known] = codes
@@ -105,7 +105,7 @@ class Clock(NamedTuple):
         return values, right
 
 
-def clock(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock:
+def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock:
     """The clock that a column of these types is.
 
     `schema` is given where that column is an attribute of the domain of timestamps.
