@@ -7,8 +7,8 @@ values, each on its own. A clause that no event can satisfy is refused here, wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tamis.encode import intervals
 from tamis.encode.codes import Codec, TextCodec
@@ -67,7 +67,7 @@ def _fold_intervals(attribute: int, literals: list[Literal], codec: Codec) -> Co
     for literal in literals[1:]:
         values = intervals.intersect(values, codec.satisfying(literal))
     if not values:
-        raise _never(literals)
+        raise never_true(literals)
     return Constraint(attribute, SOME, values)
 
 
@@ -103,12 +103,12 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
     if attribute == EVENT_TYPE_POSITION:
         bound = True  # every event names its types
     if not values or (missing and (bound or contained or constrained)):
-        raise _never(literals)
+        raise never_true(literals)
     outside = intervals.complement(excluded, codec.bottom, codec.top)
     if not intervals.intersect(values, outside) or not all(
         point and intervals.intersect(point, outside) for point in contained
     ):
-        raise _never(literals)
+        raise never_true(literals)
     if missing:
         return [Constraint(attribute, MISSING, ())]
     found = [Constraint(attribute, SOME, point) for point in dict.fromkeys(contained)]
@@ -155,7 +155,8 @@ def _drop_unfit_points(values: Intervals, patterns: list[PatternTest]) -> Interv
     return tuple((low, high) for low, high in values if fits(low, high))
 
 
-def _never(literals: list[Literal]) -> NeverTrueError:
+def never_true(literals: Sequence[Literal[Any]]) -> NeverTrueError:
+    """The error for literals that cannot hold together."""
     spans = [literal.predicate.span for literal in literals if literal.predicate.span]
     span: Span | None = (
         (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
