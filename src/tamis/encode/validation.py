@@ -1,8 +1,8 @@
-"""Sifting a table: the events apart from the rows that are none, each of those with its reason.
+"""Validation of a table row by row: the valid events, and the reason for each refused row.
 
 `events_from_arrow` refuses a whole table for one bad row, which is right for a publisher who waits
-for an answer. A pipeline has nobody to answer to: it goes on with the good ones and puts the others
-aside. Where all rows are good nothing is done row by row.
+for a reply. A pipeline goes on with the valid rows and sets the others aside. If all rows are
+valid, nothing is done row by row.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tamis.encode.encoder import Encoder
 
 
 class Refused(NamedTuple):
-    """A row that is no event, and what an event like it is refused with."""
+    """A refused row, and the reason."""
 
     row: int
     reason: str
 
 
 class ValidatedTable(NamedTuple):
-    """A table, parted: `good` are its rows `rows`, in their order; `refused` are the others."""
+    """A validated table: `good` has the valid `rows`, in order; `refused` has the others."""
 
     good: pa.Table
     rows: NDArray[np.int64]
@@ -33,10 +33,10 @@ class ValidatedTable(NamedTuple):
 
 
 def validate(encoder: Encoder, table: Any) -> ValidatedTable:
-    """Part the consistent events of a table from the rest (domains, and rules R1 to R3).
+    """Separate the consistent events of a table from the rest (domains, and rules R1 to R3).
 
-    An `EventError` is left for what is wrong with the table as a whole: that it is none, or that
-    two of its columns have one name.
+    Raises an `EventError` only if the table as a whole is wrong: if it is not a table, or has two
+    columns with one name.
     """
     table = as_table(table)
     every = np.arange(table.num_rows, dtype=np.int64)
