@@ -58,7 +58,7 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     encoded = encode(encoder, table)
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
-    raw = _TableEvents(encoded.table, encoder.schema)
+    raw = TableEvents(encoded.table, encoder.schema)
     return EventBatch(
         encoded.table.num_rows,
         columns=encoded.columns,
@@ -68,8 +68,11 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     )
 
 
-def encode(encoder: Encoder, table: Any) -> EncodedTable:
-    """Encode a table, and find the rows that may be invalid."""
+def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> EncodedTable:
+    """Encode a table, and find the rows that may be invalid.
+
+    Raw texts are kept for attributes with patterns; with `every_text`, for every text attribute.
+    """
     table = _flat(as_table(table), encoder)
     size = table.num_rows
     columns: dict[int, Column] = {}
@@ -90,7 +93,7 @@ def encode(encoder: Encoder, table: Any) -> EncodedTable:
         certain.append(read.bad)
         if len(read.column.codes):
             columns[at] = read.column
-            if read.texts is not None and encoder.patterned[at] > 0:
+            if read.texts is not None and (every_text or encoder.patterned[at] > 0):
                 texts[at] = read.texts
     suspect.append(_check_views(encoder, columns, size))
     return EncodedTable(table, columns, texts, np.concatenate(certain), np.concatenate(suspect))
@@ -121,7 +124,7 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     return None
 
 
-class _TableEvents:
+class TableEvents:
     """The rows of a table as events, read lazily for operators."""
 
     def __init__(self, table: pa.Table, schema: Schema) -> None:

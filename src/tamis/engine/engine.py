@@ -27,7 +27,9 @@ from tamis.engine.slot_table import Slots, SlotTable
 from tamis.errors import EventError, MatcherError, SchemaError
 from tamis.language import parse, to_text
 from tamis.language.dialects.registry import NATIVE
-from tamis.match.base import Bitmaps, Matcher, Matches
+from tamis.match.base import Matcher, Matches
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
 from tamis.model.condition import Condition
@@ -249,7 +251,7 @@ class Engine:
         with self._lock.mutex:
             self._lock.refuse_operators()
             batch = self._current(events)
-            found = self.matcher.match_bits(batch)
+            found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
             with self._lock.in_operators:
                 self.calls.filter_bits(batch, found)
@@ -307,6 +309,9 @@ class Engine:
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
+            if not isinstance(self.matcher, Plans):
+                kind = type(self.matcher).__name__
+                raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
             slots = None if id is None else self.slot_table.slots(id)
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 

@@ -7,7 +7,6 @@ number of subscriptions, except the text constants. The folder holds no code.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 from collections import Counter
@@ -32,6 +31,7 @@ from tamis.errors import (
 from tamis.files.array_folder import Saved, read, write
 from tamis.files.arrays import Arrays, add_prefix, take_prefix
 from tamis.match.base import Matcher
+from tamis.match.capabilities import layout_of, restore, saved_form
 from tamis.match.registry import create, name_of
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
@@ -47,18 +47,19 @@ CONTENTS = 2  # version of the parts and their arrays; increase it when they cha
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     """Write an engine to a folder."""
     matcher = engine.matcher
+    form = saved_form(matcher)
     parts = {
         **engine.slot_table.saved(),
         "patterns": engine.patterns.saved(),
         "calls": engine.calls.saved(),
         "constants": _constants(engine.encoder),
-        "matcher": SavedPart(matcher.arrays(), matcher.facts(), {}),
+        "matcher": SavedPart(form.arrays, form.facts, {}),
     }
     facts = {
         "contents": CONTENTS,
         "scheduler": engine.calls.scheduler_name,
         "schema": engine.schema.to_dict(),
-        "made_by": {**_made_by(matcher), "layout": matcher.layout},
+        "made_by": {**_made_by(matcher), "layout": form.layout},
         "parts": {name: each.facts for name, each in parts.items()},
     }
     arrays = Arrays()
@@ -86,10 +87,10 @@ def open_engine(
             )
         made_by = saved.facts["made_by"]
         matcher = create(made_by["name"], **{**made_by["options"], **options})
-        if made_by["layout"] != matcher.layout:
+        if made_by["layout"] != layout_of(matcher):
             raise SavedIndexError(
                 f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and this "
-                f"tamis has layout {matcher.layout}; open it with the tamis that wrote it"
+                f"tamis has layout {layout_of(matcher)}; open it with the tamis that wrote it"
             )
         engine = kind(
             Schema.from_dict(saved.facts["schema"]),
@@ -97,7 +98,7 @@ def open_engine(
             operators=operators,
             scheduler=scheduler or saved.facts["scheduler"],
         )
-        matcher.restore(take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
+        restore(matcher, take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
         names = ("roster", "ids", "sources")
         engine.slot_table.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
@@ -137,9 +138,7 @@ def _made_by(matcher: Matcher) -> dict[str, Any]:
             "again; see tamis.match.registry.register"
         )
     options = {
-        option: value
-        for option, value in _options(matcher).items()
-        if option not in matcher.unsaved
+        option: value for option, value in matcher.given.items() if matcher.options()[option].saved
     }
     for option, value in options.items():
         try:
@@ -150,17 +149,6 @@ def _made_by(matcher: Matcher) -> dict[str, Any]:
                 "number, a text, a boolean or a list of these"
             ) from None
     return {"name": name, "options": options}
-
-
-def _options(matcher: Matcher) -> dict[str, Any]:
-    """The options that a matcher was created with, by name."""
-    signature = inspect.signature(type(matcher))
-    given, named = matcher._made_with
-    options: dict[str, Any] = signature.bind(*given, **named).arguments
-    for name, parameter in signature.parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:  # passed on to the base class
-            options |= options.pop(name, {})
-    return options
 
 
 # -- text constants --------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from tamis.encode.batch import EventBatch
 from tamis.encode.validation import validate
 from tamis.errors import EventError
 from tamis.match.answers import Matches
-from tamis.schedule.exhaustive import Told
-from tamis.schedule.statistics import Known
+from tamis.match.capabilities import settle
+from tamis.schedule.exhaustive import PredicateCounts
+from tamis.schedule.statistics import PredicateEstimate
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -30,7 +32,7 @@ class PastStatistics(Protocol):
         ...
 
     @property
-    def known(self) -> Mapping[str, Known]:
+    def known(self) -> Mapping[str, PredicateEstimate]:
         """Outcomes of operator predicates, by their texts; costs are in milliseconds."""
         ...
 
@@ -51,23 +53,23 @@ def plan_for(engine: Engine, events: pa.Table) -> int:
 
     No operator is called: the plan does not depend on operators.
     """
-    good = validate(engine.encoder, events).good
-    if good.num_rows:
-        batch = engine.encode(good)
+    valid = validate(engine.encoder, events)
+    if len(valid):
+        batch = valid.batch(engine.encoder)
         for _ in range(2):  # a plan for few events is replaced when there are more
             engine.matcher.match(batch)
-            engine.matcher.settle()
-    return int(good.num_rows)
+            settle(engine.matcher)
+    return len(valid)
 
 
 class MeasuredMatches(NamedTuple):
     """Matches, and the outcomes of each operator predicate, by its text."""
 
     found: Matches
-    told: Mapping[str, Told]
+    told: Mapping[str, PredicateCounts]
 
 
-def match_and_measure(engine: Engine, events: pa.Table) -> MeasuredMatches:
+def match_and_measure(engine: Engine, events: pa.Table | EventBatch) -> MeasuredMatches:
     """Match events, and evaluate every operator predicate of every candidate clause.
 
     Candidates are the clauses whose ordinary predicates hold. A scheduler sees the same events: for

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
 SOME, NONE, MISSING = 0, 1, 2
@@ -38,6 +39,10 @@ class ClauseStorage(Protocol):
 
     `view` are the arrays, as the kernels that know the layout take them.
     """
+
+    @property
+    def live(self) -> int:
+        """How many clauses there are."""
 
     @property
     def slots(self) -> int:
@@ -87,7 +92,7 @@ class ClauseStorage(Protocol):
         """Raise if an invariant is broken."""
 
 
-class ClauseTable:
+class ClauseTable(HoldsArrays):
     """Clauses by slot, with add, remove and exact evaluation."""
 
     def __init__(self) -> None:
@@ -112,11 +117,6 @@ class ClauseTable:
     def view(self) -> ClauseArrays:
         """The arrays, for kernels."""
         return ClauseArrays(self._start[: self.slots], self._count[: self.slots], *self._rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self._start.nbytes + self._count.nbytes + sum(c.nbytes for c in self._rows)
 
     def add(
         self,
@@ -230,17 +230,13 @@ class ClauseTable:
             assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
 
     def _reserve_slots(self, slots: int) -> None:
-        if slots > len(self._start):
-            size = max(slots, 2 * len(self._start), 16)
-            self._start = _grown(self._start, size, 0)
-            self._count = _grown(self._count, size, -1)
+        self._start, self._count = grown(self._start, slots), grown(self._count, slots, -1)
         self.slots = max(self.slots, slots)
 
     def _append(self, rows: int) -> int:
         at = self._top
         if at + rows > len(self._rows[0]):
-            size = max(at + rows, len(self._rows[0]) * 3 // 2, 64)
-            self._rows = tuple(_grown(column, size, 0) for column in self._rows)
+            self._rows = tuple(grown(column, at + rows) for column in self._rows)
         self._top = at + rows
         return at
 
@@ -255,12 +251,6 @@ class ClauseTable:
 
 def _no_rows() -> tuple[NDArray[Any], ...]:
     return tuple(np.zeros(0, kind) for kind in (np.int32, np.int16, np.int8, np.int64, np.int64))
-
-
-def _grown(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
-    grown = np.full(size, fill, array.dtype)
-    grown[: len(array)] = array
-    return grown
 
 
 @inlined

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
+
 Int64s = NDArray[np.int64]
 
 
@@ -23,7 +25,7 @@ class CounterScratch(NamedTuple):
     keys: Int64s  # keys met by the event (predicates, cells, lists)
 
 
-class Counters:
+class Counters(HoldsArrays):
     """Grows with the slots and keys of its matcher."""
 
     def __init__(self) -> None:
@@ -33,11 +35,6 @@ class Counters:
         """Give the memory back."""
         self.scratch = _scratch(0, 0)
         self._stamp = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.scratch)
 
     def fit(self, slots: int, keys: int = 0) -> CounterScratch:
         """The scratch, large enough for so many slots and keys."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -20,7 +21,7 @@ class PairCells(NamedTuple):
     value: Int64s
 
 
-class PairMap:
+class PairMap(HoldsArrays):
     """(first, second) to a value of 0 or more. At most half full; linear probing."""
 
     def __init__(self) -> None:
@@ -33,11 +34,6 @@ class PairMap:
 
     def __len__(self) -> int:
         return self._used
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the cells."""
-        return 3 * self.cells.value.nbytes
 
     def find(self, first: Int64s, second: Int64s) -> Int64s:
         """The value of each pair, -1 where there is none."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays, grown
+
 Int64s = NDArray[np.int64]
 _FEW = 32  # more are removed together
 
 
-class SlotSet:
+class SlotSet(HoldsArrays):
     """Slots in an array without gaps, and for each slot its place in it. add, remove O(1)."""
 
     def __init__(self) -> None:
@@ -29,17 +31,12 @@ class SlotSet:
         """The members, in no particular order."""
         return self._slots[: self._used]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of both arrays."""
-        return self._slots.nbytes + self._place.nbytes
-
     def add(self, slots: Int64s) -> None:
         """Add slots that are not members."""
         if len(slots) == 0:
             return
-        self._slots = _fit(self._slots, self._used + len(slots))
-        self._place = _fit(self._place, int(slots.max()) + 1)
+        self._slots = grown(self._slots, self._used + len(slots))
+        self._place = grown(self._place, int(slots.max()) + 1)
         places = np.arange(self._used, self._used + len(slots))
         self._slots[places] = slots
         self._place[slots] = places
@@ -68,11 +65,3 @@ class SlotSet:
     def check(self) -> None:
         """Raise if the two arrays do not agree."""
         assert (self._place[self.slots] == np.arange(self._used)).all()
-
-
-def _fit(array: Int64s, size: int) -> Int64s:
-    if size <= len(array):
-        return array
-    wider = np.zeros(max(size, 2 * len(array), 16), np.int64)
-    wider[: len(array)] = array
-    return wider

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -33,7 +34,7 @@ class Tuples(NamedTuple):
     values: Int64s
 
 
-class TupleMap:
+class TupleMap(HoldsArrays):
     """Interned tuples of int64. At most half full; linear probing."""
 
     def __init__(self) -> None:
@@ -59,11 +60,6 @@ class TupleMap:
     def top(self) -> int:
         """One more than the highest id ever used since the map was empty."""
         return int(self._counts[_TOP])
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.view)
 
     def add(self, starts: Int64s, values: Int64s) -> tuple[Int64s, Int64s]:
         """The id of each tuple `values[starts[i]:starts[i + 1]]`, counting a use of it.

@@ -1,28 +1,29 @@
 """The table of matchers. A new one is one file and one line here.
 
 Users can register their own with `register`; the conformance suite, the engine and the command line
-find it by name.
+find it by name. Reading the table imports no matcher, and not the compiler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import MatcherError, nearest
-from tamis.match.base import Matcher
+from tamis.errors import MatcherError
+from tamis.registry import Registry
+
+if TYPE_CHECKING:
+    from tamis.match.base import Matcher
 
 
 class MatcherEntry(NamedTuple):
-    """What is known of a matcher without importing it."""
+    """What is known of a matcher without importing it. Its options are declared by its class."""
 
     name: str
     path: str  # module:class, imported when used
     paper: str
     idea: str
     exact: bool = True
-    options: tuple[str, ...] = ()
     trials: tuple[Mapping[str, Any], ...] = ({},)  # options under which it is tested
     effort: float = 1.0  # share of the random tests that it gets; less where it is slow by nature
 
@@ -35,7 +36,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.default.matcher:Tamis",
             "none: the default",
             "each clause where it is cheapest: hashed values and cells, or bitmaps in blocks",
-            options=("threads",),
             trials=({}, {"threads": 2}),
         ),
         MatcherEntry(
@@ -55,7 +55,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.lesubscribe.fair_predicate:FairPredicate",
             "Le Subscribe, figure 2",
             "count the satisfied predicates of every subscription",
-            options=("final",),
             trials=({}, {"final": "all"}),
         ),
         MatcherEntry(
@@ -75,7 +74,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.lesubscribe.neon:Neon",
             "Le Subscribe, figure 8",
             "evaluate every predicate on the event's attributes, and count",
-            options=("value_index",),
             trials=({}, {"value_index": True}),
         ),
         MatcherEntry(
@@ -83,7 +81,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.dexin.be_tree.matcher:BETree",
             "BE-Tree, SIGMOD 2011 and TODS 2013",
             "space cut by attribute, then by value, in turns; adjusts itself to what it sees",
-            options=("capacity", "min_partition", "window"),
             trials=({}, {"capacity": 3, "window": 5}, {"capacity": 1, "min_partition": 1}),
         ),
         MatcherEntry(
@@ -91,7 +88,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.dexin.rein:Rein",
             "Qian et al., INFOCOM 2014",
             "mark what each attribute rules out, in buckets of interval ends",
-            options=("buckets",),
             trials=({}, {"buckets": 1}, {"buckets": 7}),
         ),
         MatcherEntry(
@@ -99,7 +95,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.dexin.dexin:Dexin",
             "DEXIN, algorithms 1 to 4",
             "rule out by some attributes, check what is left on the others, as a cost model says",
-            options=("plan", "slots", "boundary"),
             trials=(
                 {},
                 {"plan": "optimal", "slots": 4},
@@ -113,7 +108,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "TAMA, ICDCS 2011",
             "count the cells of a hierarchical partition that the event falls into",
             exact=False,
-            options=("levels", "exact"),
             trials=({"exact": True}, {"exact": True, "levels": 3}, {"exact": True, "levels": 1}),
         ),
         MatcherEntry(
@@ -121,7 +115,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.lesubscribe.hanson:Hanson",
             "Le Subscribe, figure 6; Hanson et al., SIGMOD 1990",
             "the most selective predicate of each subscription in an interval tree",
-            options=("access",),
             trials=({}, {"access": "first"}),
         ),
         MatcherEntry(
@@ -129,7 +122,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.counting_byte:CountingByte",
             "TOPSS, sections 3.3 and 5.1.2",
             "predicates to a bit vector; add up rows of a byte matrix",
-            options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
             trials=({}, {"predicates": "ordered-list"}, {"domain": 4, "skip_empty": False}),
         ),
         MatcherEntry(
@@ -137,7 +129,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.counting_bit:CountingBit",
             "TOPSS, section 3.3",
             "predicates to a bit vector; count along rows of a bit matrix",
-            options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
             trials=({}, {"predicates": "ordered-list", "search": "linear"}, {"domain": 4}),
         ),
         MatcherEntry(
@@ -145,7 +136,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.counting_list:CountingList",
             "TOPSS, section 3.3",
             "predicates to a bit vector; count along lists of subscriptions",
-            options=("predicates", "domain", "skip_empty", "search", "grow"),
             trials=(
                 {},
                 {"domain": 1, "grow": "constant"},
@@ -158,7 +148,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.dexin.opindex:OpIndex",
             "OpIndex, VLDB 2014",
             "predicates under the rarest attribute of their clause, by comparator and attribute",
-            options=("segments", "signature"),
             trials=({}, {"segments": 1, "signature": 3}),
         ),
         MatcherEntry(
@@ -166,7 +155,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.lesubscribe.gough:Gough",
             "Le Subscribe, figure 3; Gough and Smith, ACSC 1995",
             "a decision graph in which an event follows a single path",
-            options=("max_nodes", "overflow", "order", "memo"),
             trials=(
                 {"max_nodes": 20_000},
                 {"max_nodes": 50, "order": "schema"},
@@ -178,7 +166,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.dexin.h_tree:HTree",
             "H-Tree, TPDS 2015",
             "a tree of overlapping cells over a few attributes, clauses cloned where they are wide",
-            options=("attributes", "cells", "overlap", "max_clones"),
             trials=(
                 {},
                 {"attributes": 1, "cells": 3, "overlap": 1},
@@ -190,7 +177,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.sql.sequential:SqlSequential",
             "TOPSS, section 4.1",
             "a row for each predicate in a database; one statement compares and counts",
-            options=("database", "dsn", "threads"),
             trials=({}, {"database": "postgresql"}),
             effort=0.2,
         ),
@@ -199,7 +185,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.topss.sql.grouping:SqlGrouping",
             "TOPSS, section 4.2",
             "each distinct predicate once in a database, and who has which",
-            options=("database", "dsn", "threads"),
             trials=({}, {"database": "postgresql"}),
             effort=0.2,
         ),
@@ -208,7 +193,6 @@ _TABLE: dict[str, MatcherEntry] = {
             "tamis.match.gryphon.aguilera:Aguilera",
             "Gryphon's matching tree, sections 3 to 5; Le Subscribe, figure 7",
             "a tree of tests: follow the edges that agree with the event, and the stars",
-            options=("tree", "collapse", "successors", "factor", "replication"),
             trials=(
                 {},
                 {"tree": "equality"},
@@ -231,46 +215,26 @@ _TABLE: dict[str, MatcherEntry] = {
 }
 
 
-def matchers() -> list[str]:
-    """The names of all matchers."""
-    return list(_TABLE)
+_REGISTRY = Registry("matcher", MatcherError, _TABLE)
+matchers, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 
 
-def entry(name: str) -> MatcherEntry:
-    """What the registry knows of a matcher."""
-    try:
-        return _TABLE[name]
-    except KeyError:
-        hint = nearest(str(name), _TABLE)
-        raise MatcherError(f"unknown matcher {name!r}" + (f"; {hint}" if hint else "")) from None
+def matcher_class(name: str) -> type[Matcher]:
+    """The class of a matcher, imported if need be."""
+    found: type[Matcher] = _REGISTRY.load(name)
+    return found
 
 
 def create(name: str, **options: Any) -> Matcher:
     """A matcher by name."""
-    known = entry(name)
-    for option in options:
-        if option not in known.options:
-            takes = ", ".join(known.options) or "none"
-            raise MatcherError(f"matcher {name!r} has no option {option!r}; it takes: {takes}")
-    module, _, cls = known.path.partition(":")
-    made = getattr(import_module(module), cls)(**options)
-    assert isinstance(made, Matcher)
-    return made
+    return matcher_class(name)(**options)
 
 
 def name_of(matcher: Matcher) -> str | None:
     """The name under which a matcher's class is registered; None where it is not."""
     kind = type(matcher)
-    for known in _TABLE.values():
-        module, _, cls = known.path.partition(":")
+    for name, known in _TABLE.items():
         # A class may be registered under the module that shows it rather than where it is written.
-        if cls == kind.__qualname__ and getattr(import_module(module), cls, None) is kind:
-            return known.name
+        if known.path.endswith(f":{kind.__qualname__}") and matcher_class(name) is kind:
+            return name
     return None
-
-
-def register(new: MatcherEntry) -> None:
-    """Make a matcher of your own known by name."""
-    if new.name in _TABLE:
-        raise MatcherError(f"a matcher named {new.name!r} is registered already")
-    _TABLE[new.name] = new

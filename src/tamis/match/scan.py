@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.match.base import Matcher, Matches, Slots
 
@@ -53,7 +53,7 @@ class Scan(Matcher):
     add O(columns), remove O(1), match O(subscriptions) with a small constant.
     """
 
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._uses = np.zeros(0, np.int64)  # clauses by attribute
         self._state = np.zeros(0, np.uint8)
         self._columns = _columns(np.zeros(0, np.int32), 0)
@@ -61,11 +61,7 @@ class Scan(Matcher):
         self._since_layout = 0
         self._at_layout = 0
 
-    @property
-    def nbytes(self) -> int:
-        return self.clauses.nbytes + sum(part.nbytes for part in self._columns)
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         if self._since_layout > max(64, self._at_layout // 2):
             self._lay_out()
         order = np.argsort(self._passed, kind="stable")
@@ -78,9 +74,8 @@ class Scan(Matcher):
         seen, left, looked = counts[0], counts[1], int(counts[0].sum())
         tried = seen > 0
         self._passed[tried] = left[tried] / seen[tried]
-        self.tally.events += len(batch)
         self.tally.predicates += looked
-        self.tally.subscriptions += len(batch) * len(self.clauses)
+        self.tally.subscriptions += len(batch) * self.clauses.live
         starts = np.zeros(len(batch) + 1, np.int64)
         np.cumsum(np.bincount(event, minlength=len(batch)), out=starts[1:])
         # The kernel finds pairs tile by tile; a stable sort brings them into the order of events.
@@ -98,13 +93,13 @@ class Scan(Matcher):
         np.add.at(uses, terms.attribute, 1)
         assert (uses == self._uses).all()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         self._count(terms, 1)
-        self._reserve(int(slots.max(initial=-1)) + 1)
+        self._reserve(self.clauses.slots)
         self._fill(slots, terms)
         self._since_layout += len(slots)
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         self._count(self.terms(slots), -1)
         self._state[slots] = _DEAD
         self._columns.low[:, slots] = _LOWEST
@@ -112,20 +107,15 @@ class Scan(Matcher):
         self._columns.needed[:, slots] = 0
 
     def _count(self, terms: Terms, sign: int) -> None:
-        uses = np.bincount(terms.attribute, minlength=len(self._uses))
-        if len(uses) > len(self._uses):
-            self._uses = np.concatenate(
-                [self._uses, np.zeros(len(uses) - len(self._uses), np.int64)]
-            )
-        self._uses += sign * uses
+        self._uses = grown(self._uses, self.clauses.width)
+        self._uses += sign * np.bincount(terms.attribute, minlength=len(self._uses))
 
     def _reserve(self, slots: int) -> None:
         old = len(self._state)
         if slots <= old:
             return
-        size = max(slots, old + old // 2, 64)
-        self._state = np.concatenate([self._state, np.zeros(size - old, np.uint8)])
-        wider = _columns(self._columns.attribute, size)
+        self._state = grown(self._state, slots)
+        wider = _columns(self._columns.attribute, len(self._state))
         wider.low[:, :old] = self._columns.low
         wider.high[:, :old] = self._columns.high
         wider.needed[:, :old] = self._columns.needed

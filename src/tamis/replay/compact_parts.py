@@ -29,7 +29,7 @@ from tamis.replay.manifests import (
     put_merged,
     retire,
 )
-from tamis.replay.parts import DEAD, NOTIFICATIONS, Part
+from tamis.replay.parts import DEAD, NOTIFICATIONS, PartWriter
 from tamis.store.pins import KEPT
 
 MANY = 100  # batches whose manifests are worth to be merged
@@ -136,7 +136,7 @@ def _columns(folder: Path, part: dict[str, Any]) -> list[tuple[str, pa.DataType,
 
 
 def _written(folder: Path, query: str, run: _Run) -> dict[str, Any]:
-    made = Part(folder, f"part-{query}-{uuid.uuid4().hex}.parquet", as_is=True)
+    made = PartWriter(folder, f"part-{query}-{uuid.uuid4().hex}.parquet", as_is=True)
     try:
         for part in run.parts:
             with pq.ParquetFile(folder / part["name"]) as file:

@@ -8,7 +8,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
 from tamis.model.schema import EVENT_TYPE, Schema
+
+_TYPES: dict[type[Domain], pa.DataType] = {
+    Integer: pa.int64(),
+    Decimal: pa.float64(),
+    Boolean: pa.bool_(),
+    Timestamp: pa.timestamp("us", "UTC"),
+}
+
+
+def arrow_types(schema: Schema) -> dict[str, Any]:
+    """The type of each attribute's column: a list where events may have several values."""
+    several = multiple(schema)
+    kinds = {name: _TYPES.get(type(each), pa.string()) for name, each in schema.attributes.items()}
+    return {name: pa.list_(kind) if name in several else kind for name, kind in kinds.items()}
 
 
 def column_at(table: pa.Table, path: Sequence[str]) -> Any:

@@ -1,17 +1,17 @@
-"""Lines of JSON to typed columns, thousands at a time; a broken line is a row with a reason.
+"""Lines of JSON to events, thousands at a time; a line that is no event is refused with a reason.
 
-Arrow's reader parses a block of lines at once, under the types that the schema says. It is stricter
-than an event is (5.0 is an integer to us) and gives up at the first line that it does not like; so
-a block that fails is cut where it failed, and the culprit is read alone, by the rules of a single
-event. These rules alone decide: whatever the quick way finds odd is read again by them.
+Arrow's reader parses a block of lines at once, with the types of the schema. It is stricter than an
+event (5.0 is an integer to us) and stops at the first line that it dislikes. So a block that fails
+is cut there, and the culprit is read alone, by the rules of a single event. These rules alone
+decide: a line that the quick way refuses is read again by them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +23,12 @@ from pyarrow import json as arrow_json
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import validate
+from tamis.encode.validation import Refused, ValidEvents, validate
 from tamis.errors import EventError
-from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Timestamp
+from tamis.model.domain import Opaque
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.encoders import schema_encoder
-from tamis.replay.event_columns import multiple
+from tamis.replay.event_columns import arrow_types, multiple
 
 Rows = NDArray[np.int64]
 
@@ -40,82 +39,96 @@ _BYTES = 1 << 28  # of a block; Arrow counts in 32 bits
 _EXACT = 2.0**53  # from here on a whole number may have no double
 _ROW = re.compile(r"in row (\d+)")
 _TIME = pa.timestamp("us", "UTC")
-_TYPES: dict[type[Domain], pa.DataType] = {
-    Integer: pa.int64(),
-    Decimal: pa.float64(),
-    Boolean: pa.bool_(),
-    Timestamp: _TIME,
-}
 
 
-class Parsed(NamedTuple):
-    """A row for each line: a column for each attribute, and why the line is no event, or null.
+class ParsedLines(NamedTuple):
+    """The events of some lines, and why the other lines are refused."""
 
-    A line that is none has null in all columns.
-    """
+    valid: ValidEvents  # its rows are lines
+    lines: int
 
-    events: pa.Table
-    dead: pa.Array
+    @property
+    def events(self) -> pa.Table:
+        """A row for each line, with null in all columns where the line is refused."""
+        valid = self.valid
+        if len(valid) == self.lines:
+            return valid.table
+        place, absent = np.zeros(self.lines, np.int64), np.ones(self.lines, np.bool_)
+        place[valid.rows], absent[valid.rows] = np.arange(len(valid)), False
+        return valid.table.combine_chunks().take(pa.array(place, mask=absent))
+
+    @property
+    def reasons(self) -> pa.Array:
+        """Why a line is refused; null for an event."""
+        return reason_column(self.valid.refused, self.lines)
+
+
+def reason_column(refused: Sequence[Refused], rows: int) -> pa.Array:
+    """Reasons as a column of so many rows, null where a row is not refused."""
+    if not refused:
+        return pa.nulls(rows, pa.string())
+    known = {each.row: each.reason for each in refused}
+    return pa.array([known.get(row) for row in range(rows)], pa.string())
 
 
 class _Block(NamedTuple):
-    """Lines that were read at once: `rows` of the input, less those that must be read again."""
+    """Lines that Arrow read at once, and which lines they are."""
 
     table: pa.Table
     rows: Rows
 
 
-@lru_cache(maxsize=4)
-def reader(document: str) -> Lines:
-    """The reader of a schema, given as JSON; kept for the next task of the same worker."""
-    return Lines(schema_encoder(document))
-
-
-class Lines:
+class LineReader:
     """Reads lines of JSON as events of one schema."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder, self._schema = encoder, encoder.schema
         several = multiple(self._schema)
+        self.types = arrow_types(self._schema)
         self._kinds = {
-            name: _TYPES.get(type(domain), pa.string())
-            for name, domain in self._schema.attributes.items()
-        }
-        self.types = {
-            name: pa.list_(kind) if name in several else kind for name, kind in self._kinds.items()
+            name: kind.value_type if name in several else kind for name, kind in self.types.items()
         }
 
-    def parse(self, lines: pa.Array | pa.ChunkedArray) -> Parsed:
+    def parse(self, lines: pa.Array | pa.ChunkedArray) -> ParsedLines:
         """The events of lines, which are text, or bytes of UTF-8."""
         whole = one_chunk(lines) if isinstance(lines, pa.ChunkedArray) else lines
         texts, reasons = _texts(whole)
         trimmed = pc.ascii_trim(texts, characters=" \t\r\n")
         # With these two, no object can begin in one line and end in another: see _read.
         likely = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
-        rows = np.flatnonzero(np.asarray(likely.fill_null(False)))
-        blocks = list(self._blocks(trimmed, rows))
-        done = np.zeros(len(texts), np.bool_)
-        for block in blocks:
-            done[block.rows] = True
-        plain: list[Mapping[str, tuple[Any, ...]]] = []
-        plain_rows: list[int] = []
-        for row in np.flatnonzero(~done).tolist():
-            if row in reasons:
-                continue
-            event = _event(self._schema, texts[row].as_py())
-            if isinstance(event, str):
-                reasons[row] = event
-            else:
-                plain.append(event)
-                plain_rows.append(row)
-        blocks.append(_Block(self._table(plain), np.array(plain_rows, np.int64)))
-        return Parsed(_placed(blocks, len(texts)), _reasons(reasons, len(texts)))
+        blocks = [
+            _Block(self._table([]), np.zeros(0, np.int64)),
+            *self._blocks(trimmed, np.flatnonzero(np.asarray(likely.fill_null(False)))),
+        ]
+        rows = np.concatenate([block.rows for block in blocks])
+        valid = validate(self._encoder, pa.concat_tables([block.table for block in blocks]))
+        rows = rows[valid.rows]
+        left = np.ones(len(texts), np.bool_)
+        left[rows] = False
+        plain: dict[int, Mapping[str, tuple[Any, ...]]] = {}
+        for row in np.flatnonzero(left).tolist():
+            if row not in reasons:
+                event = _event(self._schema, texts[row].as_py())
+                if isinstance(event, str):
+                    reasons[row] = event
+                else:
+                    plain[row] = event
+        if plain:
+            every = np.concatenate([rows, np.fromiter(plain, np.int64, len(plain))])
+            order = np.argsort(every)
+            table = pa.concat_tables([valid.table, self._table(list(plain.values()))])
+            valid = validate(self._encoder, table.combine_chunks().take(pa.array(order)))
+            every = every[order]
+            reasons |= {int(every[row]): reason for row, reason in valid.refused}
+            rows = every[valid.rows]
+        refused = [Refused(row, reasons[row]) for row in sorted(reasons)]
+        return ParsedLines(replace(valid, rows=rows, refused=refused), len(texts))
 
     # -- many lines at once ------------------------------------------------------------------------
 
     def _blocks(self, lines: pa.Array, rows: Rows) -> Iterator[_Block]:
-        """What Arrow's reader can read of lines, in blocks."""
-        stack = [rows[first : first + _LINES] for first in range(0, len(rows), _LINES)]
+        """What Arrow's reader can read of lines, in blocks, in the order of the lines."""
+        stack = [rows[first : first + _LINES] for first in range(0, len(rows), _LINES)][::-1]
         while stack:
             rows = stack.pop()
             if not len(rows):
@@ -123,7 +136,7 @@ class Lines:
             part = lines if len(rows) == len(lines) else lines.take(pa.array(rows))
             read = self._read(part) if part.nbytes <= _BYTES else len(rows) // 2
             if isinstance(read, pa.Table):
-                yield self._checked(read, rows)
+                yield self._typed(read, rows)
             elif len(rows) > _FEW:
                 # What is before the culprit is good; if that is little, it is not worth a try.
                 stack += [rows[read + 1 :], rows[:read] if read > _FEW else rows[:0]]
@@ -175,8 +188,8 @@ class Lines:
             place[last] = pa.list_(written) if name in listed else written
         return pa.schema(_fields(tree))
 
-    def _checked(self, table: pa.Table, rows: Rows) -> _Block:
-        """The lines of a block that are events for sure, with all columns as they should be."""
+    def _typed(self, table: pa.Table, rows: Rows) -> _Block:
+        """A block with columns of the right types, less the lines whose values Arrow may twist."""
         while any(pa.types.is_struct(field.type) for field in table.schema):
             table = table.flatten()
         odd = np.zeros(len(rows), np.bool_)
@@ -194,8 +207,6 @@ class Lines:
                 column = _with_default(column, self._schema.default_event_type)
             columns[name] = column.cast(kind)
         table = pa.table(columns)
-        for row, _ in validate(self._encoder, table).refused:
-            odd[row] = True
         if not odd.any():
             return _Block(table, rows)
         return _Block(table.filter(pa.array(~odd)), rows[~odd])
@@ -230,15 +241,6 @@ class Lines:
             else:
                 columns[name] = pa.array(bound, kind)
         return pa.table(columns)
-
-
-def _with_default(column: pa.Array, default: str) -> pa.Array:
-    """Event types, with the default for lines that name none."""
-    if not isinstance(column, pa.ListArray):
-        return column.fill_null(default)
-    named = np.asarray(pc.list_parent_indices(column))[np.asarray(column.flatten().is_valid())]
-    absent = np.bincount(named, minlength=len(column)) == 0
-    return pc.if_else(pa.array(absent), pa.scalar([default], column.type), column)
 
 
 def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | str:
@@ -308,6 +310,15 @@ def _inexact(column: pa.Array) -> Rows:
     return far if rows is None else rows[far]
 
 
+def _with_default(column: pa.Array, default: str) -> pa.Array:
+    """Event types, with the default for lines that name none."""
+    if not isinstance(column, pa.ListArray):
+        return column.fill_null(default)
+    named = np.asarray(pc.list_parent_indices(column))[np.asarray(column.flatten().is_valid())]
+    absent = np.bincount(named, minlength=len(column)) == 0
+    return pc.if_else(pa.array(absent), pa.scalar([default], column.type), column)
+
+
 def _wrapped(column: pa.Array) -> pa.Array:
     """Single values as lists of one; null stays null."""
     bound = np.asarray(column.is_valid()).astype(np.int32)
@@ -322,23 +333,3 @@ def _with_values(column: pa.ListArray, values: pa.Array) -> pa.Array:
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
     mask = column.is_null() if column.null_count else None
     return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)
-
-
-def _placed(blocks: list[_Block], size: int) -> pa.Table:
-    """The rows of blocks where their lines were; null where a line is in none."""
-    filled = [block for block in blocks if len(block.rows)]
-    if len(filled) == 1 and len(filled[0].rows) == size:
-        return filled[0].table
-    table = pa.concat_tables([block.table for block in filled or blocks[:1]])
-    rows = np.concatenate([np.zeros(0, np.int64), *(block.rows for block in filled)])
-    place = np.zeros(size, np.int64)
-    place[rows] = np.arange(len(rows))
-    absent = np.ones(size, np.bool_)
-    absent[rows] = False
-    return table.combine_chunks().take(pa.array(place, mask=absent))
-
-
-def _reasons(reasons: Mapping[int, str], size: int) -> pa.Array:
-    if not reasons:
-        return pa.nulls(size, pa.string())
-    return pa.array([reasons.get(row) for row in range(size)], pa.string())

@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tamis.encode.encoder import Encoder
+from tamis.encode.validation import ValidEvents, same_codes
 from tamis.engine import Engine
 from tamis.engine.ids import Id
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
-from tamis.replay.subscribe_rows import fill
+from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.store.changes import ID_TYPES
+from tamis.store.log import Log
 
 Int64s = NDArray[np.int64]
 FOREVER = np.iinfo(np.int64).max
@@ -38,7 +41,19 @@ def shard_of(id: Id, shards: int) -> int:
     return ((id * _GOLDEN & _WORD) >> 32) % shards
 
 
-class Live:
+class LivePairs(NamedTuple):
+    """Pairs: the place of an event in its batch, and the id of a subscription."""
+
+    rows: Int64s
+    ids: pa.Array
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self.rows)
+
+
+class LiveSubscriptions:
     """One shard of the subscriptions, from a version on.
 
     Args:
@@ -76,17 +91,23 @@ class Live:
         self._until: list[int] = []
         self._last: dict[Id, int] = {}  # by id: the one that is live
         self._gone: dict[Id, int] = {}  # of the version: when it went
-        self._tables: _Tables | None = None
+        self._tables: _Changes | None = None
 
     @property
     def engines(self) -> list[Engine]:
         """Those that match: of the version, and of what came after it."""
         return [self._added] if self.base is None else [self.base, self._added]
 
-    def take(self, changes: pa.Table, end: int) -> None:
-        """Take in changes as `Log.changes` gives them: all from `sequence` to `end`, less others'.
+    def take(self, log: Log, end: int) -> None:
+        """Take in the changes of a log before `end` that are not taken in yet."""
+        if end > self.sequence:
+            self.take_changes(log.changes(self.sequence, end), end)
 
-        What was taken in before is passed over, so that a range may be read again.
+    def take_changes(self, changes: pa.Table, end: int) -> None:
+        """Take in changes as `Log.changes` gives them: all from `sequence` to `end`.
+
+        What was taken in before is passed over, so that a range may be read again. So is what
+        belongs to other shards.
         """
         if end <= self.sequence:
             return
@@ -120,43 +141,49 @@ class Live:
         if fresh:
             numbers = pa.array([number for number, _ in fresh], pa.int64())
             conditions = [condition for _, condition in fresh]
-            fill(self._added, pa.table({"id": numbers, "condition": conditions}))
+            subscribe_rows(self._added, pa.table({"id": numbers, "condition": conditions}))
 
-    def match(self, events: pa.Table, sequences: Int64s) -> tuple[Int64s, pa.Array]:
-        """For consistent events with their numbers, all pairs: number, id of a subscription."""
-        found = [self._of_version(events, sequences), self._of_log(events, sequences)]
-        return (
-            np.concatenate([numbers for numbers, _ in found]),
-            pa.concat_arrays([ids for _, ids in found]),
+    @property
+    def encoder(self) -> Encoder:
+        """To validate events with: that of the version, whose codes are then ready."""
+        base, added = self.base, self._added
+        same = base is not None and same_codes(base.schema, self.schema)
+        return base.encoder if base is not None and same else added.encoder
+
+    def match(self, events: ValidEvents, numbers: Int64s) -> LivePairs:
+        """All pairs of events with their sequence numbers."""
+        found = [self._of_version(events, numbers), self._of_log(events, numbers)]
+        return LivePairs(
+            np.concatenate([rows for rows, _ in found]), pa.concat_arrays([ids for _, ids in found])
         )
 
-    def _of_version(self, events: pa.Table, sequences: Int64s) -> tuple[Int64s, pa.Array]:
+    def _of_version(self, events: ValidEvents, numbers: Int64s) -> LivePairs:
         if self.base is None or not len(self.base):
-            return _nothing(self.ids)
-        answer = self.base.match_batch(events)
-        numbers = sequences[answer.events]
+            return _no_pairs(self.ids)
+        answer = self.base.match_batch(events.batch(self.base.encoder))
+        rows = answer.events
         ids = pa.array(answer.subscriptions, ID_TYPES[self.ids])
         gone, when = self._now().gone, self._now().when
         if len(gone):
-            # Most ids are not among those that went: null, and so is what follows from it.
+            # Most ids are not among those that went, and give null.
             left = pc.fill_null(pc.take(when, pc.index_in(ids, gone)), FOREVER)
-            live = np.asarray(left) > numbers
-            numbers, ids = numbers[live], ids.filter(pa.array(live))
-        return numbers, ids
+            live = np.asarray(left) > numbers[rows]
+            rows, ids = rows[live], ids.filter(pa.array(live))
+        return LivePairs(rows, ids)
 
-    def _of_log(self, events: pa.Table, sequences: Int64s) -> tuple[Int64s, pa.Array]:
+    def _of_log(self, events: ValidEvents, numbers: Int64s) -> LivePairs:
         if not len(self._added):
-            return _nothing(self.ids)
-        answer = self._added.match_batch(events)
-        numbers, entries = sequences[answer.events], answer.subscriptions.astype(np.int64)
-        now = self._now()
-        live = (now.since[entries] <= numbers) & (numbers < now.until[entries])
-        return numbers[live], now.ids.take(pa.array(entries[live]))
+            return _no_pairs(self.ids)
+        answer = self._added.match_batch(events.batch(self._added.encoder))
+        rows, entries = answer.events, answer.subscriptions.astype(np.int64)
+        now, at = self._now(), numbers[rows]
+        live = (now.since[entries] <= at) & (at < now.until[entries])
+        return LivePairs(rows[live], now.ids.take(pa.array(entries[live])))
 
-    def _now(self) -> _Tables:
+    def _now(self) -> _Changes:
         if self._tables is None:
             kind = ID_TYPES[self.ids]
-            self._tables = _Tables(
+            self._tables = _Changes(
                 pa.array(self._gone, kind),
                 pa.array(self._gone.values(), pa.int64()),
                 np.array(self._from, np.int64),
@@ -166,7 +193,7 @@ class Live:
         return self._tables
 
 
-class _Tables(NamedTuple):
+class _Changes(NamedTuple):
     """What has changed, as arrays."""
 
     gone: pa.Array  # ids of the version
@@ -176,5 +203,5 @@ class _Tables(NamedTuple):
     ids: pa.Array
 
 
-def _nothing(ids: str) -> tuple[Int64s, Any]:
-    return np.zeros(0, np.int64), pa.array([], ID_TYPES[ids])
+def _no_pairs(ids: str) -> LivePairs:
+    return LivePairs(np.zeros(0, np.int64), pa.array([], ID_TYPES[ids]))

@@ -14,13 +14,13 @@ import json
 import os
 import re
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from tamis.errors import SparkError, StoreError
+from tamis.errors import StoreError
+from tamis.files.json_document import write_json
 from tamis.files.lock import locked
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder
@@ -53,7 +53,7 @@ def listed(path: Path) -> dict[str, dict[str, Any]]:
             found = {name: _read(folder / name) for name in names}
             if not any(name.endswith(_ENDING) for name in _names(folder) - names):
                 return found
-    raise SparkError(f"{folder}: changes too fast to be read; somebody removes files from it")
+    raise StoreError(f"{folder}: changes too fast to be read; somebody removes files from it")
 
 
 def merged_up_to(path: Path, query: str) -> int:
@@ -83,20 +83,9 @@ def put(
     }
     written = {"written": time.time(), **facts}
     document = {"format": _FORMAT, **written, **counts, "parts": [dict(part) for part in parts]}
-    unfinished = folder / f".{name}.{uuid.uuid4().hex}"
-    try:
-        with os_errors_as(StoreError, f"{manifest}: cannot be written", unchanged=False):
-            with unfinished.open("x", encoding="utf-8") as file:
-                json.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.rename(manifest)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        raise
-    for each in (folder, path):
-        sync_folder(each)
+    with os_errors_as(StoreError, f"{manifest}: cannot be written", unchanged=False):
+        write_json(manifest, document, indent=None)
+    sync_folder(path)
     return True
 
 
@@ -202,17 +191,17 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         manifest: Any = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as why:
-        raise SparkError(f"{path}: is damaged, it is not valid JSON: {why}") from None
+        raise StoreError(f"{path}: is damaged, it is not valid JSON: {why}") from None
     if not isinstance(manifest, dict):
-        raise SparkError(f"{path}: is damaged, it holds no JSON object")
+        raise StoreError(f"{path}: is damaged, it holds no JSON object")
     if manifest.get("format", 1) > _FORMAT:
-        raise SparkError(
+        raise StoreError(
             f"{path}: has format {manifest['format']}, and this tamis reads formats up to "
             f"{_FORMAT}; use the newer tamis that wrote it"
         )
     for name in ("query", "written", "parts"):
         if name not in manifest:
-            raise SparkError(f"{path}: is damaged, it lacks {name!r}")
+            raise StoreError(f"{path}: is damaged, it lacks {name!r}")
     found: dict[str, Any] = manifest
     return found
 

@@ -20,7 +20,7 @@ _ROW_GROUP = 1 << 20  # rows, about: those of smaller tables are written togethe
 _BYTES = 1 << 26  # or as soon as so much waits
 
 
-class Part:
+class PartWriter:
     """A part file, made with its first rows. Small tables are written together.
 
     Numbers and ids of subscriptions are taken to be never null, unless columns are to stay `as_is`.

@@ -1,7 +1,7 @@
-"""Parquet files in pieces: which files there are, which rows they hold, and who reads which.
+"""Parquet files by row group: which files there are, the rows they hold, and who reads which.
 
-The driver reads no more than the files' last bytes, which say how many rows each row group has.
-From that all rows get their numbers, in the order of the files' names, and tasks their shares.
+The driver reads only the footers, which say how many rows each row group has. Rows get their
+numbers from that, in the order of the files' names, and tasks their shares.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
-from tamis.errors import SparkError
+from tamis.errors import StoreError
 
-_READERS = 8  # threads: the last bytes of a file are waited for, not computed
+_READERS = 8  # threads: footers are waited for, not computed
 _SHARES = 4  # tasks a core: the last ones to end leave the others idle for a short while only
 _LARGEST = 1 << 20  # rows of a task: one that has to be tried again is not much work
 _LEAST = 1 << 14  # rows of a task, where a row group is cut
 _MAGIC = "*?["
 
 
-class Rows(NamedTuple):
-    """Some rows of one row group. Each is numbered from 0 on over all files."""
+class RowRange(NamedTuple):
+    """Some rows of one row group; rows are numbered from 0 over all files."""
 
     file: int
     group: int
@@ -35,13 +35,13 @@ class Rows(NamedTuple):
     first: int  # the number of the row at `start`
 
 
-class Found(NamedTuple):
+class ParquetFiles(NamedTuple):
     """Files, their columns, and the rows of their row groups."""
 
     files: list[str]
     schemas: list[pa.Schema]  # those that differ
     schema_of: list[int]  # by file
-    groups: list[Rows]
+    groups: list[RowRange]
 
     @property
     def rows(self) -> int:
@@ -49,14 +49,14 @@ class Found(NamedTuple):
         return sum(each.stop - each.start for each in self.groups)
 
 
-def found(where: str | os.PathLike[str]) -> Found:
+def parquet_files(where: str | os.PathLike[str]) -> ParquetFiles:
     """All parquet files of a folder, of a pattern such as `day=*/*.parquet`, or the one file."""
     files = _files(os.fspath(where))
     with ThreadPoolExecutor(_READERS) as pool:
         read = list(pool.map(_footer, files))
     schemas: list[pa.Schema] = []
     schema_of: list[int] = []
-    groups: list[Rows] = []
+    groups: list[RowRange] = []
     first = 0
     for file, (schema, sizes) in enumerate(read):
         at = next((at for at, known in enumerate(schemas) if known.equals(schema)), len(schemas))
@@ -65,9 +65,9 @@ def found(where: str | os.PathLike[str]) -> Found:
         schema_of.append(at)
         for group, size in enumerate(sizes):
             if size:
-                groups.append(Rows(file, group, 0, size, first))
+                groups.append(RowRange(file, group, 0, size, first))
             first += size
-    return Found(files, schemas, schema_of, groups)
+    return ParquetFiles(files, schemas, schema_of, groups)
 
 
 def _files(where: str) -> list[str]:
@@ -81,9 +81,9 @@ def _files(where: str) -> list[str]:
         named = glob.glob(where, recursive=True)  # noqa: PTH207
         files = sorted(Path(each) for each in named if Path(each).is_file())
     else:
-        raise SparkError(f"{where}: there is no such file or folder of parquet files")
+        raise StoreError(f"{where}: there is no such file or folder of parquet files")
     if not files:
-        raise SparkError(f"{where}: there are no parquet files")
+        raise StoreError(f"{where}: there are no parquet files")
     return [str(each.absolute()) for each in files]
 
 
@@ -99,12 +99,12 @@ def _footer(file: str) -> tuple[pa.Schema, list[int]]:
             sizes = [facts.row_group(at).num_rows for at in range(facts.num_row_groups)]
             return opened.schema_arrow.remove_metadata(), sizes
     except OSError as why:
-        raise SparkError(f"{file}: cannot be read: {why.strerror or why}") from None
+        raise StoreError(f"{file}: cannot be read: {why.strerror or why}") from None
     except pa.ArrowException as why:
-        raise SparkError(f"{file}: is no parquet that can be read: {why}") from None
+        raise StoreError(f"{file}: is no parquet that can be read: {why}") from None
 
 
-def shares(groups: Sequence[Rows], cores: int) -> list[tuple[Rows, ...]]:
+def row_shares(groups: Sequence[RowRange], cores: int) -> list[tuple[RowRange, ...]]:
     """The rows in shares of about one size, each in order: what one task reads.
 
     A row group that is larger than a share is cut. Whoever reads the later part of it has to pass
@@ -119,8 +119,8 @@ def shares(groups: Sequence[Rows], cores: int) -> list[tuple[Rows, ...]]:
     return list(_dealt(groups, size))
 
 
-def _dealt(groups: Sequence[Rows], size: int) -> Iterator[tuple[Rows, ...]]:
-    share: list[Rows] = []
+def _dealt(groups: Sequence[RowRange], size: int) -> Iterator[tuple[RowRange, ...]]:
+    share: list[RowRange] = []
     room = size
     for group in groups:
         start = group.start

@@ -1,4 +1,4 @@
-"""The table of conformance checks, which the files of checks fill."""
+"""The table of conformance checks, which the modules of checks fill."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(function: Check) -> Check:
-    """Enter a check under its name."""
+    """Register a check under its name."""
     CHECKS[function.__name__] = function
     return function

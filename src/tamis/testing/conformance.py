@@ -1,8 +1,8 @@
-"""What every matcher must do, as plain checks that raise `AssertionError`.
+"""The conformance checks of matchers, which raise `AssertionError`.
 
-A check takes a function that makes an empty matcher. Some hold for a matcher by itself
-(`matcher_checks`), others for an engine with that matcher (`engine_checks`), some for answers in
-bits (`bitmap_checks`), and one for what is saved of it (`saving_checks`).
+A check takes a function that makes an empty matcher. `matcher_checks` test the matcher alone,
+`engine_checks` an engine with that matcher, `bitmap_checks` its answers in bits, and
+`saving_checks` saving and restoring.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def test_with_times_that_cannot_be_drawn_there_are_counts(
         assert not (tmp_path / "out" / "counts.parquet").exists(), "these come last"
         raise ValueError("arange: cannot compute length")
 
-    monkeypatch.setattr("tamis.lab.plots.backtests.plot", plot)
+    monkeypatch.setattr("tamis.lab.plots.backtest.plot", plot)
     assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
     assert "There is no picture: arange" in capsys.readouterr().out
     assert (tmp_path / "out" / "counts.parquet").exists()

@@ -22,9 +22,9 @@ from tamis import Engine, Schema
 from tamis.errors import SparkError
 from tamis.operators import operator
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
-from tamis.spark.jobs.match_files import Matched, match_files
+from tamis.spark.jobs.match_files import MatchedFiles, match_files
 from tamis.spark.runtime import connect_server as connecting
-from tamis.spark.runtime.job_runner import cores, watched
+from tamis.spark.runtime.job_runner import cores, run_job
 from tamis.store.versions import Versions
 from tamis.workload import dexin
 from tamis.workload.base import Workload
@@ -202,7 +202,7 @@ def test_a_log_is_compiled_and_streamed(client: Client, tmp_path: Path) -> None:
     assert dead == sorted(story.dead)
 
 
-def _files(folder: Path) -> tuple[int, int, list[str], Matched, set[int], Rows]:
+def _files(folder: Path) -> tuple[int, int, list[str], MatchedFiles, set[int], Rows]:
     spark = tamis.spark.session()
     rows = spark.read.parquet(str(folder / "subscriptions"))
     wrong = spark.createDataFrame([(-1, "prise < 5")], "id long, condition string")
@@ -328,7 +328,7 @@ def _left_alone() -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connecting, "_AWAY", 1.0)
         with pytest.raises(SparkError) as refusal:
-            watched(spark, lambda: spark.range(3).collect())
+            run_job(spark, lambda: spark.range(3).collect())
         spark.stop()  # which asks the server once more
     return str(refusal.value)
 

@@ -221,15 +221,15 @@ def test_a_task_that_is_tried_again_does_no_harm(
     wanted = expected(engine, written(workload, tmp_path / "events"))
     engine.save(tmp_path / "engine")
     failed = tmp_path / "failed"
-    run = file_tasks.Matching.run
+    run = file_tasks.MatchTask.run
 
-    def fails_once(self: Any, batches: Any) -> Any:
-        yield from run(self, batches)  # after its parts were closed
+    def fails_once(self: Any, number: int) -> Any:
+        yield from run(self, number)  # after its parts were closed
         if not failed.exists():
             failed.touch()
             raise RuntimeError("the worker is gone")
 
-    monkeypatch.setattr(file_tasks.Matching, "run", fails_once)
+    monkeypatch.setattr(file_tasks.MatchTask, "run", fails_once)
     done = _by_value(spark, tmp_path)
     assert failed.exists()
     assert done.pairs == len(wanted)

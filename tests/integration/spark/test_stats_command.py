@@ -162,7 +162,7 @@ def test_what_the_command_refuses(
         (["--events", "nowhere", "--schema", str(schema), *out], "no such file or folder"),
         (["--log", str(tmp_path / "log"), *out], "is not a log"),
         ([*files, "--subscriptions", "nowhere", *out], "there is no folder of that name"),
-        ([*files, "--out", str(tmp_path)], "holds other things than statistics"),
+        ([*files, "--out", str(tmp_path)], "holds other files than statistics"),
         ([*files, *out, "--sample", "0"], "0 is not in the range"),
     ]
     for given, said in wrong:

@@ -64,14 +64,14 @@ def test_rows_and_reasons_are_those_of_single_events() -> None:
         (row, why) for row, why in enumerate(reasons) if why is not None
     ]
     assert validated.rows.tolist() == [row for row, why in enumerate(reasons) if why is None]
-    assert validated.good.equals(table.take(pa.array(validated.rows)))
+    assert validated.table.equals(table.flatten().take(pa.array(validated.rows)))
     assert len(validated.refused) == 10
 
 
 def test_a_table_of_good_events_is_given_back_as_it_is() -> None:
     table = pa.table({"event_type": ["a", "a"], "n": [1, 2]})
     validated = validate(Encoder(SCHEMA), table)
-    assert validated.good is table
+    assert validated.table is table
     assert validated.rows.dtype == np.int64
     assert validated.rows.tolist() == [0, 1]
     assert validated.refused == []
@@ -79,10 +79,10 @@ def test_a_table_of_good_events_is_given_back_as_it_is() -> None:
 
 def test_all_refused_and_none_at_all() -> None:
     validated = validate(Encoder(SCHEMA), pa.table({"n": [1, 2]}))
-    assert len(validated.good) == 0
+    assert len(validated) == 0
     assert [each.row for each in validated.refused] == [0, 1]
     empty = validate(Encoder(SCHEMA), pa.table({"n": pa.array([], pa.int64())}))
-    assert (len(empty.good), empty.refused) == (0, [])
+    assert (len(empty), empty.refused) == (0, [])
 
 
 def test_what_is_wrong_with_the_table_is_raised() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
 from tamis.match.answers import FoundSlots, Matches, SlotIds
-from tamis.match.base import Bitmaps
+from tamis.match.bitmaps import Bitmaps
 from tamis.match.lesubscribe.naive import Naive
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "s": "text"}})
@@ -32,8 +32,8 @@ ASKS: dict[str, Ask] = {
 class Narrow(Naive):
     """Answers with slots of 32 bits."""
 
-    def match(self, batch: EventBatch) -> Matches:
-        found = super().match(batch)
+    def find(self, batch: EventBatch) -> Matches:
+        found = super().find(batch)
         return Matches(found.starts, found.slots.astype(np.int32))
 
 
@@ -71,8 +71,8 @@ def test_ids_are_looked_up_where_they_are_read(looked_up: list[int]) -> None:
 
 def test_a_matchers_slots_are_handed_on_as_they_are() -> None:
     class Keeps(Narrow):
-        def match(self, batch: EventBatch) -> Matches:
-            self.found = super().match(batch)
+        def find(self, batch: EventBatch) -> Matches:
+            self.found = super().find(batch)
             return self.found
 
     matcher = Keeps()

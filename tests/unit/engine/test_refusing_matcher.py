@@ -18,7 +18,7 @@ SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "t": "text"}})
 class Full(Naive):
     """Takes five clauses and not one more."""
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         if len(self) > 5:
             raise MatcherError("full")
 

@@ -19,8 +19,7 @@ from tamis.engine.lazy_dict import LazyDict
 from tamis.errors import EventError, SubscriptionError
 from tamis.files.array_folder import read
 from tamis.language import parse
-from tamis.match import create, matchers
-from tamis.match.registry import entry
+from tamis.match.registry import create, entry, matchers
 from tamis.model.condition import Condition, Predicate
 from tamis.model.semantics import satisfies
 from tamis.testing import cases
@@ -354,7 +353,7 @@ def test_a_matcher_made_by_hand_is_made_again_with_its_options(tmp_path: Path) -
     from tamis.match.lesubscribe.gough import Gough
 
     for matcher, options in (
-        (BETree(3, window=5), {"capacity": 3, "window": 5}),
+        (BETree(capacity=3, window=5), {"capacity": 3, "window": 5}),
         (Gough(order=(5, 3)), {"order": [5, 3]}),
         (create("rein", buckets=7), {"buckets": 7}),
     ):
@@ -363,5 +362,5 @@ def test_a_matcher_made_by_hand_is_made_again_with_its_options(tmp_path: Path) -
         engine.save(tmp_path / "index", replace=True)
         again = Engine.open(tmp_path / "index")
         assert type(again.matcher) is type(matcher)
-        assert again.matcher._made_with == ((), options)
+        assert again.matcher.given == options
         assert again.match({"event_type": "single", "price": 0}) == [0]

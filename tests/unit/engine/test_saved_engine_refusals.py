@@ -12,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, SavedIndexError, TamisError
 from tamis.files.array_folder import DATA, MANIFEST, write
 from tamis.files.checksum import SectionWriter
-from tamis.match.base import Matches
 from tamis.match.lesubscribe.naive import Naive
+from tamis.match.options import Option
 from tamis.match.registry import _TABLE, MatcherEntry, register
 from tamis.testing import cases
 
@@ -40,22 +39,18 @@ def index(tmp_path: Path) -> Path:
 class _Own(Naive):
     """A matcher of somebody's own, which takes what cannot be saved too."""
 
-    unsaved = ("password",)
+    what: Option[Any] = Option(None, "anything", values="anything", valid=lambda value: True)
+    password: Option[str] = Option(
+        "", "a secret", values="text", valid=lambda value: isinstance(value, str), saved=False
+    )
 
-    def __init__(self, what: Any = None, password: str = "") -> None:
-        self.what, self.password = what, password
-        super().__init__()
 
-    def facts(self) -> dict[str, Any]:
-        return {"what": self.what}
-
-    def match(self, batch: EventBatch) -> Matches:
-        return super().match(batch)
+_ENTRY = MatcherEntry("own", f"{__name__}:_Own", "none", "own")
 
 
 @pytest.fixture
 def _registered() -> Iterator[None]:
-    register(MatcherEntry("own", f"{__name__}:_Own", "none", "own", options=("what", "password")))
+    register(_ENTRY)
     yield
     del _TABLE["own"]
 
@@ -68,7 +63,7 @@ def test_a_matcher_that_nobody_could_make_again_is_refused(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("_registered")
 def test_a_matcher_of_one_s_own_is_saved_once_it_is_registered(tmp_path: Path) -> None:
-    engine = Engine(cases.SCHEMA, _Own([1, 2], password="secret"))
+    engine = Engine(cases.SCHEMA, _Own(what=[1, 2], password="secret"))
     engine.subscribe("price < 1")
     engine.save(tmp_path / "index")
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "index").iterdir())
@@ -81,9 +76,7 @@ def test_a_matcher_of_one_s_own_is_saved_once_it_is_registered(tmp_path: Path) -
         with pytest.raises(MatcherError, match="index: unknown matcher 'own'"):
             Engine.open(tmp_path / "index")
     finally:
-        register(
-            MatcherEntry("own", f"{__name__}:_Own", "none", "own", options=("what", "password"))
-        )
+        register(_ENTRY)
 
 
 @pytest.mark.usefixtures("_registered")
@@ -94,7 +87,7 @@ def test_options_that_json_cannot_say_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_option_that_the_matcher_does_not_have_is_refused(index: Path) -> None:
-    with pytest.raises(MatcherError, match="'naive' has no option 'speed'"):
+    with pytest.raises(MatcherError, match="Naive has no option 'speed'"):
         Engine.open(index, speed=3)
 
 

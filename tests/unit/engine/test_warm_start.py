@@ -22,7 +22,7 @@ from tamis.errors import ConditionError, EventError
 from tamis.model import semantics
 from tamis.model.condition import Call, Condition, leaves
 from tamis.operators.runner import Runner
-from tamis.schedule.statistics import Known
+from tamis.schedule.statistics import PredicateEstimate
 from tamis.testing import operator_cases as cases
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "price": "decimal"}})
@@ -33,7 +33,7 @@ class Past:
     """What an engine is told."""
 
     sample: pa.Table = field(default_factory=lambda: pa.table({}))
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, PredicateEstimate] = field(default_factory=dict)
 
 
 def _divides(name: str, calls: list[str], by: int = 1, cost: float = 1.0) -> Operator:
@@ -62,7 +62,7 @@ def engine(calls: list[str]) -> Iterator[Engine]:
 
 
 EVENTS = pa.table({"n": range(1, 81)})  # of which none is rare
-KNOWN = {"often()": Known(1.0, 1.0, 500), "rare()": Known(0.01, 1.0, 500)}
+KNOWN = {"often()": PredicateEstimate(1.0, 1.0, 500), "rare()": PredicateEstimate(0.01, 1.0, 500)}
 
 
 # -- texts of predicates ---------------------------------------------------------------------------
@@ -140,7 +140,10 @@ def test_what_kills_comes_first(name: str, calls: list[str]) -> None:
 def test_the_dearest_comes_last(calls: list[str]) -> None:
     """Both kill as often, and both are said to cost the same; one of them does not."""
     operators = [_divides("dear", calls, by=100), _divides("cheap", calls, by=100)]
-    known = {"dear()": Known(0.01, 900.0, 200), "cheap()": Known(0.01, 0.1, 200)}
+    known = {
+        "dear()": PredicateEstimate(0.01, 900.0, 200),
+        "cheap()": PredicateEstimate(0.01, 0.1, 200),
+    }
     with Engine(SCHEMA, operators=operators) as engine:
         engine.subscribe("dear() and cheap()", id="both")
         engine.expect(Past(known=known))
@@ -168,10 +171,10 @@ def test_what_was_seen_often_is_hardly_doubted(engine: Engine) -> None:
 
 
 def test_learning_goes_on_from_there(engine: Engine) -> None:
-    engine.expect(Past(known={"rare()": Known(0.2, 1.0, 30)}))
+    engine.expect(Past(known={"rare()": PredicateEstimate(0.2, 1.0, 30)}))
     list(engine.match_batch(EVENTS))
     assert 0.01 < _statistics(engine, "rare()")[0] < 0.1
-    engine.expect(Past(known={"rare()": Known(0.9, 1.0, 500)}))
+    engine.expect(Past(known={"rare()": PredicateEstimate(0.9, 1.0, 500)}))
     assert _statistics(engine, "rare()")[0] < 0.1, "what was learned here stays"
 
 
@@ -183,7 +186,7 @@ def test_a_call_costs_what_is_known_of_any_of_its_predicates(calls: list[str]) -
     with Engine(SCHEMA, operators=[half]) as engine:
         engine.subscribe("half(?m) and ?m > 2", id=1)
         engine.subscribe("half(?m) and ?m > 9", id=2)
-        engine.expect(Past(known={"half(?0) and ?0 > 9": Known(0.3, 80.0, 50)}))
+        engine.expect(Past(known={"half(?0) and ?0 > 9": PredicateEstimate(0.3, 80.0, 50)}))
         assert _statistics(engine, "half(?0) and ?0 > 9")[:2] == (0.3, 80.0)
         engine.match({"n": 30})
         # One result beside fifty does not change what a call is taken to cost by much.

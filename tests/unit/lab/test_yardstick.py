@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
-from tamis.lab.yardstick import WideYardstick, Yardstick, make_yardstick
+from tamis.lab.instruments.yardstick import WideYardstick, Yardstick, make_yardstick
 from tamis.workload.tables import SUBSCRIPTIONS_SCHEMA
 
 FORMS = pytest.mark.parametrize("form", [Yardstick, WideYardstick])

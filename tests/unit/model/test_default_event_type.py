@@ -21,7 +21,12 @@ TWO: dict[str, Any] = {
     "attributes": ATTRIBUTES,
     "event_types": {"offer": {"price": "mandatory"}, "bid": {"bid": "mandatory"}},
 }
-ABSENT = [{}, {"event_type": None}, {"event_type": []}, {"event_type": [None]}]
+ABSENT: list[dict[str, Any]] = [
+    {},
+    {"event_type": None},
+    {"event_type": []},
+    {"event_type": [None]},
+]
 
 
 def test_the_only_type_is_the_default() -> None:

@@ -14,7 +14,7 @@ from tamis.spark.runtime.error_text import reason
 from tamis.spark.stream.stream import Job, Stream, first_event
 from tamis.spark.stream.stream_checks import alone, check_written
 from tamis.store import Log, Versions, subscribe
-from tamis.store.versions import describe
+from tamis.store.version import describe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 _CALL = "<_Rendezvous of RPC that terminated with:"

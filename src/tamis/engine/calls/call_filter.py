@@ -30,9 +30,9 @@ from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
 from tamis.schedule.base import Scheduler
-from tamis.schedule.exhaustive import Exhaustive, Told
+from tamis.schedule.exhaustive import ExhaustiveScheduler, PredicateCounts
 from tamis.schedule.registry import create, entry
-from tamis.schedule.statistics import Known
+from tamis.schedule.statistics import PredicateEstimate
 
 Int64s = NDArray[np.int64]
 Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
@@ -56,7 +56,8 @@ class CallFilter:
         self.operators, self.scheduler_name = operators, scheduler
         self.runner = Runner()
         self.given_up = 0  # joins that exceeded the limit
-        self.known: dict[str, Known] = {}  # statistics of past events, by text of the predicate
+        # From statistics of past events, by the text of a predicate.
+        self.known: dict[str, PredicateEstimate] = {}
         entry(scheduler)  # refuses an unknown name
         self._clear()
 
@@ -116,7 +117,7 @@ class CallFilter:
         if len(self._predicates.group(self._predicates[number].call)) == 1:
             statistics.expect_call(call, min(operator.cost, DEAREST))
         statistics.expect(number, cost=float(statistics.call_cost[call]))
-        self.scheduler.share(number, call)
+        self.scheduler.assign_call(number, call)
         if self.known:  # only then is the text of a predicate needed
             self._begin(number)
 
@@ -126,34 +127,34 @@ class CallFilter:
         if known is None:
             return
         statistics, call = self.scheduler.statistics, self._predicates.call_number(number)
-        if statistics.untimed(call):
+        if statistics.is_untimed(call):
             statistics.expect_call(call, min(known.cost, DEAREST), known.seen)
         statistics.expect(number, known.p, float(statistics.call_cost[call]), known.seen)
 
-    def expect(self, known: Mapping[str, Known]) -> None:
+    def expect(self, known: Mapping[str, PredicateEstimate]) -> None:
         """Take statistics of predicates, by their texts; costs are in milliseconds.
 
         Predicates that have been evaluated here keep their own statistics.
         """
         self.known = {**self.known, **known}
         for number in list(self._predicates) if known else ():
-            if self.scheduler.statistics.untold(number):
+            if self.scheduler.statistics.is_unseen(number):
                 self._begin(number)
 
     @contextmanager
-    def measuring(self) -> Iterator[dict[str, Told]]:
+    def measuring(self) -> Iterator[dict[str, PredicateCounts]]:
         """Within the block, evaluate all predicates of all candidates, and yield the outcomes.
 
         Matches stay the same. The scheduler does not learn from the outcomes.
         """
-        kept, found = self.scheduler, dict[str, Told]()
-        self._scheduler = measure = Exhaustive(kept.graph)
+        kept, found = self.scheduler, dict[str, PredicateCounts]()
+        self._scheduler = measure = ExhaustiveScheduler(kept.graph)
         try:
             yield found
         finally:
             self._scheduler = kept
         for number in self._predicates:
-            told = measure.told(number)
+            told = measure.counts(number)
             if told is not None:
                 found[self._predicates[number].predicate.text] = told
 
@@ -307,9 +308,11 @@ class CallFilter:
         texts = saved.columns["texts"]["text"].to_pylist()
         if saved.facts.get("known"):  # absent in older files
             known = saved.columns["known"]
-            told = zip(*(known[name].to_pylist() for name in Known._fields), strict=True)
+            told = zip(
+                *(known[name].to_pylist() for name in PredicateEstimate._fields), strict=True
+            )
             names = known["text"].to_pylist()
-            self.known = dict(zip(names, itertools.starmap(Known, told), strict=True))
+            self.known = dict(zip(names, itertools.starmap(PredicateEstimate, told), strict=True))
         for slot, owner, text in zip(slots, owners, texts, strict=True):
             try:
                 check(parse(text, limit=None), schema, text, self.operators.signatures)

@@ -174,18 +174,20 @@ class Evaluation:
         """
         given = running.given[what.call]
         cost = running.spent.pop(what.call, None)
-        numbers = running.run.together(number)
+        numbers = running.run.answered_with(number)
         if len(numbers) > 1:
             complete = self._tell_all(running, numbers, what, cost)
         elif given is _UNBOUND:
-            complete = running.run.tell(number, FAULT)  # neither the call nor its complement holds
+            complete = running.run.record(
+                number, FAULT
+            )  # neither the call nor its complement holds
         else:
             outcome = FAULT
             if not isinstance(given, Fault):
                 holds = what.predicate.holds(what.operator.signature, given)
                 outcome = TRUE if holds else FALSE
             self._scheduler.learn(number, outcome, cost)
-            complete = running.run.tell(number, outcome)
+            complete = running.run.record(number, outcome)
         self._settle(running, complete.tolist())
 
     def _tell_all(
@@ -198,11 +200,11 @@ class Evaluation:
                 holding = self._clauses.group(what.call).answer(given, numbers)
                 outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
             self._scheduler.learn_all(numbers, outcomes, cost)
-        return running.run.tell_all(numbers, outcomes)
+        return running.run.record_all(numbers, outcomes)
 
     def _settle(self, running: _RunningEvent, complete: list[int]) -> None:
         """Decide clauses whose calls all hold one by one."""
-        if len(complete) == 1 or self._scheduler.graph.alone:
+        if len(complete) == 1 or not self._scheduler.graph.has_alternatives:
             for clause in complete:
                 running.run.settle(clause, self._joins(running, clause))
             return

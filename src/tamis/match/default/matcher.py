@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.files.arrays import add_prefix, flatten, take_prefix
-from tamis.match.base import Bitmaps, Matcher, Matches, Slots
+from tamis.match.base import Matches, Slots
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
 from tamis.match.default.answer_buffers import AnswerBuffers
 from tamis.match.default.index_updates import insert_all, remove_all
 from tamis.match.default.passes.frame import Framed, own
@@ -38,7 +38,7 @@ _STEP = 16  # clauses that move for an event, where there are more
 _FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
 
 
-class Tamis(Matcher):
+class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     """Each clause lies where it costs least, and a batch of events passes over all of it at once.
 
     A clause goes to one of three places. Where it asks for a value that few events have, or for a
@@ -62,18 +62,10 @@ class Tamis(Matcher):
     """
 
     layout = 2
-    unsaved = ("threads",)
+    table_type = PackedTable
+    clauses: PackedTable
 
-    def __init__(self, threads: int = 1) -> None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
-            raise MatcherError(f"threads is a number from 0 (all processors), got {threads!r}")
-        self.threads = threads or len(os.sched_getaffinity(0))
-        super().__init__()
-
-    def _table(self) -> PackedTable:
-        return PackedTable()
-
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._index: Framed[RoutedIndex] | None = None
         self._next: Framed[RoutedIndex] | None = None  # while clauses move to it
         self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
@@ -82,34 +74,35 @@ class Tamis(Matcher):
         self._came = 0  # clauses since the plan
         self._width = 0  # attributes that the plan knows
         self._planning: Future[tuple[RoutedIndex, Slots, EventSample]] | None = None
-        self._workers = WorkerPool()
-        self._answers, self._copies, self._rows = (
-            AnswerBuffers(),
-            AnswerBuffers(),
-            AnswerBuffers(np.uint64),
-        )
         self._twins = Twins()
         self._bits: tuple[Int32s, Int32s] | None = None
+        self._make_buffers()
+
+    def _make_buffers(self) -> None:
+        """Threads and buffers: not pickled."""
+        self._workers = WorkerPool()
+        self._answers, self._copies = AnswerBuffers(), AnswerBuffers()
+        self._rows = AnswerBuffers(np.uint64)
+
+    def rebuild(self) -> None:
+        """Forget where clauses lie, since a change was broken off, by Ctrl-C or lack of memory.
+
+        The table has them all; they are laid out anew when the next events come.
+        """
+        self._index = self._next = self._bits = self._planning = None
+        self._moving = np.zeros(0, np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__, _planning=None)
-        for name in (
-            "_workers",
-            "_answers",
-            "_copies",
-            "_rows",
-        ):  # threads and buffers are made again
+        for name in ("_workers", "_answers", "_copies", "_rows"):
             del kept[name]
         for name in ("_index", "_next"):
-            kept[name] = None if kept[name] is None else kept[name].record  # and so are addresses
+            kept[name] = None if kept[name] is None else kept[name].record  # without addresses
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(
-            kept, _workers=WorkerPool(), _answers=AnswerBuffers(), _copies=AnswerBuffers()
-        )
-        self._rows = AnswerBuffers(np.uint64)
-        assert isinstance(self.clauses, PackedTable)
+        self.__dict__.update(kept)
+        self._make_buffers()
         self.clauses.own()
         for name in ("_index", "_next"):
             if kept[name] is not None:
@@ -123,10 +116,7 @@ class Tamis(Matcher):
 
     # -- events ------------------------------------------------------------------------------------
 
-    def match(self, batch: EventBatch) -> Matches:
-        self.tally.events += len(batch)
-        if not len(self.clauses):
-            return Matches(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int32))
+    def find(self, batch: EventBatch) -> Matches:
         self._prepare(batch)
         pairs, twin = self._twins.without(batch.pairs)
         counts, out, used = self._workers.match(
@@ -145,12 +135,10 @@ class Tamis(Matcher):
         self._copies.keep(copies, int(starts[-1]))
         return Matches(starts, copies[: starts[-1]])
 
-    def match_bits(self, batch: EventBatch) -> Bitmaps:
-        if not len(self.clauses):
-            return super().match_bits(batch)
+    def find_bits(self, batch: EventBatch) -> Bitmaps:
         self._prepare(batch)
         if self._next is not None:  # there is no one numbering of bits while clauses move
-            return super().match_bits(batch)
+            return Bitmaps.of(self.find(batch), self.clauses.live_slots())
         assert self._index is not None
         index = self._index.record
         if self._bits is None:
@@ -165,7 +153,6 @@ class Tamis(Matcher):
         self._workers.match_bits(
             index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
         )
-        self.tally.events += len(batch)
         return Bitmaps(words, slots)
 
     def _number_bits(self, index: RoutedIndex) -> tuple[Int32s, Int32s]:
@@ -183,46 +170,34 @@ class Tamis(Matcher):
 
     # -- clauses -----------------------------------------------------------------------------------
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         self._bits = None
         self._came += len(slots)
         if self._index is None:
             return  # all are laid out together when the first events come
-        try:
-            if self._next is None:
-                self._index = insert_all(self._index, self.clauses.view, slots)
-            else:
-                self._next = insert_all(self._next, self.clauses.view, slots)
-                self._move(_FEWER)
-        except BaseException:
-            self._lay_down()
-            raise
+        if self._next is None:
+            self._index = insert_all(self._index, self.clauses.view, slots)
+        else:
+            self._next = insert_all(self._next, self.clauses.view, slots)
+            self._move(_FEWER)
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         self._bits = None
-        try:
-            for index in self._indexes():
-                kind = index.record.kind  # some may be in the one, some in the other
-                mine = slots[slots < len(kind)]
-                remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
-            if self._next is not None:
-                self._move(_FEWER)
-        except BaseException:
-            self._lay_down()
-            raise
-
-    def _lay_down(self) -> None:
-        """Forget where clauses lie, since a change was broken off, by Ctrl-C or lack of memory.
-
-        The table has them all; they are laid out anew when the next events come.
-        """
-        self._index = self._next = self._bits = self._planning = None
-        self._moving = np.zeros(0, np.int64)
+        for index in self._indexes():
+            kind = index.record.kind  # some may be in the one, some in the other
+            mine = slots[slots < len(kind)]
+            remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
+        if self._next is not None:
+            self._move(_FEWER)
 
     def _indexes(self) -> list[Framed[RoutedIndex]]:
         return [index for index in (self._index, self._next) if index is not None]
 
     # -- plans -------------------------------------------------------------------------------------
+
+    @property
+    def planned(self) -> bool:
+        return self._index is not None
 
     def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
         indexes = [index.record for index in self._indexes()]
@@ -248,7 +223,9 @@ class Tamis(Matcher):
                 self._plan()
 
     def settle(self) -> None:
-        """Finish a plan that is being made, and moving to it."""
+        """Finish a plan that is being made, and moving to it. Without any, make one."""
+        if self._index is None and len(self):
+            self._prepare(EventBatch(0, columns={}))
         if self._workers.forked:
             self._planning = None
         if self._planning is not None:
@@ -295,7 +272,7 @@ class Tamis(Matcher):
         try:
             self._place(new, order)
         except BaseException:
-            self._lay_down()
+            self.rebuild()
             raise
         self._watch.planned(sample)
         self._bits = None
@@ -320,7 +297,7 @@ class Tamis(Matcher):
         try:
             self._move_some(many)
         except BaseException:
-            self._lay_down()
+            self.rebuild()
             raise
 
     def _move_some(self, many: int) -> None:
@@ -338,24 +315,20 @@ class Tamis(Matcher):
 
     # -- saving ------------------------------------------------------------------------------------
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def index_arrays(self) -> dict[str, NDArray[Any]]:
         self.settle()
-        kept = super().arrays()
-        if self._index is not None:
-            kept |= add_prefix("index", flatten(trimmed(self._index.record)))
-            kept |= self._watch.planned_for.arrays()
-        return kept
+        if self._index is None:
+            return {}
+        saved = add_prefix("index", flatten(trimmed(self._index.record)))
+        return {**saved, **self._watch.planned_for.arrays()}
 
-    def facts(self) -> dict[str, Any]:
+    def index_facts(self) -> dict[str, Any]:
         return {
-            **super().facts(),
             "laid_out": None if self._index is None else self._laid_out,
             "events": self._watch.planned_for.events,
         }
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        self.clauses.restore(take_prefix("clauses", arrays))
-        self._reset()
+    def restore_index(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
         if facts["laid_out"] is not None:
             self._index = Framed(restored(take_prefix("index", arrays)))
             self._laid_out = int(facts["laid_out"])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 
-class BitSet:
+class BitSet(HoldsArrays):
     """Slots, one bit each. add, remove O(1)."""
 
     def __init__(self) -> None:
@@ -21,18 +22,10 @@ class BitSet:
         """Forget all, and give the memory back."""
         self.words: Words = np.zeros(0, np.uint32)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the words."""
-        return self.words.nbytes
-
     def add(self, slots: Int64s) -> None:
         """Set the bits of slots."""
         wanted = (int(slots.max(initial=-1)) >> 5) + 1
-        if wanted > len(self.words):
-            grown = np.zeros(max(wanted, len(self.words) * 3 // 2, 8), np.uint32)
-            grown[: len(self.words)] = self.words
-            self.words = grown
+        self.words = grown(self.words, wanted)
         _set(self.words, slots)
 
     def remove(self, slots: Int64s) -> None:

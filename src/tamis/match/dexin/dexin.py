@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
 from tamis.match.base import Matcher, Matches, Slots, Tally
@@ -41,6 +40,7 @@ from tamis.match.dexin.interval_ends import (
     strike_unbound,
 )
 from tamis.match.dexin.term_spans import spans_of
+from tamis.match.options import choice, whole_number
 
 Int64s = NDArray[np.int64]
 _PLANS = {"lmrff": FIRST_FIT, "optimal": OPTIMAL, "exclusive": EXCLUSIVE, "inclusive": INCLUSIVE}
@@ -107,21 +107,15 @@ class Dexin(Matcher):
 
     tally: PlanTally
 
-    def __init__(self, plan: str = "lmrff", slots: int = 1500, boundary: str = "whole") -> None:
-        if plan not in _PLANS:
-            raise MatcherError(f"plan is one of {', '.join(_PLANS)}, got {plan!r}")
-        if slots < 1:
-            raise MatcherError(f"slots is 1 or more, got {slots}")
-        if boundary not in ("whole", "exact"):
-            raise MatcherError(f"boundary is 'whole' or 'exact', got {boundary!r}")
-        self._plan = _PLANS[plan]
-        self._whole = boundary == "whole"
-        self._cells = int(slots)
-        super().__init__()
-        self.tally = PlanTally()
+    tally_type = PlanTally
+    plan = choice("lmrff", "how attributes are planned for an event", *_PLANS)
+    slots = whole_number(1500, "slots of each side of an attribute", least=1)
+    boundary = choice(
+        "whole", "whether the slot of a value counts whole in the rates", "whole", "exact"
+    )
 
-    def _reset(self) -> None:
-        self._ends = EndLists(self._cells, ordered=True)
+    def clear(self) -> None:
+        self._ends = EndLists(self.slots, ordered=True)
         self._upto = np.zeros(0, np.int64)
         self._columns = ColumnTable()
         self._live = BitSet()
@@ -133,13 +127,7 @@ class Dexin(Matcher):
         """μ of all plans since the tally was reset, in units of the number of subscriptions."""
         return self.tally.cost
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._ends, self._columns, self._live)
-        own = (self._upto, self._exact, self._left)
-        return sum(part.nbytes for part in parts) + sum(part.nbytes for part in own)
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         starts, slots, work, cost = _match(
             batch.pairs,
             self.clauses.view,
@@ -147,13 +135,10 @@ class Dexin(Matcher):
             DexinArrays(
                 self._ends.view, self._upto, self._columns.view, self._live.words, self._exact
             ),
-            PlanOptions(self._plan, self._whole, max(len(self), 1)),
+            PlanOptions(_PLANS[self.plan], self.boundary == "whole", self.clauses.live),
             self._left,
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
+        self.tally.count(work)
         self.tally.exclusive += int(work[3])
         self.tally.words += len(batch) * len(self._live.words)
         self.tally.cost += cost
@@ -170,12 +155,11 @@ class Dexin(Matcher):
         assert self._columns.view.low.shape[1] > live.max(initial=-1), "columns for every slot"
         assert (_count(self._ends.view, self._ends.lists) == self._upto).all(), "running sums"
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         fresh = spans_of(self.clauses.view, slots)
         self._live.add(slots)
-        self._fit(int(slots.max()) + 1)
+        self._exact = grown(self._exact, self.clauses.slots)
+        self._left = grown(self._left, self.clauses.slots + 1)  # `members` writes one further
         self._exact[slots] = fresh.exact
         if self._ends.stale(len(fresh.slot)):
             self._deal(self.clauses.live_slots())
@@ -183,9 +167,7 @@ class Dexin(Matcher):
             self._columns.add(fresh, int(slots.max()) + 1)
             self._sum(*self._ends.add(fresh), 1)
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         gone = spans_of(self.clauses.view, slots)
         self._live.remove(slots)
         if self._ends.stale(-len(gone.slot)):
@@ -206,12 +188,6 @@ class Dexin(Matcher):
             self._upto = _count(self._ends.view, self._ends.lists)
         else:
             _shift(self._ends.view, self._upto, attributes, lists, change)
-
-    def _fit(self, slots: int) -> None:
-        if slots >= len(self._exact):
-            size = max(slots + 1, len(self._exact) * 3 // 2, 64)
-            self._exact = np.concatenate([self._exact, np.zeros(size - len(self._exact), np.int8)])
-            self._left = np.zeros(size, np.int32)
 
 
 @kernel

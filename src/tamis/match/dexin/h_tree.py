@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
 from tamis.index.elementary_predicates import has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find
@@ -29,6 +28,7 @@ from tamis.match.dexin.grid import (
     choose,
     empty_grid,
 )
+from tamis.match.options import real_number, whole_number
 
 Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -69,57 +69,38 @@ class HTree(Matcher):
     columns.
     """
 
-    def __init__(
-        self, attributes: int = 6, cells: int = 6, overlap: float = 0.25, max_clones: int = 64
-    ) -> None:
-        if not isinstance(attributes, int) or not 1 <= attributes <= _ATTRIBUTES:
-            raise MatcherError(
-                f"attributes is a number from 1 to {_ATTRIBUTES}, got {attributes!r}"
-            )
-        if not isinstance(cells, int) or not 1 <= cells <= CELLS:
-            raise MatcherError(f"cells is a number from 1 to {CELLS}, got {cells!r}")
-        if not isinstance(overlap, int | float) or not 0 <= overlap <= 1:
-            raise MatcherError(f"overlap is a share of a cell from 0 to 1, got {overlap!r}")
-        if not isinstance(max_clones, int) or max_clones < 1:
-            raise MatcherError(f"max_clones is a number from 1 on, got {max_clones!r}")
-        self._levels, self._cells = attributes, cells
-        self._overlap, self._max_clones = overlap, max_clones
-        super().__init__()
+    attributes = whole_number(6, "attributes that become levels", least=1, most=_ATTRIBUTES)
+    cells = whole_number(6, "cells of a level", least=1, most=CELLS)
+    overlap = real_number(
+        0.25, "share of the next cell by which a cell is extended", least=0, most=1
+    )
+    max_clones = whole_number(64, "buckets that a clause may be in", least=1)
 
-    def _reset(self) -> None:
-        self._clear(empty_grid(self._levels, 0))
+    def clear(self) -> None:
+        self._clear_tree(empty_grid(self.attributes, 0))
         self._counters = Counters()
         self._since_choice = 0  # clauses added since the levels were chosen
         self._at_choice = 0  # clauses there were then
 
-    def _clear(self, grid: CellGrid) -> None:
+    def _clear_tree(self, grid: CellGrid) -> None:
         self._grid = grid
         self._nodes = TupleMap()  # (node, branch) -> node below, which is one more than the id
         self._buckets = Postings()  # by id; only those of the last level hold anything
-        self._guards = _guards(0)
+        self._guards = Guards(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._nodes, self._buckets, self._counters)
-        arrays = (*self._grid, *self._guards)
-        return sum(part.nbytes for part in parts) + sum(array.nbytes for array in arrays)
-
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            self._grid,
-            self._nodes.view,
-            (self._buckets.lists, self._buckets.slots, self._guards),
-            self._counters.fit(0, self.clauses.slots).seen,
-            self._counters.stamps(len(batch)),
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._grid,
+                self._nodes.view,
+                (self._buckets.lists, self._buckets.slots, self._guards),
+                self._counters.fit(0, self.clauses.slots).seen,
+                self._counters.stamps(len(batch)),
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -133,33 +114,28 @@ class HTree(Matcher):
         ]
         ids, clause = self._walk(live, self._nodes.find)[-1]
         assert sorted(held) == sorted(zip(ids.tolist(), live[clause].tolist(), strict=True))
-        assert np.bincount(clause, minlength=1).max() <= self._max_clones
+        assert np.bincount(clause, minlength=1).max() <= self.max_clones
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         self._since_choice += len(slots)
         if self._since_choice > max(64, self._at_choice):
             slots = self.clauses.live_slots()
             terms = self.terms(slots)
             told = terms.kind == SOME
             rows = (terms.attribute[told], terms.low[told], terms.high[told])
-            self._clear(choose(*rows, self._levels, self._cells, self._overlap))
+            self._clear_tree(choose(*rows, self.attributes, self.cells, self.overlap))
             self._since_choice, self._at_choice = 0, len(slots)
-        have = len(self._guards.attribute)
-        if self.clauses.slots > have:
-            old = self._guards
-            self._guards = _guards(max(self.clauses.slots, 2 * have, 64))
-            self._guards.attribute[:have] = old.attribute
-            self._guards.low[:have] = old.low
-            self._guards.high[:have] = old.high
+        size, known = self.clauses.slots, self._guards
+        self._guards = Guards(
+            grown(known.attribute, size, -1), grown(known.low, size), grown(known.high, size)
+        )
         _guard(self.clauses.view, slots, self._grid, self._guards)
         for start in range(0, len(slots), _CHUNK):
             chunk = slots[start : start + _CHUNK]
             ids, clause = self._walk(chunk, lambda *keys: self._nodes.add(*keys)[0])[-1]
             self._buckets.append(ids, chunk[clause])
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         for start in range(0, len(slots), _CHUNK):
             chunk = slots[start : start + _CHUNK]
             steps = self._walk(chunk, self._nodes.find)
@@ -170,21 +146,15 @@ class HTree(Matcher):
 
     def _walk(self, slots: Slots, ids_of: Ids) -> list[tuple[Int64s, Int64s]]:
         """For each level the nodes that clauses come to, by id, and the position of the clause."""
-        branches = _branches(self.clauses.view, slots, self._grid, self._max_clones)
+        branches = _branches(self.clauses.view, slots, self._grid, self.max_clones)
         nodes, clause = np.zeros(len(slots), np.int64), np.arange(len(slots))
         steps = []
-        for level in range(self._levels):
+        for level in range(self.attributes):
             keys, clause = _step(nodes, clause, branches[:, level])
             ids = ids_of(np.arange(0, len(keys) + 1, 2), keys)
             steps.append((ids, clause))
             nodes = ids + 1
         return steps
-
-
-def _guards(slots: int) -> Guards:
-    return Guards(
-        np.full(slots, -1, np.int32), np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-    )
 
 
 @kernel

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.match.dexin.term_spans import Spans
 
@@ -28,7 +29,7 @@ class IntervalColumns(NamedTuple):
     column: Int64s  # per attribute, -1 where it has none
 
 
-class ColumnTable:
+class ColumnTable(HoldsArrays):
     """The columns of a matcher. add, remove O(spans)."""
 
     def __init__(self) -> None:
@@ -37,11 +38,6 @@ class ColumnTable:
     def clear(self) -> None:
         """Forget all, and give the memory back."""
         self.view = _columns(np.zeros(0, np.int64), 0, 0)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.view)
 
     def lay_out(self, everything: Spans, slots: int, clauses: int, width: int) -> None:
         """Choose the columns anew, for clauses in slots below `slots`."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_right
 from tamis.match.dexin.bitset import Words, strike
@@ -49,7 +50,7 @@ class _Entries(NamedTuple):
     slot: Int32s
 
 
-class EndLists:
+class EndLists(HoldsArrays):
     """Ends in cells; within a cell sorted by end (`ordered`), or as they came.
 
     add, remove O(log cells + entries of the cell) an end; sorted, an add moves part of the cell.
@@ -81,12 +82,6 @@ class EndLists:
     def lists(self) -> int:
         """How many lists there are."""
         return self._numbered
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        own = (self._used, self._first, self._cells, self._cut, self._cuts)
-        return self._lists.nbytes + sum(part.nbytes for part in own)
 
     def stale(self, spans: int) -> bool:
         """Whether so many more (or fewer) spans call for new cells: see `deal`."""
@@ -161,11 +156,8 @@ class EndLists:
     def _introduce(self, attributes: Int32s) -> None:
         """Give attributes that nobody asked about before one cell each, until the next dealing."""
         width = int(attributes.max()) + 1
-        if width > len(self._first):
-            grow = np.zeros(width - len(self._first), np.int64)
-            self._first = np.concatenate([self._first, grow - 1])
-            self._cells = np.concatenate([self._cells, grow])
-            self._cut = np.concatenate([self._cut, grow])
+        self._first = grown(self._first, width, -1)
+        self._cells, self._cut = grown(self._cells, width), grown(self._cut, width)
         self._first[attributes] = self._numbered + 4 * np.arange(len(attributes))
         self._cells[attributes] = 1
         self._used = np.union1d(self._used, attributes).astype(np.int64)

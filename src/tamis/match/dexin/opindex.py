@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import (
     EXACT,
@@ -18,11 +17,12 @@ from tamis.index.elementary_predicates import (
     elementary_predicates,
     has_several,
 )
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.pivots import PivotLists, Pivots, inverts, lists_under, no_probes, probe
+from tamis.match.options import whole_number
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -60,47 +60,32 @@ class OpIndex(Matcher):
     first that does not agree.
     """
 
-    def __init__(self, segments: int = 32, signature: int = 61) -> None:
-        if not isinstance(segments, int) or segments < 1:
-            raise MatcherError(f"segments is a number from 1 on, got {segments!r}")
-        if not isinstance(signature, int) or not 1 <= signature <= _BITS:
-            raise MatcherError(
-                f"signature is a number of bits from 1 to {_BITS}, got {signature!r}"
-            )
-        self._segments, self._signature = segments, signature
-        super().__init__()
+    segments = whole_number(32, "words of signature of a pivot", least=1)
+    signature = whole_number(61, "bits of a word of signature", least=1, most=_BITS)
 
-    def _reset(self) -> None:
-        self._clear()
+    def clear(self) -> None:
+        self._clear_lists()
         self._frequency = np.zeros(0, np.int64)  # clauses by attribute
         self._since_choice = 0  # clauses added since the pivots were chosen
         self._at_choice = 0  # clauses there were then
 
-    def _clear(self) -> None:
-        self._lists = PivotLists(self._segments, self._signature)
+    def _clear_lists(self) -> None:
+        self._lists = PivotLists(self.segments, self.signature)
         self._always = SlotSet()  # clauses without a predicate to count
         self._pivot = np.zeros(0, np.int32)  # of each slot, -1 where there is none
         self._counts = _counts(0)
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._lists, self._always, self._pivot, self._frequency)
-        return sum(part.nbytes for part in parts) + sum(part.nbytes for part in self._counts)
-
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            self._lists.view,
-            self._counts,
-            self._always.slots,
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._lists.view,
+                self._counts,
+                self._always.slots,
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -117,19 +102,22 @@ class OpIndex(Matcher):
         live, found = _with_predicates(live, found)
         self._lists.check(live, found, self._pivot[live])
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         self._count(found, 1)
         self._since_choice += len(slots)
         if self._since_choice > max(64, self._at_choice):
-            self._clear()
+            self._clear_lists()
             slots = self.clauses.live_slots()
             found = elementary_predicates(self.clauses.view, slots)
             self._since_choice, self._at_choice = 0, len(slots)
         counts = np.diff(found.starts)
-        self._fit(self.clauses.slots)
+        size, known = self.clauses.slots, self._counts
+        self._pivot = grown(self._pivot, size, -1)
+        self._counts = SlotCounts(
+            *(grown(each, size) for each in (known.all, known.left, known.exact)),
+            *(grown(each, size + 1) for each in (known.touched, known.ready)),
+        )
         self._counts.all[slots] = self._counts.left[slots] = counts
         self._counts.exact[slots] = found.exact
         self._always.add(slots[counts == 0])
@@ -137,7 +125,7 @@ class OpIndex(Matcher):
         self._pivot[slots] = _rarest(found.starts, found.attribute, self._frequency)
         self._lists.add(slots, found, self._pivot[slots])
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         self._count(found, -1)
         self._counts.all[slots] = self._counts.left[slots] = 0
@@ -152,16 +140,6 @@ class OpIndex(Matcher):
         change = sign * np.bincount(_mentioned(found), minlength=have)
         change[:have] += self._frequency
         self._frequency = change
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._pivot)
-        if slots > have:
-            grow = max(slots, 2 * have, 64) - have
-            self._pivot = np.concatenate([self._pivot, np.full(grow, -1, np.int32)])
-            old = self._counts
-            self._counts = _counts(have + grow)
-            self._counts.all[:have] = self._counts.left[:have] = old.all
-            self._counts.exact[:have] = old.exact
 
 
 def _counts(slots: int) -> SlotCounts:

@@ -24,6 +24,7 @@ from tamis.index.elementary_predicates import (
     UNEQUAL,
     ElementaryPredicates,
 )
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.tuple_map import TupleMap, Tuples, find
 
@@ -55,7 +56,7 @@ class Probes(NamedTuple):
     high: Int64s  # ... to here agree, or all others, if `inverts`
 
 
-class PivotLists:
+class PivotLists(HoldsArrays):
     """The lists, with add and remove. Bits of lists that are gone stay set: that only costs."""
 
     def __init__(self, segments: int, signature: int) -> None:
@@ -80,12 +81,6 @@ class PivotLists:
             self._lists.lists,
             *self._lists.pools,
         )
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        own = (self._row, self._clauses, self._signs, self._keys, self._lists)
-        return sum(part.nbytes for part in own)
 
     def add(
         self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
@@ -141,16 +136,12 @@ class PivotLists:
 
     def _make_rows(self, pivots: NDArray[np.int32]) -> None:
         """Have a row for each of the attributes."""
-        grow = max(0, int(pivots.max(initial=-1)) + 1 - len(self._row))
-        self._row = np.concatenate([self._row, np.full(grow, -1, np.int64)])
+        self._row = grown(self._row, int(pivots.max(initial=-1)) + 1, -1)
         fresh = pivots[self._row[pivots] < 0]
         have = int(self._row.max(initial=-1)) + 1
         self._row[fresh] = np.arange(have, have + len(fresh))
-        if have + len(fresh) > len(self._clauses):
-            more = max(len(fresh), len(self._clauses) // 2)
-            self._clauses = np.concatenate([self._clauses, np.zeros(more, np.int64)])
-            signs = np.zeros((more, *self._signs.shape[1:]), np.int64)
-            self._signs = np.concatenate([self._signs, signs])
+        self._clauses = grown(self._clauses, have + len(fresh))
+        self._signs = grown(self._signs, have + len(fresh))
 
 
 @kernel

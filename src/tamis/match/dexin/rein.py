@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import VERIFY, has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.bitset import BitSet, Words, members, strike
@@ -26,6 +25,7 @@ from tamis.match.dexin.interval_ends import (
     strike_unbound,
 )
 from tamis.match.dexin.term_spans import spans_of
+from tamis.match.options import whole_number
 
 Int64s = NDArray[np.int64]
 
@@ -49,38 +49,26 @@ class Rein(Matcher):
     than `scan`, which looks at a subscription about twice.
     """
 
-    def __init__(self, buckets: int = 1000) -> None:
-        if buckets < 1:
-            raise MatcherError(f"buckets is 1 or more, got {buckets}")
-        self._buckets = int(buckets)
-        super().__init__()
+    buckets = whole_number(1000, "buckets of each side of an attribute", least=1)
 
-    def _reset(self) -> None:
-        self._ends = EndLists(self._buckets, ordered=False)
+    def clear(self) -> None:
+        self._ends = EndLists(self.buckets, ordered=False)
         self._live = BitSet()
         self._exact = np.zeros(0, np.int8)
         self._left = np.zeros(0, np.int32)
 
-    @property
-    def nbytes(self) -> int:
-        own = self._exact.nbytes + self._left.nbytes
-        return self.clauses.nbytes + self._ends.nbytes + self._live.nbytes + own
-
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            self._ends.view,
-            self._live.words,
-            self._exact,
-            self._left,
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._ends.view,
+                self._live.words,
+                self._exact,
+                self._left,
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -90,21 +78,18 @@ class Rein(Matcher):
         self._ends.check(everything)
         assert (self._exact[live] == everything.exact).all()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         fresh = spans_of(self.clauses.view, slots)
         self._live.add(slots)
-        self._fit(int(slots.max()) + 1)
+        self._exact = grown(self._exact, self.clauses.slots)
+        self._left = grown(self._left, self.clauses.slots + 1)  # `members` writes one further
         self._exact[slots] = fresh.exact
         if self._ends.stale(len(fresh.slot)):
             self._ends.deal(spans_of(self.clauses.view, self.clauses.live_slots()))
         else:
             self._ends.add(fresh)
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         gone = spans_of(self.clauses.view, slots)
         self._live.remove(slots)
         if self._ends.stale(-len(gone.slot)):
@@ -112,12 +97,6 @@ class Rein(Matcher):
             self._ends.deal(spans_of(self.clauses.view, rest))
         else:
             self._ends.remove(gone)
-
-    def _fit(self, slots: int) -> None:
-        if slots >= len(self._exact):
-            size = max(slots + 1, len(self._exact) * 3 // 2, 64)
-            self._exact = np.concatenate([self._exact, np.zeros(size - len(self._exact), np.int8)])
-            self._left = np.zeros(size, np.int32)
 
 
 @kernel

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
+from tamis.match.options import flag, whole_number
 
 Int64s = NDArray[np.int64]
 _BULK = 64  # from this many clauses on, counting before writing beats sorting what to write
@@ -56,50 +56,37 @@ class Tama(Matcher):
     (DEXIN's workload) make it slower than `scan`, which drops a clause at the first that does not.
     """
 
-    def __init__(self, levels: int = 13, exact: bool = False) -> None:
-        if not isinstance(levels, int) or not 1 <= levels <= LEVELS:
-            raise MatcherError(f"levels is a number from 1 to {LEVELS}, got {levels!r}")
-        if not isinstance(exact, bool):
-            raise MatcherError(f"exact is True or False, got {exact!r}")
-        self._levels, self._exact = levels, exact
-        super().__init__()
+    levels = whole_number(13, "levels of the hierarchy of cells", least=1, most=LEVELS)
+    exact = flag(False, "verify what is found, for an exact answer")
 
-    def _reset(self) -> None:
-        self._clear()
+    def clear(self) -> None:
+        self._clear_lists()
         self._counters = Counters()
         self._since_cut = 0  # rows added since the tables were cut
         self._at_cut = 0  # rows there were then
 
-    def _clear(self) -> None:
-        self._hierarchy = ValueHierarchy(self._levels)
+    def _clear_lists(self) -> None:
+        self._hierarchy = ValueHierarchy(self.levels)
         self._postings = Postings()
         self._always = SlotSet()  # clauses of which no term is counted
         self._wanted = Wanted(np.zeros(0, np.int32), np.zeros(0, np.bool_))
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._hierarchy, self._postings, self._always, self._counters)
-        return sum(part.nbytes for part in parts) + sum(part.nbytes for part in self._wanted)
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         size = len(self._wanted.terms)
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            self._hierarchy.view,
-            (self._postings.lists, self._postings.slots),
-            self._wanted,
-            self._always.slots,
-            self._counters.fit(size, size),
-            self._counters.stamps(len(batch.pairs.code)),
-            self._exact,
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._hierarchy.view,
+                (self._postings.lists, self._postings.slots),
+                self._wanted,
+                self._always.slots,
+                self._counters.fit(size, size),
+                self._counters.stamps(len(batch.pairs.code)),
+                self.exact,
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -110,6 +97,7 @@ class Tama(Matcher):
         lists, starts, terms, verify = _lists_of_all(self.clauses.view, live, self._hierarchy.view)
         assert (self._wanted.terms[live] == np.where(terms > 0, terms, -1)).all()
         assert (self._wanted.verify[live] == verify).all()
+        assert len(self._wanted.terms) % _RUN == 0, "whole runs: kernels read to the end of one"
         assert (self._wanted.terms >= 0).sum() == (terms > 0).sum()
         assert set(self._always.slots.tolist()) == set(live[terms == 0].tolist())
         held = {
@@ -121,19 +109,22 @@ class Tama(Matcher):
         assert held == set(zip(lists.tolist(), slot.tolist(), strict=True))
         assert self._postings.total == len(held) == len(lists), "a clause stands once in a list"
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         self._since_cut += len(terms.low)
         if self._since_cut > max(64, self._at_cut):
-            self._clear()
+            self._clear_lists()
             slots = self.clauses.live_slots()
             terms = self.terms(slots)
             self._since_cut, self._at_cut = 0, len(terms.low)
         told = terms.kind == SOME
         self._hierarchy.cut(terms.attribute[told], terms.low[told], terms.high[told])
         self._postings.number(self._hierarchy.lists)
-        self._fit(self.clauses.slots)
+        have = len(self._wanted.terms)
+        if self.clauses.slots > have:
+            size = -(-max(self.clauses.slots, have * 3 // 2) // _RUN) * _RUN  # whole runs
+            self._wanted = Wanted(
+                grown(self._wanted.terms, size, -1), grown(self._wanted.verify, size)
+            )
         view = self.clauses.view
         if len(slots) < _BULK:
             lists, starts, counted, verify = _lists_of_all(view, slots, self._hierarchy.view)
@@ -148,21 +139,11 @@ class Tama(Matcher):
         self._wanted.verify[slots] = verify
         self._always.add(slots[counted == 0])
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         lists, starts, counted, _ = _lists_of_all(self.clauses.view, slots, self._hierarchy.view)
         self._postings.remove(lists, np.repeat(slots, np.diff(starts)))
         self._wanted.terms[slots] = -1
         self._always.remove(slots[counted == 0])
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._wanted.terms)
-        if slots > have:
-            grow = max(slots, 2 * have, _RUN) - have
-            grow += -(have + grow) % _RUN  # a whole number of runs
-            self._wanted = Wanted(
-                np.concatenate([self._wanted.terms, np.full(grow, -1, np.int32)]),
-                np.concatenate([self._wanted.verify, np.zeros(grow, np.bool_)]),
-            )
 
 
 @kernel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
@@ -39,7 +40,7 @@ class Tables(NamedTuple):
     edge: Int64s
 
 
-class ValueHierarchy:
+class ValueHierarchy(HoldsArrays):
     """The tables of all attributes, each cut when it is first mentioned, and then left as it is.
 
     Cells hold about equally many ends of intervals. An attribute with fewer distinct ends than
@@ -51,11 +52,6 @@ class ValueHierarchy:
         nothing = np.zeros(0, np.int64)
         self.view = Tables(nothing, nothing, nothing, nothing, nothing)
         self.lists = 0  # how many lists are numbered
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.view)
 
     def cut(self, attribute: NDArray[np.int32], low: Int64s, high: Int64s) -> None:
         """Make tables for attributes that have none, as the given intervals suggest."""

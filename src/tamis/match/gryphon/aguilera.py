@@ -14,7 +14,7 @@ from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
 from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
@@ -32,6 +32,7 @@ from tamis.match.gryphon.match_tree import (
 )
 from tamis.match.gryphon.related_tests import RelatedTests
 from tamis.match.gryphon.successors import Successors, leap, successors
+from tamis.match.options import choice, flag, real_number, whole_number
 
 Int64s = NDArray[np.int64]
 
@@ -93,31 +94,22 @@ class Aguilera(Matcher):
     tree where equalities are few, as most is left to be verified.
     """
 
-    def __init__(
-        self,
-        tree: str = "general",
-        collapse: bool = False,
-        successors: bool = False,
-        factor: int = 0,
-        replication: float = 8.0,
-    ) -> None:
-        if tree not in ("general", "equality"):
-            raise MatcherError(f"tree is 'general' or 'equality', got {tree!r}")
-        if factor < 0 or int(factor) != factor:
-            raise MatcherError(f"factor is a number of attributes, 0 or more, got {factor!r}")
-        if replication < 1:
-            raise MatcherError(f"replication is the trees of a clause, 1 or more: {replication!r}")
-        if tree == "general" and (collapse or successors or factor):
-            raise MatcherError("collapse, successors and factor want levels: tree='equality'")
-        self._equality = tree == "equality"
-        self._collapse, self._leaps = bool(collapse), bool(successors)
-        self._factor, self._replication = int(factor), float(replication)
-        super().__init__()
+    tree = choice(
+        "general", "tests of any sort, or a level for each attribute", "general", "equality"
+    )
+    collapse = flag(False, "leave out nodes that have a star edge only")
+    successors = flag(False, "annotate nodes with where to go on when blocked")
+    factor = whole_number(0, "attributes with a tree for each of their values", least=0)
+    replication = real_number(8.0, "trees that a clause may be in, in the mean", least=1)
 
-    def _reset(self) -> None:
+    def check_options(self) -> None:
+        if self.tree == "general" and (self.collapse or self.successors or self.factor):
+            raise MatcherError("collapse, successors and factor need levels: tree='equality'")
+
+    def clear(self) -> None:
         self._shape: RelatedTests | LevelTree
-        if self._equality:
-            self._shape = LevelTree(self._collapse, self._factor, self._replication)
+        if self.tree == "equality":
+            self._shape = LevelTree(self.collapse, self.factor, self.replication)
         else:
             self._shape = RelatedTests()
         self._postings = Postings()
@@ -128,40 +120,34 @@ class Aguilera(Matcher):
         self._built = 0  # clauses when the tree was last laid out
 
     @property
-    def tree(self) -> MatchTree:
+    def match_tree(self) -> MatchTree:
         """The tree, for figures of its size."""
         return self._shape.tree
 
     @property
     def space(self) -> int:
         """Edges of the tree and successors, once annotated: how the paper measures space."""
-        roots = int((self.tree.view.roots >= 0).sum())
-        return len(self.tree) - roots + (len(self._follow.nodes) if self._follow else 0)
+        roots = int((self.match_tree.view.roots >= 0).sum())
+        return len(self.match_tree) - roots + (len(self._follow.nodes) if self._follow else 0)
 
     @property
     def factored(self) -> list[int]:
         """The index attributes."""
         return [int(a) for a in self._factored.attribute]
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._shape, self._postings, self._always, self._counters)
-        follow = sum(part.nbytes for part in self._follow) if self._follow else 0
-        return sum(part.nbytes for part in parts) + self._exact.nbytes + follow
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         if self._outgrown():
             self._lay_out()
-        tree = self.tree.view
+        tree = self.match_tree.view
         if self._follow is None:
-            self._follow = successors(tree, self.tree.top if self._leaps else 0)
+            self._follow = successors(tree, self.match_tree.top if self.successors else 0)
         factored = self._factored
         keys = len(self._exact) if len(factored.attribute) else 0
         search = Search(
             tree,
             factored,
             self._follow,
-            self._leaps,
+            self.successors,
             self._postings.lists,
             self._postings.slots,
             self._exact,
@@ -169,14 +155,9 @@ class Aguilera(Matcher):
             self._counters.fit(0, keys).seen,
         )
         stamp = self._counters.stamps(len(batch))
-        starts, slots, work = _match(
-            batch.pairs, self.clauses.view, self.clauses.width, search, stamp
+        return self.tallied(
+            *_match(batch.pairs, self.clauses.view, self.clauses.width, search, stamp)
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -194,7 +175,7 @@ class Aguilera(Matcher):
         assert (slots[there] == placed.slots[wanted]).all(), "lists hold what paths lead to"
         assert (np.sort(self._always.slots) == placed.rest).all()
         assert (self._exact[live] == placed.exact).all()
-        nodes = self.tree.view.nodes[: self.tree.top]
+        nodes = self.match_tree.view.nodes[: self.match_tree.top]
         leaves = nodes["first"][nodes["test"] == LEAF]
         assert (self._postings.size[leaves] > 0).all(), "no leaf is empty"
         assert len(leaves) == int((self._postings.size > 0).sum())
@@ -203,15 +184,13 @@ class Aguilera(Matcher):
     def _factored(self) -> Factored:
         return self._shape.factoring.view if isinstance(self._shape, LevelTree) else _UNFACTORED
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         if len(self.clauses) > 2 * self._built + 16:
             self._lay_out()
-        elif len(slots):
+        else:
             self._insert(slots)
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         placed = self._shape.leave(self.clauses.view, slots)
         self._postings.remove(placed.lists, placed.slots)
         lists = np.unique(placed.lists)
@@ -226,7 +205,7 @@ class Aguilera(Matcher):
 
     def _lay_out(self) -> None:
         """Make the tree anew, for the attributes that are asked about most now."""
-        self._reset()
+        self.clear()
         self._insert(self.clauses.live_slots(), pack=True)
         self._built = len(self.clauses)
 
@@ -236,10 +215,7 @@ class Aguilera(Matcher):
             placed = self._shape.pack(placed)
         self._postings.append(placed.lists, placed.slots)
         self._always.add(placed.rest)
-        have, wanted = len(self._exact), int(slots.max(initial=-1)) + 1
-        if wanted > have:
-            grow = np.zeros(max(wanted, 2 * have, 64) - have, np.int8)
-            self._exact = np.concatenate([self._exact, grow])
+        self._exact = grown(self._exact, self.clauses.slots)
         self._exact[slots] = placed.exact
         self._follow = None
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
+
 Int64s = NDArray[np.int64]
 
 
-class AttributeOrder:
+class AttributeOrder(HoldsArrays):
     """Attributes and their places in the order. Newcomers go to the end: places never change."""
 
     def __init__(self, most: int | None = None) -> None:
@@ -20,11 +22,6 @@ class AttributeOrder:
 
     def __len__(self) -> int:
         return len(self.attributes)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of both arrays."""
-        return self.place.nbytes + self.attributes.nbytes
 
     def admit(self, uses: NDArray[Any]) -> None:
         """Give a place to attributes that have none; one entry of `uses` for each use."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find
 
@@ -28,7 +29,7 @@ class Factored(NamedTuple):
     cells: PairCells  # (number of index attribute, value) to rank
 
 
-class Factoring:
+class Factoring(HoldsArrays):
     """Chosen once, for the clauses at hand."""
 
     def __init__(self) -> None:
@@ -37,11 +38,6 @@ class Factoring:
         self._ranks = PairMap()
         self.roots = 1
         self.view = self._view()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the ranks."""
-        return self._ranks.nbytes if self._attribute else 0
 
     def choose(
         self, starts: Int64s, attribute: Int64s, value: Int64s, most: int, limit: float

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.elementary_predicates import EXACT, VERIFY
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
 from tamis.match.gryphon.factoring import Factored, Factoring, factor_of, rank_of
@@ -72,7 +73,7 @@ class Levels(NamedTuple):
     depth: int
 
 
-class LevelTree:
+class LevelTree(HoldsArrays):
     """Equality-only trees over common levels."""
 
     def __init__(self, collapse: bool, factor: int, replication: float) -> None:
@@ -83,11 +84,6 @@ class LevelTree:
         self.tree = MatchTree()
         self.copies = 0  # entries in lists
         self.unseen = 0  # clauses in the tree for other values
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self.tree.nbytes + self._order.nbytes + self.factoring.nbytes
 
     @property
     def levels(self) -> Levels:

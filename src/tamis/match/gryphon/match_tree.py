@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find, pop, put
 
@@ -65,7 +66,7 @@ class Placed(NamedTuple):
     exact: NDArray[np.int8]  # of each clause, as in `elementary`
 
 
-class MatchTree:
+class MatchTree(HoldsArrays):
     """Storage for a matching tree with one or several roots; kernels shape it."""
 
     def __init__(self, roots: int = 1) -> None:
@@ -92,22 +93,11 @@ class MatchTree:
             self._nodes, self._label, self._edges.cells, self._roots, self._leaves, self._counts
         )
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        own = self._nodes.nbytes + self._label.nbytes + self._roots.nbytes + self._leaves.nbytes
-        return own + self._edges.nbytes
-
     def reserve(self, nodes: int, leaves: int) -> None:
         """Make room for so many more nodes, of which so many are leaves."""
-        wanted = self.top + nodes
-        if wanted > len(self._nodes):
-            size = max(wanted, len(self._nodes) * 3 // 2, 16)
-            self._nodes = _grown(self._nodes, size)
-            self._label = _grown(self._label, size)
-        wanted = int(self._counts[_LISTS]) + leaves
-        if wanted > len(self._leaves):
-            self._leaves = _grown(self._leaves, max(wanted, len(self._leaves) * 3 // 2, 16))
+        self._nodes = grown(self._nodes, self.top + nodes)
+        self._label = grown(self._label, self.top + nodes)
+        self._leaves = grown(self._leaves, int(self._counts[_LISTS]) + leaves)
         # A node that branches gains a leaf with each further edge: no more edges than leaves.
         self._edges.reserve(leaves)
 
@@ -182,12 +172,6 @@ class MatchTree:
         assert (nodes["parent"][above[live]] < 0).all(), "a cycle"
         leaf = live[nodes["test"][live] == LEAF]
         assert (self._leaves[nodes["first"][leaf]] == leaf).all()
-
-
-def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
-    grown = np.zeros(size, array.dtype)
-    grown[: len(array)] = array
-    return grown
 
 
 @kernel

@@ -24,6 +24,7 @@ from tamis.index.elementary_predicates import (
     elementary_predicates,
 )
 from tamis.index.elementary_predicates import AT_MOST as NO_MORE
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
 from tamis.match.gryphon.match_tree import (
@@ -73,7 +74,7 @@ class KnownBounds(NamedTuple):
     equal_at: Int64s
 
 
-class RelatedTests:
+class RelatedTests(HoldsArrays):
     """A matching tree of elementary predicates, and for each slot the list it is in."""
 
     spliced = True  # nodes with a star edge only never stay
@@ -82,11 +83,6 @@ class RelatedTests:
         self.tree = MatchTree()
         self._order = AttributeOrder()
         self._list = np.zeros(0, np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self.tree.nbytes + self._order.nbytes + self._list.nbytes
 
     def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
         """Make paths for clauses.
@@ -109,7 +105,7 @@ class RelatedTests:
             self.tree.reserve(int(counts[start:stop].sum()) + leaves, leaves)
             _place_all(self.tree.view, found, start, stop, self._order.place, known, lists)
             self.tree.settle()
-        self._fit(int(slots.max(initial=-1)) + 1)
+        self._list = grown(self._list, int(slots.max(initial=-1)) + 1, -1)
         self._list[slots[order]] = lists
         exact = np.empty(len(slots), np.int8)
         exact[order] = found.exact
@@ -146,12 +142,6 @@ class RelatedTests:
         lists = self._list[slots]
         has = lists >= 0
         return Placed(lists[has], slots[has], slots[~has], exact)
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._list)
-        if slots > have:
-            grow = np.full(max(slots, 2 * have, 64) - have, -1, np.int64)
-            self._list = np.concatenate([self._list, grow])
 
 
 @kernel

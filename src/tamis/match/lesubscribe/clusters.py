@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import EQUAL, ElementaryPredicates
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find_in
@@ -42,7 +42,7 @@ class Clusters(NamedTuple):
     slots: NDArray[np.int32]  # of key i: list i
 
 
-class EqualityClusters:
+class EqualityClusters(HoldsArrays):
     """Slots by schema and key. add, remove O(equalities), find O(schemas that the event binds)."""
 
     def __init__(self) -> None:
@@ -74,12 +74,6 @@ class EqualityClusters:
             self._postings.lists,
             self._postings.slots,
         )
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        parts = (self.schemas, self.keys, self._listed, self._under, self._uses, self._postings)
-        return sum(part.nbytes for part in parts)
 
     def add(
         self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
@@ -133,13 +127,8 @@ class EqualityClusters:
         if not len(fresh):
             return
         owner, attributes = self._attributes(fresh)
-        most = int(attributes.max()) + 1
-        if most > len(self._uses):
-            grow = max(most, len(self._uses) * 3 // 2) - len(self._uses)
-            self._uses = np.concatenate([self._uses, np.zeros(grow, np.int64)])
-        if self.schemas.top > len(self._under):
-            grow = max(self.schemas.top, 2 * len(self._under)) - len(self._under)
-            self._under = np.concatenate([self._under, np.zeros(grow, np.int64)])
+        self._uses = grown(self._uses, int(attributes.max()) + 1)
+        self._under = grown(self._under, self.schemas.top)
         np.add.at(self._uses, attributes, 1)
         order = np.lexsort((self._uses[attributes], owner))
         first = np.searchsorted(owner, np.arange(len(fresh)))

@@ -19,7 +19,7 @@ from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
-    PredicateCounts,
+    PredicateCounters,
     count,
     predicates_of,
 )
@@ -34,14 +34,14 @@ class ClusterTally(Tally):
     additions: int = 0  # counters raised
     partial: int = 0  # clauses whose equalities hold
 
-    def count(self, events: int, work: Int64s) -> None:
-        """Add the work of a batch: predicates, nodes, additions, partial."""
-        self.events += events
-        self.predicates += int(work[0])
-        self.nodes += int(work[1])
-        self.additions += int(work[2])
-        self.partial += int(work[3])
-        self.subscriptions += int(work[2] + work[3])
+    def count(self, work: Int64s) -> None:
+        """Add the work of a kernel: predicates, nodes, additions, partial."""
+        predicates, nodes, additions, partial = work.tolist()
+        self.predicates += predicates
+        self.nodes += nodes
+        self.additions += additions
+        self.partial += partial
+        self.subscriptions += additions + partial
 
 
 class EqualityPreferred(Matcher):
@@ -65,35 +65,27 @@ class EqualityPreferred(Matcher):
     """
 
     tally: ClusterTally
+    tally_type = ClusterTally
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tally = ClusterTally()
-
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._clusters = EqualityClusters()
-        self._counting = PredicateCounts()
+        self._counting = PredicateCounters()
         self.unkeyed = SlotSet()  # clauses without an equality, but with predicates to count
         self._always = SlotSet()  # clauses of which no predicate is left to look up or count
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._clusters, self._counting, self.unkeyed, self._always)
-        return sum(part.nbytes for part in parts)
-
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            self._clusters.view,
-            self._counting.view,
-            (self.unkeyed.slots, self._always.slots),
-            self._counting.scratch(),
-            self._counting.stamps(len(batch)),
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._clusters.view,
+                self._counting.view,
+                (self.unkeyed.slots, self._always.slots),
+                self._counting.scratch(),
+                self._counting.stamps(len(batch)),
+            )
         )
-        self.tally.count(len(batch), work)
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -105,9 +97,7 @@ class EqualityPreferred(Matcher):
         assert int(np.where(needed < 0, ~needed, needed).sum()) == self._counting.postings.total
         assert int((needed < 0).sum()) == len(self._clusters)
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         keyed = key_predicates(found)
         has_key = self._clusters.add(slots, found, keyed)
@@ -118,9 +108,7 @@ class EqualityPreferred(Matcher):
         self.unkeyed.add(slots[~has_key & (counts > 0)])
         self._always.add(slots[~has_key & (counts == 0)])
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         keyed = key_predicates(found)
         has_key = self._clusters.remove(slots, found, keyed)

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
@@ -15,7 +14,8 @@ from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounts, count
+from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
+from tamis.match.options import choice
 
 Int64s = NDArray[np.int64]
 
@@ -37,21 +37,13 @@ class FairPredicate(Matcher):
     write, where `scan` gives a subscription up at the first attribute that fails.
     """
 
-    def __init__(self, final: str = "touched") -> None:
-        if final not in ("touched", "all"):
-            raise MatcherError(f"final is 'touched' or 'all', got {final!r}")
-        self._all = final == "all"
-        super().__init__()
+    final = choice("touched", "whose counters are compared at the end", "touched", "all")
 
-    def _reset(self) -> None:
-        self._counting = PredicateCounts()
+    def clear(self) -> None:
+        self._counting = PredicateCounters()
         self._always = SlotSet()  # clauses of which no predicate is left to count
 
-    @property
-    def nbytes(self) -> int:
-        return self.clauses.nbytes + self._counting.nbytes + self._always.nbytes
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         starts, slots, work = _match(
             batch.pairs,
             (self.clauses.view, self.clauses.width),
@@ -59,9 +51,8 @@ class FairPredicate(Matcher):
             self._always.slots,
             self._counting.scratch(),
             self._counting.stamps(len(batch)),
-            self._all,
+            self.final == "all",
         )
-        self.tally.events += len(batch)
         self.tally.predicates += int(work[0])
         self.tally.nodes += int(work[0])  # the list of each satisfied predicate is read
         self.tally.subscriptions += int(work[1])
@@ -74,13 +65,13 @@ class FairPredicate(Matcher):
         live = self.clauses.live_slots()
         assert self._counting.postings.total == int(self._counting.view.needed[live].sum())
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts).astype(np.int32)
         self._counting.add(slots, found, counts)
         self._always.add(slots[counts == 0])
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         self._counting.remove(slots, found)
         self._always.remove(slots[np.diff(found.starts) == 0])

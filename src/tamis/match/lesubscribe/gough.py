@@ -14,7 +14,7 @@ from tamis.errors import MatcherError
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
 from tamis.index.elementary_predicates import has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
@@ -27,6 +27,7 @@ from tamis.match.lesubscribe.decision_graph import (
     edge_of,
     empty,
 )
+from tamis.match.options import Option, choice, flag, whole_number
 
 Int64s = NDArray[np.int64]
 
@@ -71,26 +72,18 @@ class Gough(Matcher):
     It must be slower than `scan` where most subscriptions do not fit: the rest is `naive`.
     """
 
-    def __init__(
-        self,
-        max_nodes: int = 100_000,
-        overflow: str = "scan",
-        order: str | Sequence[int] = "selective",
-        memo: bool = True,
-    ) -> None:
-        if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
-            raise MatcherError(f"max_nodes is a number of 1 or more, got {max_nodes!r}")
-        if overflow not in ("scan", "error"):
-            raise MatcherError(f"overflow is 'scan' or 'error', got {overflow!r}")
-        if order not in _ORDERS if isinstance(order, str) else not _numbers(order):
-            raise MatcherError(
-                "order is 'selective', 'popular', 'schema' or a list of distinct numbers of "
-                f"attributes, got {order!r}"
-            )
-        self._most, self._overflow, self._order, self._memo = max_nodes, overflow, order, bool(memo)
-        super().__init__()
+    max_nodes = whole_number(100_000, "nodes of the graph", least=1)
+    overflow = choice("scan", "what becomes of subscriptions that do not fit", "scan", "error")
+    order: Option[str | Sequence[int]] = Option(
+        "selective",
+        "order of the attributes from the top of the graph",
+        values=f"one of {', '.join(_ORDERS)}, or a list of distinct numbers of attributes",
+        valid=lambda order: order in _ORDERS if isinstance(order, str) else _numbers(order),
+        read=lambda text: text if text in _ORDERS else [int(a) for a in text.split(",")],
+    )
+    memo = flag(True, "share nodes that stand for the same subscriptions")
 
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._graph = empty()
         self._levels = np.zeros(0, np.int64)  # attributes of the graph
         self._slot = np.zeros(0, np.int64)  # by clause of the graph
@@ -111,31 +104,22 @@ class Gough(Matcher):
         """How many clauses the graph was made for."""
         return len(self._slot)
 
-    @property
-    def nbytes(self) -> int:
-        own = (*self._graph, self._levels, self._slot, self._clause)
-        parts = (self.clauses, self._side, self._counters)
-        return sum(array.nbytes for array in own) + sum(part.nbytes for part in parts)
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         if self._refusal:
             raise MatcherError(self._refusal)
         if self._changes > (max(_REBUILD, self._at_build // 2) if self._at_build else 0):
             self._renew()
         seen = self._counters.fit(0, len(self._slot)).seen
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            self._graph,
-            GraphSlots(self._slot, self._levels, self._side.slots, seen),
-            self._counters.stamps(len(batch)),
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._graph,
+                GraphSlots(self._slot, self._levels, self._side.slots, seen),
+                self._counters.stamps(len(batch)),
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -163,13 +147,12 @@ class Gough(Matcher):
             wrong = _wrong_paths(graph, self.clauses.view, self.clauses.width, self._slot, turns)
             assert wrong < 0, f"a path misses or wrongly finds slot {self._slot[wrong]}"
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if len(slots):
-            self._fit(int(slots.max()) + 1)
-            self._side.add(slots)
-            self._changes += len(slots)
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._clause = grown(self._clause, self.clauses.slots, -1)
+        self._side.add(slots)
+        self._changes += len(slots)
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         clause = self._clause[slots]
         inside = clause >= 0
         self._slot[clause[inside]] = -1
@@ -192,7 +175,7 @@ class Gough(Matcher):
         np.minimum.at(pinned, clause[equal], level_of[terms.attribute[equal]])
         slots = live[fit][np.argsort(pinned[fit], kind="stable")]
         atoms = atoms_of(self.clauses.view, slots, level_of)
-        if self._overflow == "error":
+        if self.overflow == "error":
             held, graph = self._whole(atoms, levels, len(live))
         else:
             held, graph = self._largest(atoms, levels)
@@ -206,12 +189,12 @@ class Gough(Matcher):
 
     def _whole(self, atoms: Atoms, levels: Int64s, live: int) -> tuple[int, DecisionGraph]:
         held = len(atoms.starts) - 1
-        fits, graph = build(atoms, levels, self._most, self._memo, empty())
+        fits, graph = build(atoms, levels, self.max_nodes, self.memo, empty())
         if not fits:
             self._refusal = (
-                f"the graph of {live} clauses does not fit into {self._most} nodes of {MEMBERS} "
-                "members; allow more (max_nodes), try another order of attributes (order), or let "
-                "clauses that do not fit be verified one by one (overflow='scan')"
+                f"the graph of {live} clauses does not fit into {self.max_nodes} nodes of "
+                f"{MEMBERS} members; allow more (max_nodes), try another order of attributes "
+                "(order), or let clauses that do not fit be verified one by one (overflow='scan')"
             )
             raise MatcherError(self._refusal)
         return held, graph
@@ -222,7 +205,7 @@ class Gough(Matcher):
         best = empty()
         tried, halvings = min(_START, most - 1), 0
         while least < tried < most and halvings <= _STEPS:
-            fits, graph = build(_first(atoms, tried), levels, self._most, self._memo, empty())
+            fits, graph = build(_first(atoms, tried), levels, self.max_nodes, self.memo, empty())
             if fits:
                 least, best = tried, graph
             else:
@@ -241,29 +224,21 @@ class Gough(Matcher):
         equal = (terms.low == terms.high) & (terms.kind == SOME)
         values = np.unique(np.stack([inverse[equal], terms.low[equal]]), axis=1)[0]
         selective = np.bincount(values, minlength=len(used))
-        if self._order == "schema":
+        if self.order == "schema":
             return used
-        if self._order == "popular":
+        if self.order == "popular":
             return used[np.argsort(-popular, kind="stable")]
         rest = used[np.lexsort((-popular, -selective))]
-        if isinstance(self._order, str):
+        if isinstance(self.order, str):
             return rest
-        named = np.array(self._order, np.int64)
+        named = np.array(self.order, np.int64)
         return np.concatenate([named[np.isin(named, used)], rest[~np.isin(rest, named)]])
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._clause)
-        if slots > have:
-            grow = np.full(max(slots, 2 * have, 64) - have, -1)
-            self._clause = np.concatenate([self._clause, grow])
 
 
 def _numbers(order: Any) -> bool:
     """Whether it is a list of distinct numbers of attributes."""
     listed = list(order) if isinstance(order, Sequence) else [-1]
-    return len(set(listed)) == len(listed) and all(
-        isinstance(a, (int, np.integer)) and a >= 0 for a in listed
-    )
+    return len(set(listed)) == len(listed) and all(type(a) is int and a >= 0 for a in listed)
 
 
 def _first(atoms: Atoms, clauses: int) -> Atoms:

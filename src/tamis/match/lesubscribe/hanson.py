@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
 from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
 from tamis.index.elementary_predicates import HIGHEST, LOWEST, has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.ibs_tree import IbsTreeNodes, IbsTrees, descend
+from tamis.match.options import Option
 
 Int64s = NDArray[np.int64]
 Selectivity = Callable[[NDArray[np.int32], Int64s, Int64s], NDArray[Any]]
@@ -80,16 +80,14 @@ class Hanson(Matcher):
     slower than `scan`: a candidate costs several cache misses, a scanned subscription none.
     """
 
-    def __init__(self, access: str | Selectivity = "selective") -> None:
-        if not callable(access) and access not in ("selective", "first"):
-            raise MatcherError(
-                "access is 'selective', 'first' or a function of attributes, lows and highs, "
-                f"got {access!r}"
-            )
-        self._choice = access
-        super().__init__()
+    access: Option[str | Selectivity] = Option(
+        "selective",
+        "which predicate of a subscription stands in the tree",
+        values="'selective', 'first' or a function of attributes, lows and highs",
+        valid=lambda value: callable(value) or value in ("selective", "first"),
+    )
 
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._trees = IbsTrees()
         self._always = SlotSet()  # clauses that no tree can hold
         self._access = np.zeros(0, np.int16)  # by slot: the first row of its access term
@@ -98,28 +96,19 @@ class Hanson(Matcher):
         self._at_build = 0  # clauses when access predicates were last chosen
         self._since_build = 0  # clauses added since
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._trees, self._always, self._counters)
-        own = self._access.nbytes + sum(part.nbytes for part in self._statistics)
-        return own + sum(part.nbytes for part in parts)
-
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
-            self._access,
-            self._always.slots,
-            self._counters.fit(0, len(self._access)).seen,
-            self._counters.stamps(len(batch)),
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
+                self._access,
+                self._always.slots,
+                self._counters.fit(0, len(self._access)).seen,
+                self._counters.stamps(len(batch)),
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -130,10 +119,8 @@ class Hanson(Matcher):
         left = np.setdiff1d(live, held.slot)
         assert (np.sort(self._always.slots) == left).all(), "a tree or the list holds each clause"
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
-        self._fit(int(slots.max()) + 1)
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._access = grown(self._access, self.clauses.slots, _NO_TERM)
         self._since_build += len(slots)
         if self._since_build > self._at_build or len(slots) * _FEW > len(self.clauses):
             self._build(self.clauses.live_slots())
@@ -144,7 +131,7 @@ class Hanson(Matcher):
             self._trees.add(*interval)
         self._always.add(np.setdiff1d(slots, held.slot))
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         if len(slots) == len(self.clauses):
             return  # all is reset
         if len(slots) * _FEW > len(self.clauses):
@@ -168,20 +155,14 @@ class Hanson(Matcher):
 
     def _choose(self, slots: Slots) -> None:
         """Choose the access predicate of each clause."""
-        if self._choice == "selective":
+        if self.access == "selective":
             _choose(self.clauses.view, slots, self._statistics, self._access)
             return
         terms = self.terms(slots)
         share = np.zeros(len(terms.low))
-        if callable(self._choice):
-            share[:] = self._choice(terms.attribute, terms.low, terms.high)
+        if callable(self.access):
+            share[:] = self.access(terms.attribute, terms.low, terms.high)
         _choose_told(self.clauses.view, slots, terms.starts, share, self._access)
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._access)
-        if slots > have:
-            grow = np.full(max(slots, 2 * have, 64) - have, _NO_TERM, np.int16)
-            self._access = np.concatenate([self._access, grow])
 
 
 def _statistics(terms: Terms) -> EndStatistics:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.blocks import Lists
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import HoldsArrays, ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 
@@ -41,7 +41,7 @@ class IbsTreeNodes(NamedTuple):
     ends: Int32s  # how many ends of intervals are here
 
 
-class IbsTrees:
+class IbsTrees(HoldsArrays):
     """Trees numbered from 0, of closed intervals with an owner each.
 
     The intervals of one owner in one tree must be disjoint. To look a value up, start at the root
@@ -80,11 +80,6 @@ class IbsTrees:
     def marks(self) -> int:
         """How many marks there are."""
         return self._marks.total
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.nodes) + self._marks.nbytes + self._flags.nbytes
 
     def build(self, trees: Int64s, low: Int64s, high: Int64s, owners: Int64s) -> None:
         """Forget everything, and hold interval i, `low[i]` to `high[i]`, in tree `trees[i]`."""

@@ -20,11 +20,10 @@ class Naive(Matcher):
     to `scan` everywhere: the same comparisons, but one clause at a time and not in SIMD.
     """
 
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         starts, slots, looked = _match(batch.pairs, self.clauses.view, self.clauses.width)
-        self.tally.events += len(batch)
         self.tally.predicates += looked
-        self.tally.subscriptions += len(batch) * len(self.clauses)
+        self.tally.subscriptions += len(batch) * self.clauses.live
         return Matches(starts, slots)
 
 

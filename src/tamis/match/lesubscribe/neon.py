@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
@@ -27,11 +26,12 @@ from tamis.index.elementary_predicates import (
     elementary_predicates,
     has_several,
 )
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.options import flag
 
 Int64s = NDArray[np.int64]
 _BULK = 16  # from this many clauses on, removing in one pass beats looking for each row
@@ -70,13 +70,9 @@ class Neon(Matcher):
     that the event does not bind are never looked at: none of their predicates can hold.
     """
 
-    def __init__(self, value_index: bool = False) -> None:
-        if not isinstance(value_index, bool):
-            raise MatcherError(f"value_index is True or False, got {value_index!r}")
-        self._value_index = value_index
-        super().__init__()
+    value_index = flag(False, "keep equalities sorted by value")
 
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._rows = Blocks(np.int64, np.int32)  # by operation: a * COMPARATORS + comparator
         self._sorted = OrderedLists()  # by attribute: its equalities, where there is a value index
         self._always = SlotSet()  # clauses of which no predicate is left to evaluate
@@ -84,33 +80,25 @@ class Neon(Matcher):
         self._counters = Counters()
 
     @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._rows, self._sorted, self._always, self._counters)
-        return sum(part.nbytes for part in parts) + sum(c.nbytes for c in self._counts)
-
-    @property
     def operations(self) -> int:
         """How many distinct pairs of attribute and comparator the predicates have."""
         return int((self._rows.size > 0).sum() + (self._sorted.size > 0).sum())
 
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            PredicateRows(self._rows.lists, *self._rows.pools),
-            PredicateRows(self._sorted.lists, *self._sorted.pools),
-            self._counts,
-            self._always.slots,
-            # One more than slots: a slot is written behind the touched ones before it is known
-            # whether it counts.
-            self._counters.fit(len(self._counts.predicates) + 1),
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                PredicateRows(self._rows.lists, *self._rows.pools),
+                PredicateRows(self._sorted.lists, *self._sorted.pools),
+                self._counts,
+                self._always.slots,
+                # One more than slots: a slot is written behind the touched ones before it is known
+                # whether it counts.
+                self._counters.fit(len(self._counts.predicates) + 1),
+            )
         )
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -127,9 +115,7 @@ class Neon(Matcher):
         assert (counted == self._counts.predicates).all(), "a clause has all its rows"
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         slot = np.repeat(slots, counts)
@@ -138,14 +124,12 @@ class Neon(Matcher):
         if indexed.any():
             attribute = found.attribute[indexed].astype(np.int64)
             self._sorted.add(attribute, found.constant[indexed], slot[indexed])
-        self._fit(int(slots.max()) + 1)
+        self._counts = PredicateNumbers(*(grown(each, self.clauses.slots) for each in self._counts))
         self._counts.predicates[slots] = counts
         self._counts.exact[slots] = found.exact
         self._always.add(slots[counts == 0])
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         slot = np.repeat(slots, counts)
@@ -176,16 +160,7 @@ class Neon(Matcher):
     def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, NDArray[np.bool_]]:
         """The operation of each predicate, and whether the value index holds it."""
         operation = found.attribute.astype(np.int64) * COMPARATORS + found.comparator
-        return operation, (found.comparator == EQUAL) & self._value_index
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._counts.predicates)
-        if slots > have:
-            grow = max(slots, 2 * have, 64) - have
-            self._counts = PredicateNumbers(
-                np.concatenate([self._counts.predicates, np.zeros(grow, np.int32)]),
-                np.concatenate([self._counts.exact, np.zeros(grow, np.int8)]),
-            )
+        return operation, (found.comparator == EQUAL) & self.value_index
 
 
 @kernel

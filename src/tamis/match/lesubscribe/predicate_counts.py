@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tamis.index.blocks import Lists
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import ElementaryPredicates
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.match.lesubscribe.predicates import PredicateIndex, Predicates, satisfied
@@ -30,7 +31,7 @@ class CountArrays(NamedTuple):
     exact: NDArray[np.int8]
 
 
-class PredicateCounts:
+class PredicateCounters(HoldsArrays):
     """Counted predicates of clauses, with the scratch for counting them."""
 
     def __init__(self) -> None:
@@ -55,12 +56,6 @@ class PredicateCounts:
             self._exact,
         )
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        parts = (self.predicates, self.postings, self._needed, self._exact, self._counters)
-        return sum(part.nbytes for part in parts)
-
     def scratch(self) -> CounterScratch:
         """Counters for all slots, and marks for all predicates."""
         return self._counters.fit(len(self._needed), self.predicates.top)
@@ -71,18 +66,20 @@ class PredicateCounts:
 
     def add(self, slots: Int64s, found: ElementaryPredicates, needed: NDArray[np.int32]) -> None:
         """Count the predicates of some clauses, in slots that have none."""
-        self._fit(int(slots.max(initial=-1)) + 1)
+        size = int(slots.max(initial=-1)) + 1
+        self._needed = grown(self._needed, size)
+        self._exact = grown(self._exact, size)
         self._needed[slots] = needed
         self._exact[slots] = found.exact
         if len(found.attribute):
-            ids = self.predicates.add(found.attribute, found.comparator, found.constant)
+            ids = self.predicates.add(self.predicates.plan(found))
             self.postings.append(ids, np.repeat(slots, np.diff(found.starts)))
 
     def remove(self, slots: Int64s, found: ElementaryPredicates) -> None:
         """Take the predicates of some clauses out again."""
         self._needed[slots] = 0
         if len(found.attribute):
-            ids = self.predicates.find(found.attribute, found.comparator, found.constant)
+            ids = self.predicates.find(found)
             self.postings.remove(ids, np.repeat(slots, np.diff(found.starts)))
             self.predicates.remove(ids)
 
@@ -91,13 +88,6 @@ class PredicateCounts:
         self.predicates.check()
         self.postings.check()
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._needed)
-        if slots > have:
-            grow = max(slots, 2 * have, 64) - have
-            self._needed = np.concatenate([self._needed, np.zeros(grow, np.int32)])
-            self._exact = np.concatenate([self._exact, np.zeros(grow, np.int8)])
 
 
 def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:

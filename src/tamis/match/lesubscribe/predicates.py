@@ -1,4 +1,4 @@
-"""Distinct elementary predicates, each kept once, and which of them an event satisfies.
+"""Distinct elementary predicates, and which of them an event satisfies.
 
 The first of the two steps of every counting algorithm. Predicates are clustered by attribute and
 comparator: equalities in a hash map, the others sorted by their constant, so that the satisfied
@@ -17,6 +17,7 @@ from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARAT
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
 from tamis.index.pair_map import PairCells, PairMap, find
+from tamis.index.predicate_ids import PredicateIds
 
 Int64s = NDArray[np.int64]
 
@@ -30,25 +31,13 @@ class Predicates(NamedTuple):
     values: NDArray[np.int32]
 
 
-class PredicateIndex:
-    """Interned predicates with reference counts."""
-
-    def __init__(self) -> None:
-        self.clear()
+class PredicateIndex(PredicateIds):
+    """Interned predicates: ids by hash, and those that are no equalities sorted by constant."""
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        super().clear()
         self._ids = PairMap()
         self._sorted = OrderedLists()
-        self._uses = np.zeros(0, np.int64)
-        self._cluster = np.zeros(0, np.int64)
-        self._constant = np.zeros(0, np.int64)
-        self._free: list[int] = []
-        self.top = 0  # one more than the highest id in use
-
-    def __len__(self) -> int:
-        """How many distinct predicates there are."""
-        return len(self._ids)
 
     @property
     def view(self) -> Predicates:
@@ -57,75 +46,25 @@ class PredicateIndex:
             self._ids.cells, self._sorted.lists, self._sorted.keys, self._sorted.values
         )
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        own = self._uses.nbytes + self._cluster.nbytes + self._constant.nbytes
-        return own + self._ids.nbytes + self._sorted.nbytes
-
-    def add(
-        self, attribute: NDArray[np.int32], comparator: NDArray[np.int8], constant: Int64s
-    ) -> Int64s:
-        """The id of each predicate; counts a use of it."""
-        cluster = attribute.astype(np.int64) * COMPARATORS + comparator
-        ids = self._ids.find(cluster, constant)
-        unknown = np.flatnonzero(ids < 0)
-        if len(unknown):
-            order = unknown[np.lexsort((constant[unknown], cluster[unknown]))]
-            sorted_cluster, sorted_constant = cluster[order], constant[order]
-            first = np.ones(len(order), np.bool_)
-            first[1:] = (sorted_cluster[1:] != sorted_cluster[:-1]) | (
-                sorted_constant[1:] != sorted_constant[:-1]
-            )
-            fresh = np.flatnonzero(first)
-            numbers = self._number(len(fresh))
-            ids[order] = numbers[np.cumsum(first) - 1]
-            new_cluster, new_constant = sorted_cluster[fresh], sorted_constant[fresh]
-            self._cluster[numbers], self._constant[numbers] = new_cluster, new_constant
-            self._ids.put(new_cluster, new_constant, numbers)
-            ranged = new_cluster % COMPARATORS != EQUAL
-            self._sorted.add(new_cluster[ranged], new_constant[ranged], numbers[ranged])
-        np.add.at(self._uses, ids, 1)
-        return ids
-
-    def find(
-        self, attribute: NDArray[np.int32], comparator: NDArray[np.int8], constant: Int64s
-    ) -> Int64s:
-        """The id of each predicate, -1 where it is not there."""
-        return self._ids.find(attribute.astype(np.int64) * COMPARATORS + comparator, constant)
-
-    def remove(self, ids: Int64s) -> Int64s:
-        """Give back a use of each; gives the ids that nobody uses any more, now free."""
-        np.subtract.at(self._uses, ids, 1)
-        gone = np.unique(ids[self._uses[ids] == 0])
-        if len(gone):
-            cluster, constant = self._cluster[gone], self._constant[gone]
-            self._ids.pop(cluster, constant)
-            ranged = cluster % COMPARATORS != EQUAL
-            self._sorted.remove(cluster[ranged], constant[ranged], gone[ranged])
-            self._free.extend(gone.tolist())
-        return gone
-
     def check(self) -> None:
-        """Raise if the map, the clusters and the counts do not agree."""
+        super().check()
         self._ids.check()
         self._sorted.check()
-        used = np.flatnonzero(self._uses[: self.top])
-        assert len(used) == len(self._ids)
-        assert (self._ids.find(self._cluster[used], self._constant[used]) == used).all()
-        ranged = self._cluster[used] % COMPARATORS != EQUAL
+        ranged = self._cluster[self._used()] % COMPARATORS != EQUAL
         assert self._sorted.total == int(ranged.sum())
 
-    def _number(self, count: int) -> Int64s:
-        reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
-        fresh = np.arange(self.top, self.top + count - len(reused))
-        self.top += len(fresh)
-        if self.top > len(self._uses):
-            grow = np.zeros(max(self.top, 2 * len(self._uses), 64) - len(self._uses), np.int64)
-            self._uses = np.concatenate([self._uses, grow])
-            self._cluster = np.concatenate([self._cluster, grow])
-            self._constant = np.concatenate([self._constant, grow])
-        return np.concatenate([np.array(reused, np.int64), fresh])
+    def _find(self, cluster: Int64s, constant: Int64s) -> Int64s:
+        return self._ids.find(cluster, constant)
+
+    def _insert(self, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
+        self._ids.put(cluster, constant, ids)
+        ranged = cluster % COMPARATORS != EQUAL
+        self._sorted.add(cluster[ranged], constant[ranged], ids[ranged])
+
+    def _delete(self, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
+        self._ids.pop(cluster, constant)
+        ranged = cluster % COMPARATORS != EQUAL
+        self._sorted.remove(cluster[ranged], constant[ranged], ids[ranged])
 
 
 @kernel

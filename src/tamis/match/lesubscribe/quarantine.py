@@ -10,13 +10,18 @@ from tamis.encode.terms import Terms
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
-from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounts, clauses_of, count
+from tamis.match.lesubscribe.predicate_counts import (
+    CountArrays,
+    PredicateCounters,
+    clauses_of,
+    count,
+)
 
 Int64s = NDArray[np.int64]
 
@@ -40,36 +45,28 @@ class Quarantine(Matcher):
     """
 
     tally: ClusterTally
+    tally_type = ClusterTally
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tally = ClusterTally()
-
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._clusters = EqualityClusters()
         self._whole = np.zeros(0, np.bool_)  # by slot: its key says all that the clause asks
-        self._counting = PredicateCounts()  # of the quarantined
+        self._counting = PredicateCounters()  # of the quarantined
         self._always = SlotSet()  # clauses of which no predicate is left to look up or count
         self.unkeyed = 0  # how many clauses are quarantined
 
-    @property
-    def nbytes(self) -> int:
-        parts = (self.clauses, self._clusters, self._whole, self._counting, self._always)
-        return sum(part.nbytes for part in parts)
-
-    def match(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            self.clauses.view,
-            self.clauses.width,
-            (self._clusters.view, self._whole),
-            self._counting.view,
-            self._always.slots,
-            self._counting.scratch(),
-            self._counting.stamps(len(batch)),
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                (self._clusters.view, self._whole),
+                self._counting.view,
+                self._always.slots,
+                self._counting.scratch(),
+                self._counting.stamps(len(batch)),
+            )
         )
-        self.tally.count(len(batch), work)
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -81,13 +78,11 @@ class Quarantine(Matcher):
         assert int(needed.sum()) == self._counting.postings.total
         assert int((needed > 0).sum()) == self.unkeyed
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         keyed = key_predicates(found)
         has_key = self._clusters.add(slots, found, keyed)
-        self._fit(int(slots.max()) + 1)
+        self._whole = grown(self._whole, self.clauses.slots)
         left = np.diff(np.concatenate([[0], np.cumsum(~keyed)])[found.starts])
         self._whole[slots] = (left == 0) & (found.exact == EXACT)
         apart = ~has_key & (left > 0)
@@ -95,9 +90,7 @@ class Quarantine(Matcher):
         self.unkeyed += int(apart.sum())
         self._always.add(slots[~has_key & (left == 0)])
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         has_key = self._clusters.remove(slots, found, key_predicates(found))
         some = np.diff(found.starts) > 0
@@ -105,12 +98,6 @@ class Quarantine(Matcher):
         self._counting.remove(slots[apart], clauses_of(found, apart))
         self.unkeyed -= int(apart.sum())
         self._always.remove(slots[~some])
-
-    def _fit(self, slots: int) -> None:
-        have = len(self._whole)
-        if slots > have:
-            grow = max(slots, 2 * have, 64) - have
-            self._whole = np.concatenate([self._whole, np.zeros(grow, np.bool_)])
 
 
 @kernel

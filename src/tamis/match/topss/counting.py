@@ -23,8 +23,10 @@ from tamis.index.elementary_predicates import (
     ElementaryPredicates,
     elementary_predicates,
 )
+from tamis.index.growth import grown
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.options import choice, flag, whole_number
 from tamis.match.topss.byte_counts import MOST
 from tamis.match.topss.predicate_lists import PredicateLists
 from tamis.match.topss.predicate_table import PredicateTable
@@ -40,24 +42,12 @@ _VECTORS = 4 << 20  # bytes of bit vectors made at once: they stay in cache unti
 class CountingMatcher(Matcher):
     """Stage 1, the byte counters' targets, and what byte counters cannot count."""
 
-    def __init__(
-        self,
-        predicates: str = "table",
-        domain: int = DOMAIN,
-        skip_empty: bool = True,
-        search: str = "bisect",
-    ) -> None:
-        if predicates not in ("table", "ordered-list"):
-            raise MatcherError(f"predicates is 'table' or 'ordered-list', got {predicates!r}")
-        if search not in ("bisect", "linear"):
-            raise MatcherError(f"search is 'bisect' or 'linear', got {search!r}")
-        if not isinstance(domain, int) or domain < 1:
-            raise MatcherError(f"domain is a number of cells, 1 or more, got {domain!r}")
-        self._predicates, self._domain = predicates, domain
-        self._skip_empty, self._linear = bool(skip_empty), search == "linear"
-        super().__init__()
+    predicates = choice("table", "what holds the predicates", "table", "ordered-list")
+    domain = whole_number(DOMAIN, "cells of the table for an attribute and comparator", least=1)
+    skip_empty = flag(True, "pass over cells of the table that hold no predicate")
+    search = choice("bisect", "how the ordered list is searched", "bisect", "linear")
 
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._vector = self._new_vector()
         self._wanted = np.zeros(0, np.uint8)  # predicates of each slot; 0 where none are counted
         self._exact = np.zeros(0, np.int8)
@@ -66,24 +56,18 @@ class CountingMatcher(Matcher):
         self._bits = np.zeros((0, 0), np.uint64)
 
     def _new_vector(self) -> PredicateVector:
-        if self._predicates == "table":
-            return PredicateTable(self._domain, self._skip_empty)
-        return PredicateLists(self._linear)
+        if self.predicates == "table":
+            return PredicateTable(self.domain, self.skip_empty)
+        return PredicateLists(self.search == "linear")
 
-    @property
-    def nbytes(self) -> int:
-        own = self._wanted.nbytes + self._exact.nbytes + self._bits.nbytes
-        return self.clauses.nbytes + self._vector.nbytes + self._always.nbytes + own
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         pairs = batch.pairs
         words = self._vector.words
         step = max(1, _VECTORS // (8 * max(1, words)))
         parts = [
             self._match(Pairs(pairs.starts[at : at + step + 1], pairs.attribute, pairs.code))
-            for at in range(0, max(1, len(batch)), step)
+            for at in range(0, len(batch), step)
         ]
-        self.tally.events += len(batch)
         if len(parts) == 1:
             return Matches(*parts[0])
         counts = np.concatenate([np.diff(starts) for starts, _ in parts])
@@ -146,18 +130,13 @@ class CountingMatcher(Matcher):
         assert np.count_nonzero(self._wanted) == len(counted)
         assert (self._inexact == np.bincount(self._exact[counted], minlength=3)).all()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found, counted = self._countable(slots)
-        plan = self._vector.plan(found.attribute, found.comparator, found.constant)
+        plan = self._vector.plan(found)
         size = int(slots.max()) + 1
         self._admit(self._vector.top_after(plan), size)
         starts, ids = distinct(found.starts, self._vector.add(plan), self._vector.top)
-        if size > len(self._wanted):
-            grow = max(size, 2 * len(self._wanted), 64) - len(self._wanted)
-            self._wanted = np.concatenate([self._wanted, np.zeros(grow, np.uint8)])
-            self._exact = np.concatenate([self._exact, np.zeros(grow, np.int8)])
+        self._wanted, self._exact = grown(self._wanted, size), grown(self._exact, size)
         wanted = np.diff(starts)
         self._wanted[slots] = wanted
         self._exact[slots] = found.exact
@@ -165,11 +144,9 @@ class CountingMatcher(Matcher):
         self._inexact += np.bincount(found.exact[counted], minlength=3)
         self._associate(ids, np.repeat(slots, wanted))
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         found, counted = self._countable(slots)
-        every = self._vector.find(found.attribute, found.comparator, found.constant)
+        every = self._vector.find(found)
         starts, ids = distinct(found.starts, every, self._vector.top)
         self._dissociate(ids, np.repeat(slots, np.diff(starts)))
         self._vector.remove(every)
@@ -207,19 +184,11 @@ class MatrixCounting(CountingMatcher):
     kind: Any = np.uint8
     packed = 1  # slots in one item of the matrix
 
-    def __init__(self, max_bytes: int = LIMIT, **options: Any) -> None:
-        if not isinstance(max_bytes, int) or max_bytes < 1:
-            raise MatcherError(f"max_bytes is a number of bytes, 1 or more, got {max_bytes!r}")
-        self._max_bytes = max_bytes
-        super().__init__(**options)
+    max_bytes = whole_number(LIMIT, "bytes of the matrix at most", least=1)
 
-    def _reset(self) -> None:
-        super()._reset()
+    def clear(self) -> None:
+        super().clear()
         self._matrix: NDArray[Any] = np.zeros((0, 0), self.kind)
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self._matrix.nbytes
 
     def _admit(self, predicates: int, slots: int) -> None:
         """Make the matrix large enough, or refuse."""
@@ -229,17 +198,17 @@ class MatrixCounting(CountingMatcher):
         if (rows, columns) == self._matrix.shape:
             return
         needed = self._bytes(rows, columns)
-        if needed > self._max_bytes:
+        if needed > self.max_bytes:
             raise MatcherError(
                 f"{self.name} keeps a matrix of predicates × subscriptions, and "
                 f"{predicates:,} × {slots:,} take {needed / 2**30:.2f} GiB, more than "
-                f"max_bytes={self._max_bytes} allows; raise max_bytes, or take counting-list, "
+                f"max_bytes={self.max_bytes} allows; raise max_bytes, or take counting-list, "
                 "which keeps only what belongs together"
             )
         # Room to grow, so that adding one by one copies each item a few times only.
         roomy_rows = max(rows, have_rows * 3 // 2) if rows > have_rows else rows
         roomy_columns = max(columns, have_columns * 3 // 2) if columns > have_columns else columns
-        if self._bytes(roomy_rows, roomy_columns) <= self._max_bytes:
+        if self._bytes(roomy_rows, roomy_columns) <= self.max_bytes:
             rows, columns = roomy_rows, roomy_columns
         wider = np.zeros((rows, columns), self.kind)
         wider[:have_rows, :have_columns] = self._matrix

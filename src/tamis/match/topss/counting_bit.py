@@ -40,13 +40,9 @@ class CountingBit(MatrixCounting):
     kind = np.uint64
     packed = 64
 
-    def _reset(self) -> None:
-        super()._reset()
+    def clear(self) -> None:
+        super().clear()
         self._digits = np.zeros((_PLANES, 0), np.uint64)  # of how many predicates each slot wants
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self._digits.nbytes
 
     def check(self) -> None:
         super().check()
@@ -59,16 +55,16 @@ class CountingBit(MatrixCounting):
         assert not wanted[size:].any()
         assert not self._wanted[size:].any()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        super()._added(slots, terms)
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        super().index_clauses(slots, terms)
         columns = self._matrix.shape[1]
         if self._digits.shape[1] < columns:
             more = columns - self._digits.shape[1]
             self._digits = np.hstack([self._digits, np.zeros((_PLANES, more), np.uint64)])
         _write(self._digits, slots, self._wanted)
 
-    def _removing(self, slots: Slots) -> None:
-        super()._removing(slots)
+    def drop_clauses(self, slots: Slots) -> None:
+        super().drop_clauses(slots)
         _write(self._digits, slots, self._wanted)
 
     def _associate(self, ids: Int64s, slots: Slots) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import MatcherError
 from tamis.index.bits import Words, lowest
 from tamis.index.blocks import Lists
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.match.base import Slots
+from tamis.match.options import choice
 from tamis.match.topss.byte_counts import Bytes, full
 from tamis.match.topss.counting import CountingMatcher
 
@@ -37,20 +35,12 @@ class CountingList(CountingMatcher):
     predicates of most subscriptions, which `scan` has mostly given up by the third.
     """
 
-    def __init__(self, grow: str = "double", **options: Any) -> None:
-        if grow not in ("double", "constant"):
-            raise MatcherError(f"grow is 'double' or 'constant', got {grow!r}")
-        self._step = _STEP if grow == "constant" else None
-        super().__init__(**options)
+    grow = choice("double", "by how much full lists grow", "double", "constant")
 
-    def _reset(self) -> None:
-        super()._reset()
-        self._postings = Postings(self._step)
+    def clear(self) -> None:
+        super().clear()
+        self._postings = Postings(_STEP if self.grow == "constant" else None)
         self._hits = np.zeros(0, np.uint8)
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self._postings.nbytes + self._hits.nbytes
 
     def check(self) -> None:
         super().check()

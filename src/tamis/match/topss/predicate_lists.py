@@ -43,10 +43,6 @@ class PredicateLists(PredicateVector):
         """For kernels."""
         return Runs(self._sorted.lists, self._sorted.keys, self._sorted.values)
 
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self._sorted.nbytes
-
     def evaluate(
         self, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
     ) -> tuple[int, int]:

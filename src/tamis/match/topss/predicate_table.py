@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tamis.index.bits import Words, clear_bit, lowest, mask, set_bit
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
+from tamis.index.growth import grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left
 from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
@@ -82,12 +83,6 @@ class PredicateTable(PredicateVector):
             self._occupied.pools[0],
         )
 
-    @property
-    def nbytes(self) -> int:
-        own = self._base.nbytes + self._span.nbytes + self._ranked.nbytes + self._live.nbytes
-        blocks = (self._constants, self._cells, self._occupied)
-        return super().nbytes + own + sum(part.nbytes for part in blocks)
-
     def evaluate(
         self, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
     ) -> tuple[int, int]:
@@ -139,13 +134,9 @@ class PredicateTable(PredicateVector):
             self._lay_out(a, none, none, none)
 
     def _fit(self, attributes: int) -> None:
-        have = len(self._span)
-        if attributes > have:
-            grow = np.zeros(max(attributes, have + have // 2, 8) - have, np.int64)
-            self._base = np.concatenate([self._base, grow])
-            self._span = np.concatenate([self._span, grow])
-            self._live = np.concatenate([self._live, grow])
-            self._ranked = np.concatenate([self._ranked, grow.astype(np.bool_)])
+        if attributes > len(self._span):
+            for name in ("_base", "_span", "_live", "_ranked"):
+                setattr(self, name, grown(getattr(self, name), attributes))
             self._constants.number(len(self._span))
             self._cells.number(len(self._span) * COMPARATORS)
             self._occupied.number(len(self._span) * COMPARATORS)

@@ -1,7 +1,7 @@
-"""Chains of literals, linked where they have a predicate in common: what orders cost, compiled.
+"""Chains of literals, linked where they share a predicate: the cost of orders, compiled.
 
 A chain is evaluated from its top until a literal kills it. Literals lie in a pool, the chain of
-clause c at `start[c]`; see `graph`. `p`, `doubt` and `cost` are those of `Statistics`.
+clause c at `start[c]`; see `graph`. `p`, `doubt` and `cost` are those of `PredicateStatistics`.
 """
 
 from __future__ import annotations
@@ -10,24 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined, kernel
-from tamis.schedule.compiled.graph import BITS, FALSE, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.odds import bounded
 
 Floats = NDArray[np.float64]
-
-_KILLS = 1 << FALSE | 1 << TRUE
-_LEAST = 1e-6  # chances are kept so far from 0 and 1, and costs from 0
 
 
 @inlined
 def _chance(literal: int, p: Floats, doubt: Floats) -> float:
-    """That a literal kills; of what is doubtful, the better end."""
+    """The probability that a literal kills, at the optimistic end of the doubt."""
     t = literal >> BITS
-    kills = literal & _KILLS
-    chance = 0.0  # only a fault does
+    kills = literal & KILLS
+    chance = 0.0  # only a fault kills
     if kills == 1 << FALSE:
-        chance = min(max(1 - p[t] + doubt[t], _LEAST), 1 - _LEAST)
+        chance = bounded(1 - p[t], doubt[t])
     elif kills == 1 << TRUE:
-        chance = min(max(p[t] + doubt[t], _LEAST), 1 - _LEAST)
+        chance = bounded(p[t], doubt[t])
     elif kills:
         chance = 1.0
     return chance
@@ -44,23 +42,23 @@ def sort_chains(
     doubt: Floats,
     cost: Floats,
 ) -> None:
-    """Put the literals of each clause into the order that costs least if it is alone.
+    """Sort the literals of each clause into the order that costs least for this clause alone.
 
-    That is by cost / chance to kill, least first; those that never kill last. Of equal ones the
-    more popular goes first, then the lower number: with some such rule, what two chains have in
-    common comes in the same order in both.
+    The order is by cost / probability to kill; literals that never kill come last. Ties go to the
+    more popular predicate, then to the lower number: so two chains have their common predicates in
+    the same order.
     """
     for i in range(len(clauses)):
         begin = start[clauses[i]]
         for at in range(begin + 1, begin + size[clauses[i]]):
             literal = pool[at]
             chance = _chance(literal, p, doubt)
-            price = max(cost[literal >> BITS], _LEAST)
+            price = max(cost[literal >> BITS], LEAST)
             to = at
             while to > begin:
                 above = pool[to - 1]
                 mine = price * _chance(above, p, doubt)
-                other = max(cost[above >> BITS], _LEAST) * chance
+                other = max(cost[above >> BITS], LEAST) * chance
                 if mine > other:
                     break
                 if mine == other:
@@ -73,7 +71,7 @@ def sort_chains(
 
 
 @kernel
-def places(
+def turn_ratios(
     start: Int64s,
     size: Int32s,
     pool: Int32s,
@@ -83,9 +81,9 @@ def places(
     cost: Floats,
     literals: int,
 ) -> tuple[Int32s, Int64s, Floats]:
-    """For each literal: its predicate, its clause, and how soon and cheaply its turn comes.
+    """For each literal: its predicate, its clause, and P/C.
 
-    That is P/C: the chance that its turn comes, by what is expected to be spent above it.
+    P is the probability that its turn comes, C the expected cost of the literals above it.
     """
     predicate, clause = np.empty(literals, np.int32), np.empty(literals, np.int64)
     ratio = np.empty(literals)
@@ -102,7 +100,7 @@ def places(
 
 
 @kernel
-def scores(
+def score_chains(
     start: Int64s,
     size: Int32s,
     pool: Int32s,
@@ -112,8 +110,8 @@ def scores(
     doubt: Floats,
     cost: Floats,
 ) -> tuple[Floats, Floats]:
-    """What each chain is expected to cost, alone; and how many others it is expected to kill for
-    each unit of that."""
+    """For each chain its expected cost alone, and how many other chains it is expected to kill for
+    each unit of this cost."""
     total, score = np.empty(len(clauses)), np.empty(len(clauses))
     for i in range(len(clauses)):
         reach, spent, killed = 1.0, 0.0, 0.0
@@ -124,21 +122,23 @@ def scores(
             killed += reach * chance * (degree[t] - 1)
             reach *= 1 - chance
         total[i] = spent
-        score[i] = killed / max(spent, _LEAST)
+        score[i] = killed / max(spent, LEAST)
     return total, score
 
 
 @kernel
-def difference(first: Int32s, second: Int32s, p: Floats, doubt: Floats, cost: Floats) -> float:
-    """What it costs to evaluate the chain `first` before `second`, less what the reverse costs.
+def order_difference(
+    first: Int32s, second: Int32s, p: Floats, doubt: Floats, cost: Floats
+) -> float:
+    """The cost of evaluating the chain `first` before `second`, minus the cost of the reverse.
 
-    Each predicate that both have adds a term. Of two chains, the one that goes first and comes to
-    it spares the other what that has spent above it, if it kills the other:
+    Each common predicate adds a term. The chain that goes first and reaches this predicate may kill
+    the other one, and so save what the other would have spent above it:
 
-        chance that it kills the first * P_second * C_first - the same with the roles exchanged
+        probability that it kills the first * P_second * C_first - the same with roles exchanged
 
-    P is the chance to come to it, and to pass what both have above it. C is what is spent above it,
-    as if what both have were not there: neither its cost nor its chance.
+    P is the probability to reach the predicate and to pass the common ones above it. C is the cost
+    of the literals above it, as if the common ones did not exist.
     """
     total = 0.0
     for a in range(len(first)):
@@ -155,15 +155,15 @@ def difference(first: Int32s, second: Int32s, p: Floats, doubt: Floats, cost: Fl
 def _above(
     chain: Int32s, end: int, other: Int32s, p: Floats, doubt: Floats, cost: Floats
 ) -> tuple[float, float]:
-    """The chance to pass, and what is spent on, the literals of a chain above one of them."""
+    """The probability to pass the literals of a chain above one of them, and their cost."""
     shared, own, spent = 1.0, 1.0, 0.0
     for at in range(end):
         mask = -1
         for b in range(len(other)):
             if chain[at] >> BITS == other[b] >> BITS:
-                mask = other[b] & _KILLS
+                mask = other[b] & KILLS
         if mask >= 0:
-            # To go on, both chains have to survive it.
+            # Both chains have to survive it.
             shared *= 1 - _chance(chain[at] | mask, p, doubt)
         else:
             spent += own * cost[chain[at] >> BITS]
@@ -172,7 +172,7 @@ def _above(
 
 
 @kernel
-def edges(
+def weigh_neighbours(
     start: Int64s,
     size: Int32s,
     pool: Int32s,
@@ -182,10 +182,10 @@ def edges(
     doubt: Floats,
     cost: Floats,
 ) -> tuple[Int64s, Int64s, Floats]:
-    """Who should go before whom, and what that saves, less than 0.
+    """Edges of the order: which clause should precede which, and the (negative) cost difference.
 
-    `clause` lists the holders of each predicate in turn, those that come to it for least first; so
-    it is enough to compare neighbours.
+    `clause` lists the holders of each predicate by descending P/C; so it is enough to compare
+    neighbours.
     """
     before, after = np.empty(len(clause), np.int64), np.empty(len(clause), np.int64)
     weight = np.empty(len(clause))
@@ -193,7 +193,7 @@ def edges(
     for i in range(len(clause) - 1):
         if predicate[i] == predicate[i + 1]:
             u, v = clause[i], clause[i + 1]
-            saved = difference(
+            saved = order_difference(
                 pool[start[u] : start[u] + size[u]],
                 pool[start[v] : start[v] + size[v]],
                 p,
@@ -209,10 +209,10 @@ def edges(
 
 
 @kernel
-def join(before: Int64s, after: Int64s, clauses: int) -> tuple[Int64s, Int64s]:
-    """Paths of edges, taken in the order given: the next on the path of each clause, the last.
+def join_paths(before: Int64s, after: Int64s, clauses: int) -> tuple[Int64s, Int64s]:
+    """Join edges into paths, in the order given; returns the next and the previous clause of each.
 
-    An edge is left out where it would make a fork or a ring.
+    An edge that would make a fork or a ring is left out.
     """
     following = np.full(clauses, -1, np.int64)
     leading = np.full(clauses, -1, np.int64)
@@ -236,8 +236,8 @@ def join(before: Int64s, after: Int64s, clauses: int) -> tuple[Int64s, Int64s]:
 
 
 @kernel
-def walk(heads: Int64s, following: Int64s) -> Int64s:
-    """The clauses of the paths that begin with these."""
+def walk_paths(heads: Int64s, following: Int64s) -> Int64s:
+    """The clauses of the paths with these heads, in order."""
     order = np.empty(len(following), np.int64)
     many = 0
     for i in range(len(heads)):

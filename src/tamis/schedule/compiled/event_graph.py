@@ -1,7 +1,7 @@
-"""An event's own numbering of its survivors and their predicates.
+"""The graph of one event: the clauses that survived the matcher, and their predicates.
 
-All numbers start from 0 again: what the event touches lies close together, and it costs the
-literals of its survivors, however many clauses there are.
+Clauses and predicates get local numbers from 0 on. What the event touches lies close together, and
+the time depends on the literals of the survivors only, however many clauses there are.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.graph import BITS, FALSE, MASK, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, MASK, TRUE, Int32s, Int64s
 
 SIZES = 3  # items of `longs` before the others
 
 
-class Numbering(NamedTuple):
-    """Who has which predicate, among the survivors, as kernels see it."""
+class EventGraph(NamedTuple):
+    """The arrays as kernels read them."""
 
-    clause: Int64s  # number outside
+    clause: Int64s  # its global number
     start: Int32s  # literals of clause i: start[i] to start[i + 1]
     literal: Int32s  # 8 * predicate + mask
     sibling: Int32s  # the next clause of its owner, in a ring
-    predicate: Int64s  # number outside
+    predicate: Int64s  # its global number
     first: Int32s  # holders of predicate t: first[t] to first[t + 1]
     holder: Int32s  # 8 * clause + mask
     dies: Int32s  # per predicate: holders that FALSE kills, and then those that TRUE kills
@@ -31,42 +31,42 @@ class Numbering(NamedTuple):
     family: Int32s  # per clause: the first clause of its owner
 
 
-class Numbered(NamedTuple):
-    """The same, as Python has it: two flat arrays. Handing an array to a kernel costs Python a
-    fraction of a microsecond; a tuple of ten costs it forty.
+class FlatEventGraph(NamedTuple):
+    """The same graph in two flat arrays, as Python holds it. To pass an array to a kernel costs a
+    fraction of a microsecond; to pass a tuple of ten costs forty.
 
-    Never changed once made, so that runs can share it.
+    Immutable, so that runs can share it.
     """
 
-    longs: Int64s  # how many clauses, literals, predicates; then their numbers outside
+    longs: Int64s  # counts of clauses, literals, predicates; then their global numbers
     ints: Int32s
 
     @property
     def clauses(self) -> Int64s:
-        """By number: the number outside."""
+        """Global numbers, by local number."""
         return self.longs[SIZES : SIZES + self.longs[0]]
 
     @property
     def predicates(self) -> Int64s:
-        """By number: the number outside."""
+        """Global numbers, by local number."""
         return self.longs[SIZES + self.longs[0] :]
 
 
-class Scratch(NamedTuple):
-    """Numbers within an event by number outside; all -1 between events."""
+class LocalNumbers(NamedTuple):
+    """Local numbers by global number; all -1 between events."""
 
     predicate: Int32s
     group: Int32s
 
 
 @kernel
-def numbering(longs: Int64s, ints: Int32s) -> Numbering:
-    """Where everything lies in the flat arrays."""
+def event_graph(longs: Int64s, ints: Int32s) -> EventGraph:
+    """Views of the flat arrays."""
     n, m, k = longs[0], longs[1], longs[2]
     literals = n + 1
     per_clause = literals + 2 * m
     per_predicate = per_clause + 3 * n
-    return Numbering(
+    return EventGraph(
         longs[SIZES : SIZES + n],
         ints[:literals],
         ints[literals : literals + m],
@@ -81,8 +81,8 @@ def numbering(longs: Int64s, ints: Int32s) -> Numbering:
 
 
 @kernel
-def measure(size: Int32s, clauses: Int64s) -> int:
-    """The literals of these clauses; negative, where clause -1 - i is none."""
+def count_literals(size: Int32s, clauses: Int64s) -> int:
+    """How many literals these clauses have; -1 - i where clauses[i] does not exist."""
     total = 0
     for i in range(len(clauses)):
         c = clauses[i]
@@ -93,37 +93,37 @@ def measure(size: Int32s, clauses: Int64s) -> int:
 
 
 @kernel
-def number(
+def build_event_graph(
     pool_start: Int64s,
     pool_size: Int32s,
     group: Int32s,
     pool: Int32s,
-    place: Int32s,
+    local: Int32s,
     last: Int32s,
     clauses: Int64s,
     literals: int,
 ) -> tuple[Int64s, Int32s]:
-    """Number the survivors, in this order: the arrays of `Numbered`.
+    """The arrays of a `FlatEventGraph`, with the survivors in this order.
 
-    The first four are the links of the graph, the next two the scratch; where no owner has two
-    clauses, `last` may be empty. Two passes over the literals; the second, which writes all over
-    `holder`, costs most.
+    The first four arguments are the `GraphArrays`, the next two the `LocalNumbers`; `last` may be
+    empty where no owner has two clauses. Two passes over the literals. The second costs most: its
+    writes to `holder` are random accesses.
     """
     n = len(clauses)
     coded = np.empty(literals, np.int32)
-    outside = np.empty(min(literals, len(place)), np.int64)
-    held = np.empty(len(outside), np.int32)
+    numbers = np.empty(min(literals, len(local)), np.int64)
+    held = np.empty(len(numbers), np.int32)
     k = 0
     to = 0
     for i in range(n):
         c = clauses[i]
         for at in range(pool_start[c], pool_start[c] + pool_size[c]):
             code = pool[at]
-            t = place[code >> BITS]
+            t = local[code >> BITS]
             if t < 0:
                 t = k
-                place[code >> BITS] = t
-                outside[t] = code >> BITS
+                local[code >> BITS] = t
+                numbers[t] = code >> BITS
                 held[t] = 0
                 k += 1
             held[t] += 1
@@ -132,15 +132,15 @@ def number(
     longs = np.empty(SIZES + n + k, np.int64)
     longs[0], longs[1], longs[2] = n, literals, k
     ints = np.empty(4 * n + 1 + 2 * literals + 3 * k + 2, np.int32)
-    clause, start, literal, sibling, predicate, first, holder, dies, killers, family = numbering(
+    clause, start, literal, sibling, predicate, first, holder, dies, killers, family = event_graph(
         longs, ints
     )
     clause[:] = clauses
-    predicate[:] = outside[:k]
+    predicate[:] = numbers[:k]
     literal[:] = coded
     first[0] = first[1] = 0
     for t in range(k):
-        place[predicate[t]] = -1
+        local[predicate[t]] = -1
         first[t + 2] = first[t + 1] + held[t]
     to = 0
     for i in range(n):
@@ -151,7 +151,7 @@ def number(
             t = literal[to] >> BITS
             holder[first[t + 1]] = i << BITS | literal[to] & MASK
             first[t + 1] += 1
-            killers[i] += (literal[to] & (1 << FALSE | 1 << TRUE)) != 0
+            killers[i] += (literal[to] & KILLS) != 0
             to += 1
     start[n] = to
     for t in range(k):

@@ -1,8 +1,8 @@
-"""Who has which predicate: clauses of literals, in one flat array.
+"""The graph of clauses and predicates: the literals of all clauses, in one flat array.
 
 A literal is one number, `8 * predicate + mask`. Bit `outcome` of the mask says whether that outcome
-kills the clause, so asking is one shift and no branch: a positive call dies of FALSE, a negated one
-of TRUE, one that binds or tests variables of neither; all die of a FAULT.
+kills the clause, so a test is one shift without a branch. FALSE kills a positive call, TRUE a
+negated one, neither a call that binds or tests variables. A FAULT kills all of them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 _Kind = TypeVar("_Kind", bound=np.generic)
 
-ON_FALSE, ON_TRUE, NEVER = 0, 1, 2  # when a literal kills its clause, besides on a fault
-FALSE, TRUE, FAULT = 0, 1, 2  # what became of a predicate
+ON_FALSE, ON_TRUE, NEVER = 0, 1, 2  # which outcome kills the clause; a fault always does
+FALSE, TRUE, FAULT = 0, 1, 2  # outcomes of a predicate
 
 BITS = 3  # of a mask
 MASK = (1 << BITS) - 1
+KILLS = 1 << FALSE | 1 << TRUE  # the bits of a mask that are not about faults
+LEAST = 1e-6  # probabilities stay this far from 0 and 1, and costs from 0
 LARGEST = (1 << (31 - BITS)) - 1  # the highest number of a predicate or a clause
 _MASKS = {
     ON_FALSE: 1 << FALSE | 1 << FAULT,
@@ -33,8 +35,8 @@ _MASKS = {
 }
 
 
-class Links(NamedTuple):
-    """As kernels see it: the literals of clause c are `pool[start[c] : start[c] + size[c]]`."""
+class GraphArrays(NamedTuple):
+    """What kernels read: the literals of clause c are `pool[start[c] : start[c] + size[c]]`."""
 
     start: Int64s
     size: Int32s  # 0 where there is no such clause
@@ -42,25 +44,25 @@ class Links(NamedTuple):
     pool: Int32s
 
 
-class Graph:
-    """Clauses by number. Adding and removing cost the literals of the clause.
+class ClauseGraph:
+    """Clauses by number. Adding or removing a clause takes time proportional to its literals.
 
-    Clauses that go leave places of their length, which the next clauses of that length take. The
-    lists from predicates to clauses are not kept: an event needs them for its survivors only, and
-    makes them as it numbers those.
+    A removed clause leaves a gap, which the next clause of the same length fills. The graph keeps
+    no lists from predicates to clauses: an event needs them for its survivors only, and builds them
+    in its own graph (`event_graph`).
     """
 
     def __init__(self) -> None:
         self._reset()
 
     def _reset(self) -> None:
-        self.links = Links(
+        self.arrays = GraphArrays(
             np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), _empty()
         )
         self.degree = _empty()  # per predicate: clauses that have it
-        self.call = _empty()  # per predicate: which call answers it; -1 one of its own
-        self._in_use: dict[int, int] = {}  # per call: its predicates that some clause has
-        self._shared = 0  # calls that have several
+        self.call = _empty()  # per predicate: the call that answers it; -1: a call of its own
+        self._in_use: dict[int, int] = {}  # per call: how many of its predicates some clause has
+        self._shared = 0  # calls that answer several predicates
         self._owner: dict[int, int] = {}  # of each clause
         self._groups: dict[int, list[int]] = {}  # owner: number, clauses
         self._free_groups: list[int] = []
@@ -75,48 +77,48 @@ class Graph:
 
     @property
     def groups(self) -> int:
-        """One more than the highest number of an owner in use."""
+        """One more than the highest group number in use."""
         return len(self._groups) + len(self._free_groups)
 
     @property
-    def alone(self) -> bool:
-        """Whether no owner has alternatives."""
-        return len(self._groups) == len(self._owner)
+    def has_alternatives(self) -> bool:
+        """Whether some owner has several clauses."""
+        return len(self._groups) < len(self._owner)
 
     @property
-    def shared(self) -> bool:
-        """Whether one call answers several predicates that clauses have."""
+    def has_shared_calls(self) -> bool:
+        """Whether one call answers several predicates of the clauses."""
         return self._shared > 0
 
     @property
     def predicates(self) -> int:
-        """One more than the highest number of a predicate seen, at least."""
+        """At least one more than the highest number of a predicate."""
         return len(self.degree)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(part.nbytes for part in (*self.links, self.degree, self.call))
+        return sum(part.nbytes for part in (*self.arrays, self.degree, self.call))
 
     def clauses(self) -> Int64s:
         """The numbers of all clauses, ascending."""
-        return np.flatnonzero(self.links.size)
+        return np.flatnonzero(self.arrays.size)
 
     def literals(self, clause: int) -> Int32s:
-        """The literals of a clause; may be put into another order in place."""
-        start = self.links.start[clause]
-        return self.links.pool[start : start + self.links.size[clause]]
+        """The literals of a clause. The caller may reorder them in place."""
+        start = self.arrays.start[clause]
+        return self.arrays.pool[start : start + self.arrays.size[clause]]
 
     def add(self, clause: int, predicates: Sequence[int], kills: Sequence[int], owner: int) -> None:
-        """Put a clause in. A predicate that stands in it twice becomes one literal."""
+        """Add a clause. A predicate that occurs twice in it becomes one literal."""
         if clause in self._owner:
-            raise SchedulerError(f"clause {clause} is there already; remove it first")
+            raise SchedulerError(f"clause {clause} exists already; remove it first")
         if not 0 <= clause <= LARGEST:
             raise SchedulerError(f"clauses are numbered 0 to {LARGEST}, got {clause}")
         literals = _literals(clause, predicates, kills)
         place = self._place(len(literals))
         self._fit(clause, max(literals) >> BITS)
-        start, size, group, pool = self.links
+        start, size, group, pool = self.arrays
         for i, literal in enumerate(literals):
             pool[place + i] = literal
             self.degree[literal >> BITS] += 1
@@ -131,14 +133,14 @@ class Graph:
         group[clause] = self._groups[owner][0]
         self._owner[clause] = owner
 
-    def share(self, predicate: int, call: int) -> None:
-        """Say by which call a predicate is answered: all that have the same come out together."""
+    def assign_call(self, predicate: int, call: int) -> None:
+        """Declare which call answers a predicate. One call answers all its predicates at once."""
         if not 0 <= predicate <= LARGEST or not 0 <= call <= LARGEST:
             raise SchedulerError(
                 f"predicates and calls are numbered 0 to {LARGEST}, got {predicate} and {call}"
             )
         if predicate >= len(self.call):
-            self.call = longer(self.call, predicate + 1, -1)
+            self.call = grow(self.call, predicate + 1, -1)
         used = predicate < len(self.degree) and self.degree[predicate] > 0
         if used:
             self._count(predicate, -1)
@@ -147,7 +149,7 @@ class Graph:
             self._count(predicate, 1)
 
     def _count(self, predicate: int, by: int) -> None:
-        """A predicate has come into use, or has gone out of it."""
+        """Count a predicate that the first clause uses, or the last one no longer does."""
         call = int(self.call[predicate]) if predicate < len(self.call) else -1
         if call >= 0:
             before = self._in_use.pop(call, 0)
@@ -156,7 +158,7 @@ class Graph:
             self._shared += (before + by > 1) - (before > 1)
 
     def calls(self, predicates: Int64s) -> Int64s:
-        """The call of each of these predicates; of one that has its own, a number below 0."""
+        """The call of each predicate; a number below 0 where a predicate has its own."""
         if not len(self.call):
             return -1 - predicates
         call = self.call.take(predicates, mode="clip").astype(np.int64)
@@ -165,7 +167,7 @@ class Graph:
         return call
 
     def remove(self, clause: int) -> None:
-        """Take a clause out."""
+        """Remove a clause."""
         if clause not in self._owner:
             raise SchedulerError(f"there is no clause {clause} to remove")
         owner = self._owner.pop(clause)
@@ -176,18 +178,18 @@ class Graph:
             self.degree[predicate] -= 1
             if not self.degree[predicate]:
                 self._count(predicate, -1)
-        size = int(self.links.size[clause])
-        self._free.setdefault(size, []).append(int(self.links.start[clause]))
-        self.links.size[clause] = 0
-        known = self._groups[owner]
-        known[1] -= 1
-        if not known[1]:
-            self._free_groups.append(known[0])
+        size = int(self.arrays.size[clause])
+        self._free.setdefault(size, []).append(int(self.arrays.start[clause]))
+        self.arrays.size[clause] = 0
+        group = self._groups[owner]
+        group[1] -= 1
+        if not group[1]:
+            self._free_groups.append(group[0])
             del self._groups[owner]
 
     def check(self) -> None:
-        """Raise if places overlap or get lost, or a count is off. Slow; for tests."""
-        start, size, group, pool = self.links
+        """Raise if the pool has overlaps or leaks, or a count is wrong. Slow; for tests."""
+        start, size, group, pool = self.arrays
         clauses = self.clauses()
         assert set(clauses.tolist()) == set(self._owner)
         taken = np.zeros(self._top, np.int64)
@@ -195,19 +197,19 @@ class Graph:
         for clause in clauses:
             taken[start[clause] : start[clause] + size[clause]] += 1
             mine = self.literals(int(clause))
-            assert len(set((mine >> BITS).tolist())) == len(mine), "a predicate once a clause"
+            assert len(set((mine >> BITS).tolist())) == len(mine), "no predicate twice"
             assert ((mine >> FAULT) & 1).all(), "a fault kills"
             degree[mine >> BITS] += 1
         for length, places in self._free.items():
             for place in places:
                 taken[place : place + length] += 1
-        assert (taken == 1).all(), "each place is a clause's, or free"
+        assert (taken == 1).all(), "each place belongs to one clause, or is free"
         assert self._top <= len(pool)
         assert (degree == self.degree).all()
         calls = self.calls(np.flatnonzero(degree))
         called, counts = np.unique(calls[calls >= 0], return_counts=True)
         assert dict(zip(called.tolist(), counts.tolist(), strict=True)) == self._in_use
-        assert self.shared == bool((counts > 1).any())
+        assert self.has_shared_calls == bool((counts > 1).any())
         members: dict[int, int] = {}
         for clause, owner in self._owner.items():
             assert group[clause] == self._groups[owner][0]
@@ -222,23 +224,23 @@ class Graph:
             return free.pop()
         place = self._top
         self._top += length
-        if self._top > len(self.links.pool):
-            self.links = self.links._replace(pool=longer(self.links.pool, self._top))
+        if self._top > len(self.arrays.pool):
+            self.arrays = self.arrays._replace(pool=grow(self.arrays.pool, self._top))
         return place
 
     def _fit(self, clause: int, predicate: int) -> None:
-        if clause >= len(self.links.size):
-            start, size, group, pool = self.links
+        if clause >= len(self.arrays.size):
+            start, size, group, pool = self.arrays
             grown = clause + 1
-            self.links = Links(
-                longer(start, grown), longer(size, grown), longer(group, grown), pool
+            self.arrays = GraphArrays(
+                grow(start, grown), grow(size, grown), grow(group, grown), pool
             )
         if predicate >= len(self.degree):
-            self.degree = longer(self.degree, predicate + 1)
+            self.degree = grow(self.degree, predicate + 1)
 
 
-def longer(array: NDArray[_Kind], wanted: int, fill: float = 0) -> NDArray[_Kind]:
-    """The array with room for at least `wanted` items, filled up at its end."""
+def grow(array: NDArray[_Kind], wanted: int, fill: float = 0) -> NDArray[_Kind]:
+    """A longer copy of an array, with at least `wanted` items; the new ones hold `fill`."""
     have = len(array)
     grown = np.full(max(wanted, have + have // 2, 8), fill, array.dtype)
     grown[:have] = array
@@ -246,7 +248,7 @@ def longer(array: NDArray[_Kind], wanted: int, fill: float = 0) -> NDArray[_Kind
 
 
 def check_outcome(outcome: int) -> None:
-    """Raise if this is none."""
+    """Raise if this is not an outcome."""
     if outcome not in (FALSE, TRUE, FAULT):
         raise SchedulerError(f"an outcome is FALSE (0), TRUE (1) or FAULT (2), got {outcome}")
 
@@ -254,11 +256,10 @@ def check_outcome(outcome: int) -> None:
 def _literals(clause: int, predicates: Sequence[int], kills: Sequence[int]) -> list[int]:
     if len(predicates) != len(kills):
         raise SchedulerError(
-            f"clause {clause} has {len(predicates)} predicates, but says of {len(kills)} when they"
-            " kill"
+            f"clause {clause} has {len(predicates)} predicates, but {len(kills)} entries in kills"
         )
     if not len(predicates):
-        raise SchedulerError(f"clause {clause} has no predicates: there is nothing to schedule")
+        raise SchedulerError(f"clause {clause} has no predicates; it needs at least one")
     masks: dict[int, int] = {}
     for predicate, kill in zip(predicates, kills, strict=True):
         if not 0 <= predicate <= LARGEST:

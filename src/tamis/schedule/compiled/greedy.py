@@ -1,7 +1,7 @@
-"""The steps of the adaptive scheduler, compiled.
+"""The step of the adaptive scheduler, compiled.
 
-As in `steps`, one kernel tells and chooses, and has all arrays as locals. What is rare (prices,
-filling the buckets) it leaves to others.
+As in `clause_order`, one kernel records results and chooses, and has all arrays as locals. Other
+kernels do the rare work: they price clauses and fill buckets.
 """
 
 from __future__ import annotations
@@ -10,39 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, telling
-from tamis.schedule.compiled.clause_order import (
+from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, batch_recorder
+from tamis.schedule.compiled.event_graph import event_graph
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE, Int8s, Int32s, Int64s
+from tamis.schedule.compiled.greedy_state import BUCKETS, greedy_state
+from tamis.schedule.compiled.odds import bounded
+from tamis.schedule.compiled.run_state import (
     COMPLETE,
     DEAD,
     EVALUATED,
-    MATCHED,
     NOW,
     UNDECIDED,
     Singles,
-    settle,
-    state,
+    match_completed,
+    run_state,
 )
-from tamis.schedule.compiled.event_graph import numbering
-from tamis.schedule.compiled.graph import BITS, FALSE, TRUE, Int8s, Int32s, Int64s
-from tamis.schedule.compiled.greedy_state import BUCKETS, prices_in
 
 Floats = NDArray[np.float64]
 
-KILLS = 1 << FALSE | 1 << TRUE  # of a mask: it may kill otherwise than by a fault
 FINE = 21  # bits of a float32 that a bucket leaves out: 4 buckets for a factor of 2
-FEW = 64  # undecided clauses: from here on prices are made for every step
-FIRST = 4096  # undecided clauses: from here on prices are made, at first
-AGAIN = 0.5  # and again, when this share of them is left
-LEAST = 1e-6  # chances are kept so far from 0 and 1, and costs from 0
+FEW = 64  # at most this many undecided clauses are priced at every step
+FIRST = 4096  # at most this many undecided clauses are priced for the first time
+AGAIN = 0.5  # and again whenever this share of them is left
 SLIGHT = np.float32(0.1)
 TINY, MANY = np.float32(1e-30), np.float32(1e30)
-SHARED, NEXT, STACK, OPENS, LIVE, LIMIT, VALUED = range(NOW - 7, NOW)  # in `now`
+SHARED, NEXT, STACK, OPENS, LIVE, LIMIT, VALUED = range(NOW - 7, NOW)  # items of `now`
 
 
 @kernel
-def value(
-    known: Int64s,
-    who: Int32s,
+def reset_greedy_state(
+    graph: Int64s,
+    edges: Int32s,
     ints: Int32s,
     longs: Int64s,
     floats: Singles,
@@ -52,35 +50,35 @@ def value(
     spare: Singles,
     calls: Int32s,
 ) -> None:
-    """How likely literals kill, in the light of what is doubtful; and where all begin.
+    """Begin an event: probabilities that literals kill, and the first scores.
 
-    Before prices are made, all clauses are worth the same, and all holders of a predicate are taken
-    to die of it with the same chance. `spare` is what `unneeded` gave; `calls` says for each
-    predicate which call answers it, and is empty where each has one of its own.
+    Until clauses are priced, all are worth the same, and a predicate is assumed to kill all its
+    clauses with the same probability. `spare` comes from `unneeded_chances`. `calls` has the call
+    of each predicate; it is empty where each has its own.
     """
-    _, start, literal, sibling, predicate, first, _, dies, alive, _ = numbering(known, who)
-    prices = prices_in(known, ints, longs, floats)
-    odds, dear, load, scale, miss = prices.odds, prices.cost, prices.load, prices.scale, prices.miss
-    killers, opens, live, forced = prices.killers, prices.open, prices.live, prices.forced
-    at = prices.at
+    _, start, literal, sibling, predicate, first, _, dies, alive, _ = event_graph(graph, edges)
+    state = greedy_state(graph, ints, longs, floats)
+    odds, dear, load, scale, miss = state.odds, state.cost, state.load, state.scale, state.miss
+    killers, opens, live, forced = state.killers, state.open, state.live, state.forced
+    at = state.at
     clauses, predicates = len(sibling), len(predicate)
     at[NEXT] = at[STACK] = at[VALUED] = 0
     at[SHARED] = len(calls)
-    prices.call[: len(calls)] = calls
+    state.call[: len(calls)] = calls
     at[OPENS], at[LIVE] = clauses, predicates
     at[LIMIT] = FIRST
     for t in range(predicates):
-        outside = predicate[t]
-        false = min(max(1 - p[outside] + doubt[outside], LEAST), 1 - LEAST)
-        true = min(max(p[outside] + doubt[outside], LEAST), 1 - LEAST)
+        number = predicate[t]
+        false = bounded(1 - p[number], doubt[number])
+        true = bounded(p[number], doubt[number])
         odds[t], odds[predicates + t] = 0, false
         odds[2 * predicates + t], odds[3 * predicates + t] = true, 1 - LEAST
-        dear[t] = max(cost[outside], LEAST)
+        dear[t] = max(cost[number], LEAST)
         load[t] = first[t + 1] - first[t]
         scale[t] = (dies[2 * t] * false + dies[2 * t + 1] * true) / load[t]
         miss[t] = spare[t]
         live[t] = t
-    score(known, ints, longs, floats)
+    score_predicates(graph, ints, longs, floats)
     for s in range(clauses):
         opens[s] = s
         killers[s] = alive[s]
@@ -90,19 +88,19 @@ def value(
                     forced[at[STACK]] = literal[i] >> BITS
                     at[STACK] += 1
     if clauses > FEW:
-        _fill(known, ints, longs, floats)
+        _fill_buckets(graph, ints, longs, floats)
 
 
 @kernel
-def unneeded(known: Int64s, who: Int32s, p: Floats, doubt: Floats) -> Singles:
-    """For each predicate the chance that nobody needs it, since all its clauses die of others."""
-    _, start, literal, _, predicate, _, _, _, _, _ = numbering(known, who)
+def unneeded_chances(graph: Int64s, edges: Int32s, p: Floats, doubt: Floats) -> Singles:
+    """For each predicate the probability that others kill all its clauses."""
+    _, start, literal, _, predicate, _, _, _, _, _ = event_graph(graph, edges)
     right = np.empty((len(predicate), KILLS + 1), np.float32)
     for t in range(len(predicate)):
-        outside = predicate[t]
+        number = predicate[t]
         right[t, 0] = 1
-        right[t, 1 << FALSE] = 1 - min(max(1 - p[outside] + doubt[outside], LEAST), 1 - LEAST)
-        right[t, 1 << TRUE] = 1 - min(max(p[outside] + doubt[outside], LEAST), 1 - LEAST)
+        right[t, 1 << FALSE] = 1 - bounded(1 - p[number], doubt[number])
+        right[t, 1 << TRUE] = 1 - bounded(p[number], doubt[number])
         right[t, KILLS] = LEAST
     spare = np.ones(len(predicate), np.float32)
     for s in range(len(start) - 1):
@@ -117,16 +115,16 @@ def unneeded(known: Int64s, who: Int32s, p: Floats, doubt: Floats) -> Singles:
 
 @kernel
 def _bucket(score: float) -> int:
-    """The higher the score, the lower the bucket: exponent and first bits of the number."""
+    """The higher the score, the lower the bucket: the exponent and first bits of the float."""
     return int(BUCKETS - 1 - (np.float32(max(score, 0.0)).view(np.int32) >> FINE))
 
 
 @kernel
-def _fill(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> None:
-    """All live predicates into their buckets."""
-    prices = prices_in(sizes, ints, longs, floats)
-    load, scale, live = prices.load, prices.scale, prices.live
-    link, head, at = prices.link, prices.head, prices.at
+def _fill_buckets(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> None:
+    """Put all live predicates into their buckets."""
+    state = greedy_state(sizes, ints, longs, floats)
+    load, scale, live = state.load, state.scale, state.live
+    link, head, at = state.link, state.head, state.at
     head[:] = -1
     for i in range(at[LIVE]):
         t = live[i]
@@ -137,28 +135,27 @@ def _fill(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> None:
 
 
 @kernel
-def price(
-    known: Int64s, who: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, floats: Singles
+def price_clauses(
+    graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, floats: Singles
 ) -> int:
-    """Make prices anew; the predicate with the best score.
+    """Price the undecided clauses and score the predicates; returns the best predicate.
 
-    The share of a predicate is its cost, divided among the clauses that it can be expected to
-    kill. A clause that dies of t saves the share of its cheapest other predicate: that is what
-    killing it is worth to t, so that t is not praised for what others do for less. If t completes
-    a clause, that saves the alternatives of its owner. On the other side, what t costs counts only
-    as far as it is not needed anyway, because all other literals of a clause come out right.
+    The share of a predicate is its cost, divided among the clauses that it is expected to kill. If
+    t kills a clause, that saves the share of the cheapest other predicate of the clause: t gets no
+    credit for what others do for less. If t completes a clause, that saves the alternatives of its
+    owner. The cost of t counts only as far as no clause needs t in any case.
 
     Three passes over the literals of undecided clauses, with six random accesses for each.
     """
-    _, start, literal, sibling, predicate, _, _, _, _, family = numbering(known, who)
-    outcome, status, _, _, _, _, _ = state(known, octets, ints, longs)
-    prices = prices_in(known, ints, longs, floats)
-    odds, chance, cost = prices.odds, prices.chance, prices.cost
-    least, second, bonus, cheapest = prices.least, prices.second, prices.bonus, prices.cheapest
-    worth, luck = prices.worth, prices.luck
-    load, scale, miss = prices.load, prices.scale, prices.miss
-    opens, live, at = prices.open, prices.live, prices.at
-    whole, call, shared = prices.whole, prices.call, prices.at[SHARED] != 0
+    _, start, literal, sibling, predicate, _, _, _, _, family = event_graph(graph, edges)
+    outcome, status, _, _, _, _, _ = run_state(graph, octets, ints, longs)
+    state = greedy_state(graph, ints, longs, floats)
+    odds, chance, cost = state.odds, state.chance, state.cost
+    least, second, bonus, cheapest = state.least, state.second, state.bonus, state.cheapest
+    worth, luck = state.worth, state.luck
+    load, scale, miss = state.load, state.scale, state.miss
+    opens, live, at = state.open, state.live, state.at
+    whole, call, shared = state.whole, state.call, state.at[SHARED] != 0
     predicates = len(predicate)
     for i in range(at[LIVE]):
         load[live[i]] = -1
@@ -186,7 +183,7 @@ def price(
             live[kept] = t
             kept += 1
             killed = whole[call[t]] if shared else load[t]
-            scale[t] = cost[t] / max(killed, TINY)  # its share, for now
+            scale[t] = cost[t] / max(killed, TINY)  # its share, until scores replace it
             load[t] = 0
             miss[t] = 1
     at[LIVE] = kept
@@ -199,20 +196,20 @@ def price(
         low = high = MANY
         right = np.float32(1)
         for j in range(np.uint64(start[s]), np.uint64(start[s + 1])):
-            # Without branches: which of two shares is less cannot be foreseen.
+            # Without branches: the processor cannot predict which of two shares is less.
             t = literal[j] >> BITS
             share = scale[t] if chance[j] > 0 else MANY
             right *= 1 - max(chance[j], np.float32(0))
             best = t if share < low else best
             high = min(high, max(low, share))
             low = min(low, share)
-        if best < 0:  # none can kill: all that is left has to be paid for
+        if best < 0:  # nothing can kill it: all open predicates have to be evaluated
             low = np.float32(0)
             for j in range(np.uint64(start[s]), np.uint64(start[s + 1])):
                 if chance[j] == 0:
                     low += cost[literal[j] >> BITS]
         cheapest[s], least[s], second[s], bonus[s] = best, low, high, right
-        if high == MANY:  # there is no other way
+        if high == MANY:  # no other predicate can kill it
             second[s] = low
         worth[family[s]] += low
         luck[family[s]] += right
@@ -231,18 +228,18 @@ def price(
     for i in range(at[LIVE]):
         scale[live[i]] = 1
     at[VALUED] = 1
-    return score(known, ints, longs, floats)
+    return score_predicates(graph, ints, longs, floats)
 
 
 @kernel
-def score(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> int:
-    """From what live predicates save, `load * scale`, to what they save for their cost; the best.
+def score_predicates(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> int:
+    """Divide what live predicates save, `load * scale`, by their cost; returns the best predicate.
 
-    What one call answers comes out together: each of its predicates is as good as all of them.
+    One call answers all its predicates: each of them gets the score of their sum.
     """
-    prices = prices_in(sizes, ints, longs, floats)
-    cost, load, scale, miss = prices.cost, prices.load, prices.scale, prices.miss
-    live, at, whole, idle, call = prices.live, prices.at, prices.whole, prices.idle, prices.call
+    state = greedy_state(sizes, ints, longs, floats)
+    cost, load, scale, miss = state.cost, state.load, state.scale, state.miss
+    live, at, whole, idle, call = state.live, state.at, state.whole, state.idle, state.call
     shared = at[SHARED] != 0
     if shared:
         whole[:] = 0
@@ -266,8 +263,8 @@ def score(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> int:
 
 @kernel
 def step(
-    known: Int64s,
-    who: Int32s,
+    graph: Int64s,
+    edges: Int32s,
     octets: Int8s,
     ints: Int32s,
     longs: Int64s,
@@ -276,20 +273,21 @@ def step(
     outcome: int,
     floats: Singles,
 ) -> int:
-    """Tell that `told` has come out; or, if that is -1, choose: gives the predicate, or -1.
+    """Record the outcome of predicate `told`; or choose a predicate, if `told` is -1.
 
-    With `outcomes`, by number outside, go on to the end; then all that completes has matched. The
-    first two arrays are those of `Numbered`, the next three and the last those of `Flat`.
+    Returns the predicate chosen, or -1. With `outcomes`, by global number, it goes on to the end,
+    and all clauses that complete match. The first two arrays are those of `FlatEventGraph`, the
+    next three and the last those of `FlatRunState`.
     """
-    clause, start, literal, sibling, predicate, first, holder, _, _, _ = numbering(known, who)
-    outcome_of, status, left, completed, trail, matched, now = state(known, octets, ints, longs)
-    prices = prices_in(known, ints, longs, floats)
-    odds, least, second, bonus = prices.odds, prices.least, prices.second, prices.bonus
-    scale, cheapest, killers = prices.scale, prices.cheapest, prices.killers
-    link, head, forced = prices.link, prices.head, prices.forced
+    _, start, literal, sibling, predicate, first, holder, _, _, _ = event_graph(graph, edges)
+    outcome_of, status, left, completed, trail, _, now = run_state(graph, octets, ints, longs)
+    state = greedy_state(graph, ints, longs, floats)
+    odds, least, second, bonus = state.odds, state.least, state.second, state.bonus
+    scale, cheapest, killers = state.scale, state.cheapest, state.killers
+    link, head, forced = state.link, state.head, state.forced
     single = len(outcomes) == 0
     predicates = len(predicate)
-    # In locals, as all stores might change what is in an array.
+    # In locals: after a store the compiler would read array items again.
     bucket, stack, undecided, valued = now[NEXT], now[STACK], now[OPEN], now[VALUED]
     t = told
     while True:
@@ -302,22 +300,22 @@ def step(
                 if undecided <= max(now[LIMIT], FEW):
                     if undecided == 0:
                         break
-                    t = price(known, who, octets, ints, longs, floats)
+                    t = price_clauses(graph, edges, octets, ints, longs, floats)
                     valued = 1
                     if undecided <= FEW:
                         break
                     t = -1
                     now[LIMIT] = int(AGAIN * undecided)
-                    _fill(known, ints, longs, floats)
+                    _fill_buckets(graph, ints, longs, floats)
                     bucket = 0
-                # Scores only fall until the next prices, so the buckets are gone through once.
+                # Scores only fall until the next pricing, so one pass over the buckets is enough.
                 while head[bucket] < 0:
                     bucket += 1
                 u = head[bucket]
                 head[bucket] = link[u]
             if outcome_of[u] != UNKNOWN:
                 continue
-            # Nobody told it of the clauses that were decided since: it looks for itself.
+            # Clauses may have been decided since it was scored: score it again.
             some = 0
             load = np.float32(0)
             if valued:
@@ -352,7 +350,7 @@ def step(
         complete = 0
         for i in range(np.uint64(first[t]), np.uint64(first[t + 1])):
             s = np.uint64(holder[i] >> BITS)
-            # Most results kill; without a branch on who was undecided that takes half the time.
+            # Most results kill. Without a branch on the status this takes half the time.
             dies = (holder[i] >> outcome) & (status[s] == UNDECIDED)
             status[s] |= dies * DEAD
             undecided -= dies
@@ -366,8 +364,8 @@ def step(
                 elif holder[i] & KILLS:
                     killers[s] -= 1
                     if killers[s] <= 1 and sibling[s] == s:
-                        # What is left to kill it is needed whatever else comes out: it may as well
-                        # come now, when it may kill most others. With none left, all are needed.
+                        # The last predicate that can kill it is needed in any case: it comes now,
+                        # when it can kill most others. Without one, all are needed.
                         for j in range(start[s], start[s + 1]):
                             u = literal[j] >> BITS
                             if outcome_of[u] == UNKNOWN and (killers[s] == 0 or literal[j] & KILLS):
@@ -377,14 +375,10 @@ def step(
         if single:
             now[STACK] = stack
             return -1
-        for i in range(complete):
-            s = completed[i]
-            matched[now[MATCHED]] = clause[s]
-            now[MATCHED] += 1
-            if sibling[s] != s:
-                settle(known, who, octets, ints, longs, s)
+        if complete:
+            match_completed(graph, edges, octets, ints, longs, complete)
         undecided = now[OPEN]
         t = -1
 
 
-tell = telling(step)
+record_all = batch_recorder(step)

@@ -1,59 +1,59 @@
-"""What the adaptive scheduler keeps of an event beside its state, and where that lies."""
+"""What the adaptive scheduler keeps for an event, in addition to `RunState`."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.clause_order import NOW, Flat, Singles, flat
-from tamis.schedule.compiled.event_graph import SIZES, Numbered
+from tamis.schedule.compiled.event_graph import SIZES, FlatEventGraph
 from tamis.schedule.compiled.graph import Int32s, Int64s
+from tamis.schedule.compiled.run_state import NOW, FlatRunState, Singles, allocate_state
 
 BUCKETS = 1024
 
 
-class Prices(NamedTuple):
-    """What the adaptive scheduler knows of an event's literals, clauses and predicates."""
+class GreedyState(NamedTuple):
+    """The arrays as kernels read them."""
 
-    odds: Singles  # chance that a literal kills: by the bits of its mask, then by predicate
-    chance: Singles  # per literal: the same while prices are made; -1 where it has come out
-    least: Singles  # per clause: the share of the predicate that kills it for least
-    second: Singles  # and that of the next one
-    bonus: Singles  # per clause: what its match is expected to save its owner's other clauses
-    worth: Singles  # per owner: prices of its clauses
-    luck: Singles  # per owner: chances that they match
+    odds: Singles  # probability that a literal kills: by the bits of its mask, then by predicate
+    chance: Singles  # per literal: the same while clauses are priced; -1 where its result is in
+    least: Singles  # per clause: the share of the cheapest predicate that kills it
+    second: Singles  # per clause: the share of the second cheapest
+    bonus: Singles  # per clause: what a match is expected to save in its alternatives
+    worth: Singles  # per owner: the sum of `least` over its clauses
+    luck: Singles  # per owner: the sum of the probabilities that its clauses match
     cost: Singles  # per predicate
-    load: Singles  # what evaluating it is expected to save
-    scale: Singles  # load * scale is the score
-    miss: Singles  # chance that nobody will need it
-    whole: Singles  # per call: what its predicates save together
-    idle: Singles  # per call: chance that nobody will need it
+    load: Singles  # per predicate: what its result is expected to save
+    scale: Singles  # per predicate: load * scale is its score
+    miss: Singles  # per predicate: probability that no clause will need it
+    whole: Singles  # per call: the sum of what its predicates save
+    idle: Singles  # per call: probability that no clause will need it
     killers: Int32s  # per clause: literals that may still kill it
-    cheapest: Int32s  # per clause: the predicate that kills it for least
-    open: Int32s  # undecided clauses, and some that no longer are
-    live: Int32s  # predicates that are needed, and some that no longer are
+    cheapest: Int32s  # per clause: the cheapest predicate that kills it
+    open: Int32s  # undecided clauses; some may have been decided since
+    live: Int32s  # needed predicates; some may have become unneeded since
     link: Int32s  # the next predicate in the bucket
     head: Int32s  # the first predicate of each bucket
     call: Int32s  # per predicate: the call that answers it
-    forced: Int32s  # predicates that have to be evaluated whatever happens
-    at: Int64s  # `now`: bucket; lengths of lists; when to make prices, whether they were made
+    forced: Int32s  # a stack of predicates that are needed in any case
+    at: Int64s  # `RunState.now`: the current bucket; lengths of lists; when to price clauses
 
 
-def priced_flat(numbered: Numbered) -> Flat:
-    """Room for a state and prices."""
-    n, m, k = numbered.longs[:SIZES].tolist()
-    return flat(numbered, 3 * n + m + 3 * k + BUCKETS, 5 * n + m + 10 * k)
+def allocate_greedy_state(graph: FlatEventGraph) -> FlatRunState:
+    """Arrays for both states."""
+    n, m, k = graph.longs[:SIZES].tolist()
+    return allocate_state(graph, 3 * n + m + 3 * k + BUCKETS, 5 * n + m + 10 * k)
 
 
 @kernel
-def prices_in(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> Prices:
-    """Where everything lies in the flat arrays, behind the state."""
+def greedy_state(sizes: Int64s, ints: Int32s, longs: Int64s, floats: Singles) -> GreedyState:
+    """Views of the flat arrays, behind those of the run state."""
     n, m, k = sizes[0], sizes[1], sizes[2]
     clauses = 4 * k + m
     predicates = clauses + 5 * n
     live = 5 * n
     buckets = live + 2 * k
-    return Prices(
+    return GreedyState(
         floats[: 4 * k],
         floats[4 * k : clauses],
         floats[clauses : clauses + n],

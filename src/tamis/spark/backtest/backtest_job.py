@@ -6,13 +6,12 @@ folder for the time of the job, which the driver adds up; pairs never leave the 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,7 @@ from numpy.typing import NDArray
 from tamis.engine import Engine
 from tamis.errors import SparkError
 from tamis.operators.faults import Report
-from tamis.spark.backtest.count_task import DONE, Trial, leaders
-from tamis.spark.backtest.past_events import Past, past
+from tamis.spark.backtest.count_task import COUNTED, CountTask, leading_slots
 from tamis.spark.backtest.result_tables import (
     counts_table,
     over_time_table,
@@ -32,10 +30,12 @@ from tamis.spark.backtest.result_tables import (
     totals_table,
 )
 from tamis.spark.backtest.tally import Tally
-from tamis.spark.backtest.time_axis import WHOLE, Axis, axis
-from tamis.spark.jobs.job_subscriptions import engine_folders, taken
+from tamis.spark.events.past_events import PastEvents, past_events
+from tamis.spark.events.time_axis import WHOLE, Axis, Clock, axis
+from tamis.spark.events.time_span import Span
 from tamis.spark.runtime import operator_reports as reports
-from tamis.spark.runtime.job_runner import Progress, numbered, watched
+from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
+from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch
 from tamis.store.log import Log
 
@@ -84,7 +84,7 @@ class Backtest(NamedTuple):
 
 def backtest(
     spark: SparkSession,
-    events: str | os.PathLike[str] | Log,
+    events: str | os.PathLike[str] | Log | PastEvents,
     subscriptions: str | os.PathLike[str] | Engine,
     *,
     time: str | None = None,
@@ -117,44 +117,45 @@ def backtest(
             theirs are.
     """
     _check_numbers(buckets, samples)
-    given = events if isinstance(events, Log) else os.fspath(events)
+    given = events if isinstance(events, Log | PastEvents) else os.fspath(events)
     columns = [] if samples == 0 else columns
     with (
         scratch(None if work is None else Path(work).absolute()) as above,
-        taken(
-            subscriptions,
-            above,
-            lambda schema: past(given, schema, time, columns).some(schema),
-            operators,
+        held_subscriptions(
+            subscriptions, above, lambda schema: past_events(given, schema).sample(), operators
         ) as now,
     ):
-        there = past(given, now.schema, time, columns)
-        slots = [leaders(engine) for engine in now.engines]
+        there = past_events(given, now.schema)
+        clock = there.clock(time, columns)
+        slots = [leading_slots(engine) for engine in now.engines]
         firsts = tuple(accumulate(map(len, slots), initial=0))
         most, each = _fitting(firsts[-1], buckets, samples)
         counts = above / "counts"
         counts.mkdir()
-        trial = Trial(
-            there.dealt(spark),
+        beside = () if clock is None else (clock.name,)
+        task = CountTask(
+            there.shares(cores(spark), columns, beside),
             now.folders,
             firsts,
             now.operators,
-            there.clock,
-            _axis(spark, there, most, looking),
+            clock,
+            _axis(there, clock, there.span(spark, clock, looking), most),
             each,
+            None if columns is None else tuple(columns),
             str(counts),
         )
         begun = perf_counter()
-        rows = _run(spark, trial, progress)
-        tally = _added(trial, [row["file"] for row in rows])
+        rows = run_tasks(spark, len(task.events.shares), task.run, COUNTED, progress)
+        rows.sort(key=lambda row: row["task"])
+        tally = _added(task, [row["file"] for row in rows])
         seconds = perf_counter() - begun
-        asked = reports.total(reports.read(json.loads(row["operators"])) for row in rows)
+        calls = reports.total_of(row["operators"] for row in rows)
         known = subscriptions_table(now, slots)
-        return _made(trial, tally, known, there, asked)._replace(seconds=seconds)
+        return _made(task, tally, known, there, calls)._replace(seconds=seconds)
 
 
 def check_given(
-    events: str | os.PathLike[str] | Log,
+    events: str | os.PathLike[str] | Log | PastEvents,
     subscriptions: str | os.PathLike[str] | Engine,
     *,
     time: str | None = None,
@@ -163,9 +164,9 @@ def check_given(
     """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
     if not isinstance(subscriptions, Engine):
         with Engine.open(engine_folders(subscriptions)[0], verify=False) as engine:
-            past(events, engine.schema, time, columns)
+            past_events(events, engine.schema).clock(time, columns)
     else:
-        past(events, subscriptions.schema, time, columns)
+        past_events(events, subscriptions.schema).clock(time, columns)
 
 
 def _check_numbers(buckets: int | None, samples: int | None) -> None:
@@ -194,8 +195,8 @@ def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tu
     )
 
 
-def _axis(spark: SparkSession, there: Past, most: int, looking: Progress | None) -> Axis:
-    clock, (low, high) = there.clock, there.span(spark, looking)
+def _axis(there: PastEvents, clock: Clock | None, span: Span, most: int) -> Axis:
+    low, high = span
     nothing = low > high
     if clock is None:
         return axis(WHOLE, 0 if nothing else low, 0 if nothing else high, most)
@@ -208,27 +209,19 @@ def _axis(spark: SparkSession, there: Past, most: int, looking: Progress | None)
     return axis(clock.kind, low, high, most, zone=clock.zone, days=clock.days)
 
 
-def _run(spark: SparkSession, trial: Trial, progress: Progress | None) -> list[Any]:
-    """What became of tasks, in their order."""
-    tasks = len(trial.events.shares)
-    if not tasks:
-        return []
-
-    rows = watched(spark, numbered(spark, tasks, trial.run, DONE).collect, tasks, progress)
-    return sorted(rows, key=lambda row: row["task"])
-
-
-def _added(trial: Trial, files: Iterable[str]) -> Tally:
+def _added(task: CountTask, files: Iterable[str]) -> Tally:
     """What all tasks have counted."""
-    tally = trial.tally()
+    tally = task.tally()
     for file in files:
-        tally.add(Path(trial.folder) / file)
-        (Path(trial.folder) / file).unlink()
+        tally.add(Path(task.folder) / file)
+        (Path(task.folder) / file).unlink()
     return tally
 
 
-def _made(trial: Trial, tally: Tally, known: pa.Table, there: Past, asked: Report) -> Backtest:
-    grid, axis = tally.grid, trial.axis
+def _made(
+    task: CountTask, tally: Tally, known: pa.Table, there: PastEvents, calls: Report
+) -> Backtest:
+    grid, axis = tally.grid, task.axis
     events, matched, dead = (int(each.sum()) for each in (tally.events, tally.matched, tally.dead))
     return Backtest(
         events,
@@ -242,9 +235,9 @@ def _made(trial: Trial, tally: Tally, known: pa.Table, there: Past, asked: Repor
         reasons_table(tally),
         grid,
         axis,
-        None if there.clock is None else there.clock.name,
+        None if task.clock is None else task.clock.name,
         there.files,
-        len(trial.events.shares),
+        len(task.events.shares),
         0.0,
-        asked,
+        calls,
     )

@@ -1,7 +1,6 @@
-"""What a worker does for a back-test: read a share of the events, match it, and count.
+"""The task of a back-test: matches a share of the events, and counts.
 
-The JVM only hears where the counts are. Pairs are counted as they come, a piece of the events at a
-time; none of them is ever written down.
+The JVM only hears where the counts are. Pairs are counted as they come; none is ever written.
 """
 
 from __future__ import annotations
@@ -15,167 +14,124 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.batch import EventBatch
-from tamis.encode.validation import Refused
-from tamis.errors import SparkError
 from tamis.replay.event_columns import column_at
-from tamis.replay.event_source import Events, Pace, Piece, checked
+from tamis.replay.event_source import EventSource, Int64s
 from tamis.replay.parts import SEQUENCE
+from tamis.replay.pipeline import Pace, ReadEvents, match_with
 from tamis.spark.backtest.tally import Tally
-from tamis.spark.backtest.time_axis import Axis, Clock, Times
-from tamis.spark.runtime.operator_reports import since, total, written
-from tamis.spark.runtime.worker_cache import opened
+from tamis.spark.events.time_axis import Axis, Clock, Times
+from tamis.spark.runtime.operator_reports import CallCount, report_json
+from tamis.spark.runtime.worker_cache import open_shards
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
-    from tamis.operators.faults import Report
+    from tamis.match.answers import Matches
 
-Int64s = NDArray[np.int64]
-DONE = "task int, file string, operators string"
+COUNTED = pa.schema([("task", pa.int32()), ("file", pa.string()), ("operators", pa.string())])
 
 
-def leaders(engine: Engine) -> Int64s:
+def leading_slots(engine: Engine) -> Int64s:
     """The slot by which an answer names each subscription, ascending."""
     slots = engine.matcher.clauses.live_slots()
     owners = engine.slot_table.owners(slots)
     return slots if owners is None else np.unique(owners).astype(np.int64)
 
 
-class Trial(NamedTuple):
-    """All that tasks have to know. A task is a share of the events, against all subscriptions."""
+class CountTask(NamedTuple):
+    """What all tasks need. A task is a share of the events, with all subscriptions."""
 
-    events: Events
+    events: EventSource
     shards: tuple[str, ...]
-    firsts: tuple[int, ...]  # by shard, how many subscriptions are before it; and in all
+    firsts: tuple[int, ...]  # by shard, how many subscriptions are before it; and of all
     operators: bytes
     clock: Clock | None  # None: time is the number of an event
     axis: Axis
     samples: int
+    columns: tuple[str, ...] | None  # that samples have; None: all
     folder: str  # for the counts
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of tasks, gives the files with what they counted."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                file, asked = self._task(number)
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "task": pa.array([number], pa.int32()),
-                        "file": pa.array([file]),
-                        "operators": pa.array([written(asked)]),
-                    }
-                )
-
-    def _task(self, number: int) -> tuple[str, Report]:
-        """Count a share; where the counts are, and what operators were asked."""
-        name = f"task-{number}-{uuid.uuid4().hex}"  # one that is tried again has another
-        engines = [
-            opened(folder, self.operators, shards=len(self.shards)) for folder in self.shards
-        ]
-        before = total(engine.report() for engine in engines)
-        tally = _counted(self, number)
-        try:
-            tally.write(Path(self.folder) / name)
-        except OSError as why:
-            raise SparkError(
-                f"{self.folder}: a worker cannot write there ({why.strerror}); on a cluster, name "
-                "a folder for results that all machines share"
-            ) from None
-        return name, since(before, total(engine.report() for engine in engines))
+    def run(self, share: int) -> Iterator[dict[str, Any]]:
+        """A row of `COUNTED`: the file with the counts, and the calls of operators."""
+        engines = open_shards(self.shards, self.operators)
+        calls = CallCount(engines)
+        rows = self.events.rows(share)
+        tally = self.tally(np.int32)  # a share has a million events, or a few more
+        # Of all rows of the share, whether a shard has matched it, and its bucket.
+        hit, placed = np.zeros(rows, np.bool_), np.zeros(rows, np.int64)
+        # One shard after the other: the others need not be in memory.
+        for shard, engine in enumerate(engines):
+            count = _ShardCount(self, tally, shard, engine, hit, placed)
+            for events, found in match_with(engine, self.events.chunks(share), Pace()):
+                count.take(events, found)
+        tally.matched += np.bincount(placed[hit], minlength=tally.buckets)
+        name = f"task-{share}-{uuid.uuid4().hex}"  # an attempt has a name of its own
+        tally.write(Path(self.folder) / name)
+        yield {"task": share, "file": name, "operators": report_json(calls.report())}
 
     def tally(self, counts: Any = np.int64) -> Tally:
-        """Nothing counted yet."""
+        """A tally without counts."""
         kind = self.axis.edges.dtype
         return Tally(self.firsts[-1], self.axis.buckets, self.samples, kind, counts)
 
 
-def _counted(trial: Trial, share: int) -> Tally:
-    """One shard after the other: what is not in use need not be in memory."""
-    rows = trial.events.rows(share)
-    tally = trial.tally(np.int32)  # a share has a million events, or few more
-    # Of all events of the share, whether any shard has matched it.
-    hit, placed = np.zeros(rows, np.bool_), np.zeros(rows, np.int64)
-    for shard, folder in enumerate(trial.shards):
-        task = _Shard(trial, tally, shard, opened(folder, trial.operators), hit, placed)
-        pace = Pace()
-        for piece in trial.events.pieces(share):
-            pace.over(piece, task.take)
-    tally.matched += np.bincount(placed[hit], minlength=tally.buckets)
-    return tally
-
-
-class _Shard:
-    """One share against one shard. The first shard also counts events, and the dead."""
+class _ShardCount:
+    """Counts the pairs of a share with one shard. The first shard also counts events."""
 
     def __init__(
         self,
-        trial: Trial,
+        task: CountTask,
         tally: Tally,
         shard: int,
         engine: Engine,
         hit: NDArray[np.bool_],
         placed: Int64s,
     ) -> None:
-        self._trial, self._tally, self._engine = trial, tally, engine
+        self._task, self._tally = task, tally
         self._first, self._hit, self._placed = shard == 0, hit, placed
         self._at = 0  # in the share
-        slots = leaders(engine)
+        slots = leading_slots(engine)
         # The number of a subscription, by its slot.
         self._number = np.zeros(int(slots.max(initial=-1)) + 1, np.int64)
-        self._number[slots] = np.arange(len(slots)) + trial.firsts[shard]
+        self._number[slots] = np.arange(len(slots)) + task.firsts[shard]
 
-    def take(self, some: Piece) -> int:
-        """Match some events, and count; how many pairs there were."""
-        read = _read(self._engine, some)
-        values, places = self._times(some.numbers, read.table)
+    def take(self, events: ReadEvents, found: Matches) -> None:
+        """Count the pairs of some events."""
+        numbers, rows = events.chunk.numbers, events.valid.rows
+        values, places = self._times(events)
         if self._first:
-            self._count(some.numbers, read, places)
-        found = self._engine.match_batch(read.batch)
+            self._count_events(events, places)
         counts = np.diff(found.starts)
-        self._hit[self._at + read.rows[counts > 0]] = True
+        self._hit[self._at + rows[counts > 0]] = True
         self._at += len(places)
         if found.total:
-            subscriptions, events = self._number[found.slots], np.repeat(read.rows, counts)
-            self._tally.pairs(subscriptions, places[events], values[events])
-            if self._trial.samples:
-                numbers = pa.array(some.numbers)
-                columns = some.layout.chosen(read.table).add_column(0, SEQUENCE, numbers)
-                self._tally.samples.offer(subscriptions, events, columns)
-        return found.total
+            subscriptions, matched = self._number[found.slots], np.repeat(rows, counts)
+            self._tally.pairs(subscriptions, places[matched], values[matched])
+            if self._task.samples:
+                columns = self._selected(events.table)
+                columns = columns.add_column(0, SEQUENCE, pa.array(numbers))
+                self._tally.samples.offer(subscriptions, matched, columns)
 
-    def _times(self, numbers: Int64s, table: pa.Table) -> tuple[Times, Int64s]:
-        """When each event was, and in which bucket that is."""
-        clock, axis, rows = self._trial.clock, self._trial.axis, len(numbers)
+    def _selected(self, table: pa.Table) -> pa.Table:
+        """The columns that samples have, as far as the events have them."""
+        if self._task.columns is None:
+            return table
+        found = {name: column_at(table, name.split(".")) for name in self._task.columns}
+        return pa.table({name: column for name, column in found.items() if column is not None})
+
+    def _times(self, events: ReadEvents) -> tuple[Times, Int64s]:
+        """When each row was, and in which bucket that is."""
+        clock, axis, numbers = self._task.clock, self._task.axis, events.chunk.numbers
         if clock is None:
-            return numbers, axis.places(numbers, np.ones(rows, np.bool_))
-        column = column_at(table, clock.path)
-        values, known = clock.values(pa.nulls(rows) if column is None else column)
+            return numbers, axis.places(numbers, np.ones(len(numbers), np.bool_))
+        column = column_at(events.table, clock.path)
+        values, known = clock.values(pa.nulls(len(numbers)) if column is None else column)
         return values, axis.places(values, known)
 
-    def _count(self, numbers: Int64s, read: _Read, places: Int64s) -> None:
-        """Events, and those that are dead."""
-        tally = self._tally
+    def _count_events(self, events: ReadEvents, places: Int64s) -> None:
+        tally, refused = self._tally, events.valid.refused
         tally.events += np.bincount(places, minlength=tally.buckets)
         self._placed[self._at : self._at + len(places)] = places
-        if read.refused:
-            dead = places[[row for row, _ in read.refused]]
+        if refused:
+            dead = places[[row for row, _ in refused]]
             tally.dead += np.bincount(dead, minlength=tally.buckets)
-            tally.refused(read.refused, numbers)
-
-
-class _Read(NamedTuple):
-    """Rows that were read: the events among them in codes, and why the others are none."""
-
-    batch: EventBatch
-    rows: Int64s  # which of the rows are events
-    refused: list[Refused]
-    table: pa.Table
-
-
-def _read(engine: Engine, some: Piece) -> _Read:
-    parted = some.layout.parted(some.table)
-    batch, among, refused = checked(engine, parted.events)
-    rows = np.arange(len(some.numbers)) if parted.rows is None else parted.rows
-    late = [Refused(int(rows[row]), reason) for row, reason in refused]
-    good = rows if among is None else rows[among]
-    return _Read(batch, good, [*parted.refused, *late], parted.table)
+            tally.refused(refused, events.chunk.numbers)

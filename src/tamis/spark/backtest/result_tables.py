@@ -14,12 +14,13 @@ from pyarrow import parquet
 
 from tamis.engine.condition_sources import TableRow
 from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
 from tamis.spark.backtest.tally import Tally
-from tamis.spark.backtest.time_axis import Axis
-from tamis.spark.jobs.job_subscriptions import Subscriptions
+from tamis.spark.events.time_axis import Axis
+from tamis.spark.runtime.engine_folders import SavedSubscriptions
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
@@ -31,7 +32,7 @@ _WORDED = 100_000  # conditions
 _DEAD = "dead"  # why events are, where some are
 
 
-def subscriptions_table(taken: Subscriptions, slots: Sequence[Int64s]) -> pa.Table:
+def subscriptions_table(taken: SavedSubscriptions, slots: Sequence[Int64s]) -> pa.Table:
     """The id and the condition of each subscription, in the order in which they are numbered."""
     ids, conditions = [], []
     for engine, mine in zip(taken.engines, slots, strict=True):
@@ -175,7 +176,6 @@ def write(found: Backtest, out: Path) -> list[str]:
         out.mkdir(parents=True, exist_ok=True)
         # Counts are there when all the others are.
         for name in reversed(tables):
-            fresh = out / f".{name}.parquet"
-            parquet.write_table(tables[name], fresh)
-            fresh.replace(out / f"{name}.parquet")
+            with atomic_file(out / f"{name}.parquet") as file:
+                parquet.write_table(tables[name], file)
     return [f"{name}.parquet" for name in tables]

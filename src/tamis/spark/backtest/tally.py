@@ -18,7 +18,7 @@ from tamis.encode.validation import Refused
 from tamis.errors import StoreError
 from tamis.files.os_errors import os_errors_as
 from tamis.spark.backtest.event_samples import Samples
-from tamis.spark.backtest.time_axis import Times
+from tamis.spark.events.time_axis import Times
 
 Int64s = NDArray[np.int64]
 OTHER = "other reasons"

@@ -17,32 +17,33 @@ import pyarrow as pa
 
 from tamis.errors import SparkError
 from tamis.spark.frames.frame_columns import Extra, sources
-from tamis.spark.runtime.worker_cache import opened
-from tamis.store.versions import Version, Versions
+from tamis.spark.runtime.worker_cache import open_engine
+from tamis.store.version import Version
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
-    from tamis.spark.frames.match_frame import Task
+    from tamis.spark.frames.match_frame import FrameTask
 
 # As Spark tells its tasks who they are, in a classic session and in one of Connect:
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 _KINDS = {True: "text", False: "numbers"}
 
 
-class Following(NamedTuple):
-    """What a worker is told of a stream that follows an index."""
+class VersionedTask(NamedTuple):
+    """The task of a stream that follows an index."""
 
-    task: Task  # as it would be with the version that there was when the stream was planned
+    task: FrameTask  # as it would be with the version that there was when the stream was planned
     versions: str  # their folder
     keep: int  # batches, of which Spark may be made to run one again
     columns: str  # of the DataFrame, as JSON
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """As `Task.run` does; which version it is, is settled before the first row is answered."""
+        """As `FrameTask.run`, with a version that is chosen before the first row is matched."""
         for batch in batches:
             if batch.num_rows:
-                yield from self._settled().run(chain([batch], batches))
+                yield from self._chosen().run(chain([batch], batches))
 
-    def _settled(self) -> Task:
+    def _chosen(self) -> FrameTask:
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -55,7 +56,7 @@ class Following(NamedTuple):
             )
         return self._fitted(Versions(self.versions).pin(query, int(batch), self.keep))
 
-    def _fitted(self, version: Version) -> Task:
+    def _fitted(self, version: Version) -> FrameTask:
         """The task, with the attributes that this version looks at."""
         task = self.task
         folders = tuple(map(str, version.shard_folders))
@@ -67,7 +68,7 @@ class Following(NamedTuple):
                 f"started with {_KINDS[task.texts]}; versions of one index have ids of one kind"
             )
         found = _attributes(folders[0], task.operators, self.columns, task.extras)
-        places = dict(task.attributes)
+        places = dict(task.layout.attributes)
         for name in found:
             if name not in places:
                 raise SparkError(
@@ -75,8 +76,8 @@ class Following(NamedTuple):
                     "but nobody knew of it when the stream was started, so that it was not sent "
                     "along. Start the stream again: it goes on with this batch"
                 )
-        attributes = tuple((name, places[name]) for name in found)
-        return task._replace(folders=folders, attributes=attributes)
+        layout = type(task.layout)(tuple((name, places[name]) for name in found))
+        return task._replace(folders=folders, layout=layout)
 
 
 @lru_cache(maxsize=8)
@@ -86,7 +87,7 @@ def _attributes(
     """The attributes that a version finds among the columns."""
     from pyspark.sql.types import StructType
 
-    schema = opened(folder, operators).schema
+    schema = open_engine(folder, operators).schema
     struct = StructType.fromJson(json.loads(columns))
     try:
         found = sources(schema, struct, [extra.name for extra in extras])

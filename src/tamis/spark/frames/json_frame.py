@@ -16,7 +16,7 @@ from tamis.encode.arrow import one_chunk
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
 from tamis.spark.frames.frame_columns import Extra, column_of, sent, struct_of
-from tamis.spark.runtime.worker_cache import document, encoder
+from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -68,12 +68,12 @@ def _transform(
             f"{column if isinstance(column, str) else 'the column'!r} is "
             f"{kind.dataType.simpleString()}, expected JSON as string or binary"
         )
-    task = _Task(document(schema), chosen.extras[1:], tuple(typed.names), dead)
+    task = _LinesTask(schema_document(schema), chosen.extras[1:], tuple(typed.names), dead)
     result = StructType([*kept, *typed.fields, StructField(dead, StringType())])
     return chosen.frame.mapInArrow(task.run, result)
 
 
-class _Task(NamedTuple):
+class _LinesTask(NamedTuple):
     """What a worker is told."""
 
     schema: str
@@ -83,16 +83,15 @@ class _Task(NamedTuple):
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The events of each batch of lines."""
-        from tamis.replay.json_lines import reader
+        from tamis.replay.json_lines import LineReader
 
-        encoder(self.schema)  # made, and out of the sight of the collector
-        lines = reader(self.schema)
+        lines = LineReader(schema_encoder(self.schema))
         for batch in batches:
             parsed = lines.parse(batch.column(0))
             tops = _nested(parsed.events)
             columns = {extra.name: batch.column(extra.at) for extra in self.keep}
             columns |= {name: tops[name] for name in self.columns}
-            columns[self.dead] = parsed.dead
+            columns[self.dead] = parsed.reasons
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 

@@ -18,15 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.encode.arrow import one_chunk
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
+from tamis.replay.event_source import EventChunk
 from tamis.replay.parts import SUBSCRIPTION
-from tamis.spark.frames.batch_versions import Following
+from tamis.replay.pipeline import Pace, ReadEvents, match_events
+from tamis.spark.frames.batch_versions import VersionedTask
 from tamis.spark.frames.frame_columns import Extra, sent
-from tamis.spark.runtime.operator_reports import noting
+from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
+from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.sessions import retained
-from tamis.spark.runtime.worker_cache import opened, packed, unpacked
-from tamis.store.versions import DOCUMENT, Versions
+from tamis.spark.runtime.worker_cache import open_shards, pack_operators
+from tamis.store.version import DOCUMENT
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator
 
 _PAIRS = 1 << 18  # pairs to a batch of the answer: what is made of them at once stays small
+_WHOLE = 1 << 62  # events that are matched at once: all of a batch, whose size Spark decides
 _COLLECTED = 1_000_000  # conditions of a DataFrame that are compiled on the driver
 _BAD = ("raise", "skip")
 
@@ -78,7 +84,7 @@ def match(
             "Spark makes up is another one when a task is tried again"
         )
     kept: list[str | Column] = [keep] if isinstance(keep, str) else list(keep)
-    given = _given(subscriptions, schema, operators)
+    given = _resolved(subscriptions, schema, operators)
     noted = None if report is None else str(Path(report).absolute())
 
     def matched(events: DataFrame) -> DataFrame:
@@ -87,50 +93,57 @@ def match(
     return matched
 
 
-class _Given(NamedTuple):
+class _Subscriptions(NamedTuple):
     """Subscriptions as they were when `match` was called."""
 
     folders: tuple[str, ...]  # of engines; several where they are in shards
     operators: bytes
     schema: Schema
     texts: bool  # whether ids are text
-    versions: str | None  # the folder that may have another one for the next batch of a stream
-    sequence: int = 0  # of the version, where they are of one
+    versions: str | None = None  # the folder that may have a later version for the next batch
+    sequence: int = 0  # of the version
 
 
-def _given(
-    subscriptions: str | os.PathLike[str] | Engine | DataFrame,
-    schema: Schema | None,
-    operators: Operator | Iterable[Operator],
-) -> _Given:
-    version = folder = None
+def _resolved(
+    subscriptions: Any, schema: Schema | None, operators: Operator | Iterable[Operator]
+) -> _Subscriptions:
+    """Subscriptions, however they are given, in folders that workers can open."""
+    from pyspark.sql import DataFrame
+
+    from tamis.engine import Engine
+
+    given: Any = operators
+    version = index = None
     if isinstance(subscriptions, (str, os.PathLike)):
+        _refuse_schema(schema, "a folder")
         path = Path(subscriptions).absolute()
-        if not (path / DOCUMENT).is_file():
-            version, folder = Versions(path).latest(), str(path)
+        if not (path / DOCUMENT).is_file() and path.is_dir():
+            version, index = Versions(path).latest(), str(path)
         # One that is published meanwhile belongs to the next batch.
-        subscriptions = path if version is None else version
-    found = _opened(*_folders(subscriptions, schema, operators))
+        folders: list[Any] = [*engine_folders(path if version is None else version)]
+    elif isinstance(subscriptions, Engine):
+        _refuse_schema(schema, "an engine")
+        given = subscriptions.calls.operators if operators == () else given
+        folders = [_saved(subscriptions)]
+    elif isinstance(subscriptions, DataFrame):
+        with _collected(subscriptions, schema, operators) as engine:
+            folders = [_saved(engine)]
+    else:
+        raise SparkError(
+            "subscriptions are the folder of a saved engine, an Engine, or a DataFrame of id and "
+            f"condition; got {type(subscriptions).__name__}"
+        )
+    saved = SavedSubscriptions.open(folders, pack_operators(given))
+    found = _Subscriptions(saved.folders, saved.operators, saved.schema, saved.texts)
     if version is None:
         return found
-    # An engine without subscriptions does not know what their ids are.
-    return found._replace(texts=version.ids == "text", versions=folder, sequence=version.sequence)
-
-
-def _opened(folders: Sequence[str | os.PathLike[str]], operators: bytes) -> _Given:
-    from tamis.engine import Engine
-    from tamis.spark.jobs.job_subscriptions import has_texts
-
-    # Checksums are compared here, once, and not by every worker.
-    engines = [Engine.open(folder, operators=unpacked(operators)) for folder in folders]
-    texts = any(map(has_texts, engines))
-    paths = tuple(str(Path(folder).absolute()) for folder in folders)
-    return _Given(paths, operators, engines[0].schema, texts, None)
+    # An engine without subscriptions does not know of which kind their ids are.
+    return found._replace(texts=version.ids == "text", versions=index, sequence=version.sequence)
 
 
 def _transform(
     events: DataFrame,
-    given: _Given,
+    given: _Subscriptions,
     extras: Sequence[str | Column],
     bad: str,
     report: str | None,
@@ -146,10 +159,10 @@ def _transform(
     id, *kept = chosen.struct.fields
     kind = StringType() if given.texts else LongType()
     result = StructType([id, StructField(SUBSCRIPTION, kind, nullable=False), *kept])
-    task = Task(
+    task = FrameTask(
         given.folders,
         given.operators,
-        chosen.attributes,
+        FrameLayout(chosen.attributes),
         chosen.extras,
         given.texts,
         bad,
@@ -158,68 +171,79 @@ def _transform(
     if given.versions is None:
         return chosen.frame.mapInArrow(task.run, result)
     if not events.isStreaming:
-        # Spark does not say when it runs, and when it is over: the version is kept for a day.
-        Versions(given.versions).keep([given.sequence])
+        # Spark does not say when it runs, nor when it ends: the version is kept for a day.
+        Versions(given.versions).hold([given.sequence])
         return chosen.frame.mapInArrow(task.run, result)
     keep = retained(events.sparkSession)
-    following = Following(task, given.versions, keep, events.schema.json())
+    following = VersionedTask(task, given.versions, keep, events.schema.json())
     return chosen.frame.mapInArrow(following.run, result)
 
 
-class Task(NamedTuple):
-    """What a worker is told: little, as it is pickled with every task."""
+class FrameLayout(NamedTuple):
+    """Which column of a batch from Spark is which attribute."""
+
+    attributes: tuple[tuple[str, int], ...]  # and their places
+
+    def events(self, table: pa.Table) -> pa.Table:
+        """The attributes of all rows."""
+        return pa.table({name: table.column(at) for name, at in self.attributes})
+
+    def readable(self, table: pa.Table) -> pa.Table:
+        """The columns that were sent."""
+        return table
+
+
+class _ShardAnswers(NamedTuple):
+    """The answers of all shards."""
+
+    found: list[Matches]
+
+    @property
+    def total(self) -> int:
+        return sum(each.total for each in self.found)
+
+
+class FrameTask(NamedTuple):
+    """What a worker needs: little, as it is pickled with every task."""
 
     folders: tuple[str, ...]
     operators: bytes
-    attributes: tuple[tuple[str, int], ...]
+    layout: FrameLayout
     extras: tuple[Extra, ...]
     texts: bool
     bad: str
-    report: str | None  # the folder for what operators do
+    report: str | None  # the folder for reports of operators
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The answer to each batch of events, in batches of pairs."""
-        engines = [
-            opened(folder, self.operators, shards=len(self.folders)) for folder in self.folders
-        ]
-        with noting(engines, self.report):
-            for batch in batches:
-                if batch.num_rows:
-                    for engine in engines:
-                        yield from self._answer(engine, batch)
+        """The pairs of each batch of events, in batches."""
+        engines = open_shards(self.folders, self.operators)
 
-    def _answer(self, engine: Engine, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        table = pa.table(
-            [batch.column(at) for _, at in self.attributes],
-            names=[name for name, _ in self.attributes],
+        def match(events: ReadEvents) -> _ShardAnswers:
+            if events.valid.refused and self.bad == "raise":
+                raise self._explained(events)
+            shards = [each.match_batch(events.valid.batch(each.encoder)) for each in engines]
+            return _ShardAnswers(shards)
+
+        chunks = (
+            EventChunk(np.arange(batch.num_rows), pa.Table.from_batches([batch]), self.layout)
+            for batch in batches
         )
-        rows: NDArray[np.int64] | None = None
-        try:
-            found = engine.match_batch(table)
-        except EventError as why:
-            if self.bad == "raise":
-                raise self._explained(why, batch) from None
-            from tamis.encode.validation import validate
+        with noted_calls(engines, self.report):
+            pace = Pace(_WHOLE, _WHOLE)
+            for events, answers in match_events(chunks, engines[0].encoder, match, pace):
+                for found in answers.found:
+                    yield from self._pairs(found, events)
 
-            validated = validate(engine.encoder, table)
-            if not len(validated.rows):
-                return
-            rows, found = validated.rows, engine.match_batch(validated.good)
-        yield from self._pairs(found, rows, batch)
-
-    def _pairs(
-        self, found: Matches, rows: NDArray[np.int64] | None, batch: pa.RecordBatch
-    ) -> Iterator[pa.RecordBatch]:
-        events = found.events if rows is None else rows[found.events]
-        subscriptions = found.subscriptions
+    def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:
+        rows, subscriptions = events.numbers[found.events], found.subscriptions
         id, *kept = self.extras
         for first in range(0, found.total, _PAIRS):
             part = slice(first, first + _PAIRS)
-            at = pa.array(events[part])
+            at = pa.array(rows[part])
             columns = {
-                id.name: batch.column(id.at).take(at),
+                id.name: _column(events, id).take(at),
                 SUBSCRIPTION: self._ids(subscriptions[part]),
-                **{extra.name: batch.column(extra.at).take(at) for extra in kept},
+                **{extra.name: _column(events, extra).take(at) for extra in kept},
             }
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
@@ -231,49 +255,23 @@ class Task(NamedTuple):
         except pa.ArrowException:  # some are numbers: all become text
             return pa.array([str(each) for each in ids], pa.string())
 
-    def _explained(self, why: EventError, batch: pa.RecordBatch) -> EventError:
-        """The refusal with the event's own id: its row in a batch means nothing to anybody."""
-        id = self.extras[0]
-        which = "" if why.row is None else f"{id.name} {batch.column(id.at)[why.row].as_py()!r}: "
+    def _explained(self, events: ReadEvents) -> EventError:
+        """The first refusal with the event's own id: nobody knows its row in a batch."""
+        id, (row, reason) = self.extras[0], events.valid.refused[0]
         return EventError(
-            f"{which}{why.message}; bad='skip' leaves such events out, and "
-            "tamis.spark.validate parts them from the rest",
-            rule=why.rule,
-            attribute=why.attribute,
+            f"{id.name} {_column(events, id)[row].as_py()!r}: {reason}; bad='skip' leaves such "
+            "events out, and tamis.spark.validate separates them from the rest"
         )
 
 
-# -- subscriptions, whatever they are given as -----------------------------------------------------
+def _column(events: ReadEvents, extra: Extra) -> pa.Array:
+    return one_chunk(events.table.column(extra.at))
 
 
-def _folders(
-    subscriptions: Any, schema: Schema | None, operators: Operator | Iterable[Operator]
-) -> tuple[Sequence[str | os.PathLike[str]], bytes]:
-    """The folders of engines that hold the subscriptions, and the operators that they need."""
-    from tamis.engine import Engine
-    from tamis.spark.jobs.job_subscriptions import engine_folders
-
-    if isinstance(subscriptions, (str, os.PathLike)):
-        _no_schema(schema, "a folder")
-        if not Path(subscriptions).is_dir():
-            raise SparkError(f"{os.fspath(subscriptions)}: there is no folder of that name")
-        return engine_folders(subscriptions), packed(operators)
-    if isinstance(subscriptions, Engine):
-        _no_schema(schema, "an engine")
-        given = subscriptions.calls.operators if operators == () else operators
-        return [_saved(subscriptions)], packed(given)
-    from pyspark.sql import DataFrame
-
-    if isinstance(subscriptions, DataFrame):
-        with _collected(subscriptions, schema, operators) as engine:
-            return [_saved(engine)], packed(operators)
-    raise SparkError(
-        "subscriptions are the folder of a saved engine, an Engine, or a DataFrame of id and "
-        f"condition; got {type(subscriptions).__name__}"
-    )
+# -- subscriptions that have no folder -------------------------------------------------------------
 
 
-def _no_schema(schema: Schema | None, what: str) -> None:
+def _refuse_schema(schema: Schema | None, what: str) -> None:
     if schema is not None:
         raise SparkError(f"schema is for conditions in a DataFrame; {what} has its own")
 

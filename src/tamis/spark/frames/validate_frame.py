@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
 from tamis.spark.frames.frame_columns import check_told_apart, sources
-from tamis.spark.runtime.worker_cache import document, encoder
+from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,7 +58,7 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
     found = sources(schema, events.schema)
     for source in found:
         check_told_apart(events, source.path)
-    check = _check(document(schema), [source.attribute for source in found])
+    check = _check(schema_document(schema), [source.attribute for source in found])
     arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
     # Spark may call a function again for each use of its result, unless that might change.
     refusal = arrow_udf(check, StringType()).asNondeterministic()
@@ -69,19 +68,10 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
 
 def _check(schema: str, names: list[str]) -> Callable[..., pa.Array]:
     def reasons(*columns: pa.Array) -> pa.Array:
-        return refused(schema, pa.table(list(columns), names=names))
+        from tamis.encode.validation import validate
+        from tamis.replay.json_lines import reason_column
+
+        table = pa.table(list(columns), names=names)
+        return reason_column(validate(schema_encoder(schema), table).refused, table.num_rows)
 
     return reasons
-
-
-def refused(schema: str, table: pa.Table) -> pa.Array:
-    """For each row of a table why it is no event; null where it is one."""
-    from tamis.encode.validation import validate
-
-    refusals = validate(encoder(schema), table).refused
-    if not refusals:
-        return pa.nulls(table.num_rows, pa.string())
-    reasons = np.full(table.num_rows, None, np.object_)
-    for row, reason in refusals:
-        reasons[row] = reason
-    return pa.array(reasons, pa.string())

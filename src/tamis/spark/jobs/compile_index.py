@@ -24,19 +24,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.engine import Engine
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
-from tamis.spark.jobs.compile_shard import MADE, NO_SHARD, TOLD, FromLog, FromRows, Made, shard_name
+from tamis.spark.jobs.compile_shard import (
+    COMPILED,
+    NO_SHARD,
+    TOLD,
+    CompiledShard,
+    FromLog,
+    FromRows,
+    shard_name,
+)
 from tamis.spark.jobs.shard_count import shards_at, shards_of
-from tamis.spark.runtime.job_runner import Progress, numbered, watched
-from tamis.store.lineage import OF, check_log
+from tamis.spark.runtime.job_runner import Progress, run_job, task_frame
 from tamis.store.log import Log
 from tamis.store.stats import Stats
-from tamis.store.versions import Shard, Version, Versions, describe
+from tamis.store.version import OF, Shard, Version, describe
+from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Compiled(NamedTuple):
+class CompiledIndex(NamedTuple):
     """A version, and what was left out of it."""
 
     version: Version
@@ -55,13 +63,13 @@ def compile_log(
     stats: str | os.PathLike[str] | None = None,
     modules: Sequence[str] = (),
     progress: Progress | None = None,
-) -> Compiled:
+) -> CompiledIndex:
     """A version of all subscriptions that are live at a sequence number, the end of the log.
 
     `stats` is the folder of statistics of past events, which all workers can see. `modules` are
     those that declare operators which conditions call; workers import them.
     """
-    check_log(versions, log)
+    versions.check_log(log)
     where = _stats_folder(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
     before = versions.at(at)
@@ -97,7 +105,7 @@ def compile_conditions(
     shards: int | None = None,
     stats: str | os.PathLike[str] | None = None,
     modules: Sequence[str] = (),
-) -> Compiled:
+) -> CompiledIndex:
     """A version of the subscriptions of a DataFrame with `id` and `condition`.
 
     `stats` is the folder of statistics of past events, which all workers can see. `modules` are
@@ -158,7 +166,7 @@ def _as_is(
     shards: int | None,
     stats: str | os.PathLike[str] | None,
     modules: Sequence[str],
-) -> Compiled:
+) -> CompiledIndex:
     """A version that is there already, if it is what was asked for as far as one can tell."""
     made, refused = version.made, int(version.made.get("refused", 0))
     wish = None
@@ -175,13 +183,13 @@ def _as_is(
             "or compile when the log has gone on"
         )
     known = sum(each.subscriptions for each in version.shards)
-    return Compiled(version, known, refused, list(made.get("reasons", [])))
+    return CompiledIndex(version, known, refused, list(made.get("reasons", [])))
 
 
-def _published(versions: Versions, sequence: int, made: Sequence[Made]) -> Compiled:
+def _published(versions: Versions, sequence: int, made: Sequence[CompiledShard]) -> CompiledIndex:
     version = versions.at(sequence)
     assert version is not None
-    return Compiled(
+    return CompiledIndex(
         version,
         sum(each.subscriptions for each in made),
         sum(each.refused for each in made),
@@ -189,13 +197,13 @@ def _published(versions: Versions, sequence: int, made: Sequence[Made]) -> Compi
     )
 
 
-def _reasons(made: Sequence[Made]) -> list[str]:
+def _reasons(made: Sequence[CompiledShard]) -> list[str]:
     return [reason for each in made for reason in each.reasons][:TOLD]
 
 
 def _describe(
     draft: Path,
-    made: Sequence[Made],
+    made: Sequence[CompiledShard],
     sequence: int,
     schema: dict[str, Any],
     ids: str,
@@ -215,15 +223,17 @@ def _describe(
     describe(draft, sequence=sequence, schema=schema, ids=ids, shards=shards, made=how | told)
 
 
-def _made(spark: SparkSession, task: FromLog, shards: int, progress: Progress | None) -> list[Made]:
-    told = numbered(spark, shards, task.run, MADE)
+def _made(
+    spark: SparkSession, task: FromLog, shards: int, progress: Progress | None
+) -> list[CompiledShard]:
+    told = task_frame(spark, shards, task.run, COMPILED)
 
-    def run() -> list[Made]:
+    def run() -> list[CompiledShard]:
         found = []
         for row in told.toLocalIterator(prefetchPartitions=True):
-            found.append(Made(**row.asDict()))
+            found.append(CompiledShard(**row.asDict()))
             if progress is not None:
                 progress(len(found), shards)
         return sorted(found)
 
-    return watched(spark, run)
+    return run_job(spark, run)

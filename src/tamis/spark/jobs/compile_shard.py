@@ -15,31 +15,38 @@ import pyarrow as pa
 from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
-from tamis.replay.event_source import LogEvents, Logged, sampled
+from tamis.replay.event_source import event_sample
 from tamis.replay.live_subscriptions import shard_of
-from tamis.replay.subscribe_rows import fill
-from tamis.spark.jobs.job_subscriptions import laid_out
-from tamis.spark.stream.log_source import parts
+from tamis.replay.log_events import LogEvents, LogLayout, log_shares
+from tamis.replay.subscribe_rows import subscribe_rows
+from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
-from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.stats import Stats
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TAIL = 1 << 14  # of the log, by some events of which an engine decides where its clauses lie
-_PARTS = 3  # of it that these are taken from
+_SHARES = 3  # of it that these are taken from
 TOLD = 20  # refusals that a shard tells of
 _REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
 NO_SHARD = -1  # of rows without an id
 _NOTHING = pa.table({"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())})
-MADE = (
-    "shard int, folder string, subscriptions long, bytes long, refused long, reasons array<string>"
+COMPILED = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("folder", pa.string()),
+        ("subscriptions", pa.int64()),
+        ("bytes", pa.int64()),
+        ("refused", pa.int64()),
+        ("reasons", pa.list_(pa.string())),
+    ]
 )
 
 
-class Made(NamedTuple):
+class CompiledShard(NamedTuple):
     """What became of a shard."""
 
     shard: int
@@ -67,13 +74,11 @@ class FromLog(NamedTuple):
     stats: str | None  # the folder of statistics of past events
     modules: tuple[str, ...]  # that declare operators
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of shards, gives what became of them."""
-        for batch in batches:
-            for shard in batch.column(0).to_pylist():
-                yield _row(self._shard(shard))
+    def run(self, shard: int) -> Iterator[dict[str, Any]]:
+        """Compile a shard: a row of `COMPILED`."""
+        yield self._compiled(shard)._asdict()
 
-    def _shard(self, shard: int) -> Made:
+    def _compiled(self, shard: int) -> CompiledShard:
         for module in self.modules:
             import_module(module)
         log = Log.open(self.log)
@@ -84,9 +89,9 @@ class FromLog(NamedTuple):
         if self.shards > 1:
             mine = [shard_of(id, self.shards) == shard for id in changes["id"].to_pylist()]
             changes = changes.filter(pa.array(mine, pa.bool_()))
-        lives = Lives()
-        lives.fold(changes)
-        rows = lives.table(log.ids).select(["id", "condition"])
+        snapshot = SubscriptionSnapshot()
+        snapshot.fold(changes)
+        rows = snapshot.table(log.ids).select(["id", "condition"])
         if self.folders is not None:
             # Whatever was said of a subscription since then, what was there before has ended,
             # unless only its lease was renewed.
@@ -112,9 +117,10 @@ class FromRows(NamedTuple):
     stats: str | None  # the folder of statistics of past events
     modules: tuple[str, ...]  # that declare operators
 
-    def run(self, conditions: DataFrame) -> list[Made]:
+    def run(self, conditions: DataFrame) -> list[CompiledShard]:
         """All shards."""
         from pyspark.sql.pandas.functions import arrow_udf
+        from pyspark.sql.pandas.types import from_arrow_schema
         from pyspark.sql.types import IntegerType
 
         shards = self.shards
@@ -133,8 +139,8 @@ class FromRows(NamedTuple):
         def one(table: pa.Table) -> pa.Table:
             return task.shard(table)
 
-        rows = grouped.applyInArrow(one, MADE).collect()
-        made = {row["shard"]: Made(**row.asDict()) for row in rows}
+        rows = grouped.applyInArrow(one, from_arrow_schema(COMPILED)).collect()
+        made = {row["shard"]: CompiledShard(**row.asDict()) for row in rows}
         # One that nobody belongs to is made here.
         schema = Schema.from_dict(json.loads(self.schema))
         for empty in set(range(shards)) - set(made):
@@ -145,15 +151,15 @@ class FromRows(NamedTuple):
         """One shard, of its rows."""
         if table["shard"][0].as_py() == NO_SHARD:
             count = table.num_rows
-            lost = Made(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
-            return pa.Table.from_batches([_row(lost)])
+            lost = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
+            return pa.Table.from_pylist([lost._asdict()], COMPILED)
         for module in self.modules:
             import_module(module)
         engine = Engine(Schema.from_dict(json.loads(self.schema)))
         shard = table["shard"][0].as_py()
         rows = table.select(["id", "condition"])
         made = _saved(engine, rows, Path(self.draft), shard, self.stats)
-        return pa.Table.from_batches([_row(made)])
+        return pa.Table.from_pylist([made._asdict()], COMPILED)
 
 
 def _saved(
@@ -163,13 +169,13 @@ def _saved(
     shard: int,
     stats: str | None,
     sample: pa.Table | None = None,
-) -> Made:
+) -> CompiledShard:
     """Fill an engine and save it, in a folder of its own: another attempt may still be writing.
 
     An engine that has seen no event has not decided where its clauses lie. Each worker would then
     do so for itself, and share nothing; so a sample of events goes through it before.
     """
-    refused = fill(engine, table)
+    refused = subscribe_rows(engine, table)
     if stats is not None:
         engine.expect(Stats.open(stats))
     elif sample is not None and not laid_out(engine):
@@ -182,7 +188,7 @@ def _saved(
             writer.write_table(wrong)
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
     reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:TOLD]]
-    return Made(shard, folder.name, len(engine), size, len(refused), reasons)
+    return CompiledShard(shard, folder.name, len(engine), size, len(refused), reasons)
 
 
 def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
@@ -197,21 +203,7 @@ def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
 
 def _sample(log: Log, end: int) -> pa.Table | None:
     """Some of the last events before a sequence number, as columns; None where there are none."""
-    tail = tuple(parts(log, max(0, end - _TAIL), end, _PARTS))
-    events = LogEvents(str(log.folder), Logged(json.dumps(log.schema), ()), tail)
-    found = sampled(events, Schema.from_dict(log.schema).attributes)
+    tail = tuple(log_shares(log, max(0, end - _TAIL), end, _SHARES))
+    events = LogEvents(str(log.folder), LogLayout(json.dumps(log.schema)), tail)
+    found = event_sample(events, Schema.from_dict(log.schema).attributes)
     return found if found.num_rows else None
-
-
-def _row(made: Made) -> pa.RecordBatch:
-    types = pa.schema(
-        [
-            ("shard", pa.int32()),
-            ("folder", pa.string()),
-            ("subscriptions", pa.int64()),
-            ("bytes", pa.int64()),
-            ("refused", pa.int64()),
-            ("reasons", pa.list_(pa.string())),
-        ]
-    )
-    return pa.RecordBatch.from_pylist([made._asdict()], types)

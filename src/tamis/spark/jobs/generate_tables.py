@@ -8,7 +8,6 @@ drawn in a folder beside, and moved when it is complete.
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,14 +20,14 @@ from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
-from tamis.spark.runtime.job_runner import Progress, numbered, watched
+from tamis.spark.runtime.job_runner import Progress, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROW_GROUP = 1 << 17  # rows: a task's least share of a file
-_DONE = "file int, rows long, bytes long"
+_DRAWN = pa.schema([("file", pa.int32()), ("rows", pa.int64()), ("bytes", pa.int64())])
 
 
 class TableFile(NamedTuple):
@@ -105,10 +104,8 @@ def generate(
     for table in tables:
         with os_errors_as(StoreError, f"{folder / table}: cannot be written to"):
             (folder / table).mkdir(parents=True, exist_ok=True)
-    task = _Task(tuple(wanted), draw, str(folder))
-
-    drawn = numbered(spark, len(wanted), task.run, _DONE)
-    made = watched(spark, drawn.collect, len(wanted), progress)
+    task = _DrawTask(tuple(wanted), draw, str(folder))
+    made = run_tasks(spark, len(wanted), task.run, _DRAWN, progress)
     rows, sizes = dict.fromkeys(tables, 0), dict.fromkeys(tables, 0)
     for row in made:
         table = wanted[row["file"]].table
@@ -119,38 +116,23 @@ def generate(
     return Generated(rows, sizes, len(made))
 
 
-class _Task(NamedTuple):
-    """What workers are told."""
+class _DrawTask(NamedTuple):
+    """What all tasks need. A task is a file."""
 
     files: tuple[TableFile, ...]
     draw: Draw
     out: str
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of files, gives what became of them."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                file = self.files[number]
-                table = self.draw(file)
-                path = Path(self.out) / file.table / file.name
-                _write(table, path)
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "file": pa.array([number], pa.int32()),
-                        "rows": pa.array([table.num_rows], pa.int64()),
-                        "bytes": pa.array([path.stat().st_size], pa.int64()),
-                    }
-                )
+    def run(self, number: int) -> Iterator[dict[str, int]]:
+        """Draw a file, and say how large it is."""
+        file = self.files[number]
+        table = self.draw(file)
+        path = Path(self.out) / file.table / file.name
+        _write(table, path)
+        yield {"file": number, "rows": table.num_rows, "bytes": path.stat().st_size}
 
 
 def _write(table: pa.Table, path: Path) -> None:
     """Whole or not at all: two tasks may draw the same file at the same time."""
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with os_errors_as(StoreError, f"{path}: cannot be written"):
-            with atomic_file(fresh) as file:
-                parquet.write_table(table, file, row_group_size=ROW_GROUP)
-            fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+    with os_errors_as(StoreError, f"{path}: cannot be written"), atomic_file(path) as file:
+        parquet.write_table(table, file, row_group_size=ROW_GROUP)

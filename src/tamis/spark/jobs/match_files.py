@@ -7,7 +7,6 @@ writes when all of them are there. A task that is tried again writes parts of an
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Iterable, Sequence
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.replay.row_groups import found, shares
-from tamis.spark.jobs.job_subscriptions import engine_folders, taken
-from tamis.spark.jobs.match_task import DONE, Matching
-from tamis.spark.jobs.parquet_columns import check_once, dealt, every_group, layouts
+from tamis.replay.row_groups import parquet_files
+from tamis.spark.events.past_events import check_names
+from tamis.spark.events.past_files import PastFiles
+from tamis.spark.jobs.match_task import MATCHED, MatchTask
 from tamis.spark.runtime import operator_reports as reports
-from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
+from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
+from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
 from tamis.spark.runtime.scratch_folder import others, scratch
 from tamis.spark.stream import notification_sink as sink
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator
 
 
-class Matched(NamedTuple):
+class MatchedFiles(NamedTuple):
     """What a job has done. All events are either dead or were matched, with pairs or without."""
 
     events: int
@@ -59,7 +59,7 @@ def match_files(
     trusted: bool = False,
     append: bool = False,
     progress: Progress | None = None,
-) -> Matched:
+) -> MatchedFiles:
     """Match all events of parquet files, and write the pairs to a folder.
 
     Args:
@@ -80,23 +80,22 @@ def match_files(
 
     Events that break a rule of the schema are written to `dead`, with the reason.
     """
-    there = found(events)
+    files = parquet_files(events)
     kept = [*([] if id is None else [id]), *columns]
-    check_once(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION])
+    check_names(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION], "pairs")
     folder = None if out is None else _ready(Path(out).absolute(), append)
     with (
         scratch(folder) as above,
-        taken(subscriptions, above, lambda schema: every_group(there, schema), operators) as now,
+        held_subscriptions(
+            subscriptions, above, lambda schema: PastFiles(files, schema).sample(), operators
+        ) as now,
     ):
         if folder is not None and not append:
             _clear(folder, above)
+        there = PastFiles(files, now.schema)
         attributes = now.mentioned if trusted and not now.calls else None
-        job = Matching(
-            dealt(
-                there,
-                layouts(there, now.schema, kept, attributes),
-                shares(there.groups, cores(spark)),
-            ),
+        job = MatchTask(
+            there.shares(cores(spark), kept, attributes=attributes),
             now.folders,
             now.operators,
             now.texts,
@@ -108,11 +107,11 @@ def match_files(
         )
         begun = perf_counter()
         try:
-            made = _run(spark, job, progress)
+            made = run_tasks(spark, job.tasks, job.run, MATCHED, progress)
         except BaseException:
             _discard(job)
             raise
-        counted = _counted(job, made, perf_counter() - begun)
+        counted = _counted(job, there.files, made, perf_counter() - begun)
     if folder is not None:
         facts: dict[str, Any] = {
             "query": None,
@@ -121,7 +120,7 @@ def match_files(
             "matched": counted.matched,
         }
         if len(counted.operators):
-            facts |= reports.document(counted.operators)
+            facts |= reports.report_document(counted.operators)
         parts = [part.asDict() for row in made for part in row["parts"]]
         sink.commit(folder, job.name, facts, [sink.Parts(parts)])
     return counted
@@ -134,7 +133,7 @@ def check_given(
     append: bool = False,
 ) -> None:
     """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
-    found(events)
+    parquet_files(events)
     engine_folders(subscriptions)
     if out is not None:
         _ready(Path(out).absolute(), append)
@@ -145,23 +144,16 @@ def read_files(
     events: str | os.PathLike[str],
     schema: Schema,
     progress: Progress | None = None,
-) -> Matched:
+) -> MatchedFiles:
     """The same job without matching: what a machine can read, and so the most it could match."""
-    there = found(events)
-    rows = dealt(there, layouts(there, schema), shares(there.groups, cores(spark)))
-    job = Matching(rows, (), b"", False, None, (), True, None, "")
+    there = PastFiles(parquet_files(events), schema)
+    job = MatchTask(there.shares(cores(spark)), ())
     begun = perf_counter()
-    return _counted(job, _run(spark, job, progress), perf_counter() - begun)
+    made = run_tasks(spark, job.tasks, job.run, MATCHED, progress)
+    return _counted(job, there.files, made, perf_counter() - begun)
 
 
-def _run(spark: SparkSession, job: Matching, progress: Progress | None) -> list[Any]:
-    if not job.tasks:
-        return []
-
-    return watched(spark, numbered(spark, job.tasks, job.run, DONE).collect, job.tasks, progress)
-
-
-def _counted(job: Matching, made: Sequence[Any], seconds: float) -> Matched:
+def _counted(job: MatchTask, files: int, made: Sequence[Any], seconds: float) -> MatchedFiles:
     events, matched, pairs, dead = (
         sum(row[name] for row in made) for name in ("events", "matched", "pairs", "dead")
     )
@@ -172,8 +164,8 @@ def _counted(job: Matching, made: Sequence[Any], seconds: float) -> Matched:
             share, bits = row["task"] % len(job.events.shares), int.from_bytes(row["bits"], "big")
             share_of[share] = share_of.get(share, 0) | bits
         matched = sum(bits.bit_count() for bits in share_of.values())
-    asked = reports.total(reports.read(json.loads(row["operators"])) for row in made)
-    return Matched(events, matched, pairs, dead, len(job.events.files), job.tasks, seconds, asked)
+    calls = reports.total_of(row["operators"] for row in made)
+    return MatchedFiles(events, matched, pairs, dead, files, job.tasks, seconds, calls)
 
 
 def _ready(out: Path, append: bool) -> Path:
@@ -196,7 +188,7 @@ def _clear(out: Path, mine: Path) -> None:
         sink.sweep(out, 0.0)
 
 
-def _discard(job: Matching) -> None:
+def _discard(job: MatchTask) -> None:
     """Remove what tasks have left of a job that failed: no manifest names it."""
     if job.out is not None:
         for part in Path(job.out).glob(f"*/part-{job.name}-*.parquet"):

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tamis.store.changes import RENEW, SUBSCRIBE
 from tamis.store.log import Log
-from tamis.store.versions import Version
+from tamis.store.version import Version
 
 SHARD = 3_000_000  # subscriptions: about a gigabyte of index
 _MORE, _LESS = 2, 4  # times as many or as few: then all shards are made anew

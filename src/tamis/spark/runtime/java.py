@@ -66,7 +66,7 @@ def _usable(java: Path, refused: list[str]) -> Path | None:
     if number is None or int(number[0]) < OLDEST:
         refused.append(f"{java} is Java {version}")
         return None
-    # A java on the PATH is often a link or a shim, and may be ours; it knows where it lives itself.
+    # A java on the PATH is often a link or a shim, and may be ours; it knows where it lives.
     return Path(settings.get("java.home", java.resolve().parent.parent))
 
 

@@ -1,14 +1,14 @@
-"""A Spark job that is watched: how far it is, and in plain words what went wrong with it.
+"""Jobs of numbered tasks: started, watched, and refused in plain words.
 
-Spark's own bar and ours would write over each other, and its errors are pages of Java. What a
-person wants to know of a job is how many of its tasks are done, and the last line of the trouble.
+Spark's own progress bar and ours would write over each other, and its errors are pages of Java. A
+person wants to know how many tasks are done, and the last line of the trouble.
 """
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,22 +21,22 @@ from tamis.spark.runtime.error_text import reason
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Progress = Callable[[int, int], object]  # how many are done, of how many
-Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Progress = Callable[[int, int], object]  # tasks that are done, and all tasks
+TaskRows = Iterable[Mapping[str, Any] | pa.RecordBatch]
 _Result = TypeVar("_Result")
 _EVERY = 0.2  # seconds between two looks
 
 
-def watched(
+def run_job(
     spark: SparkSession,
     run: Callable[[], _Result],
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> _Result:
-    """What `run` gives. A refusal by Spark becomes a `SparkError`.
+    """The result of `run`. An error of Spark becomes a `SparkError`.
 
-    `progress` is told how many tasks are done, of so many; where their number is not given, of as
-    many as Spark has begun with so far.
+    `progress` is called with the number of tasks that are done, and of all tasks; where that is not
+    given, of those that Spark has started so far.
     """
     from pyspark.errors import PySparkException
 
@@ -54,14 +54,36 @@ def watched(
         raise SparkError(reason(why)) from None
 
 
-def numbered(spark: SparkSession, tasks: int, run: Run, columns: str) -> DataFrame:
-    """What so many tasks give: each is handed its number, and gives rows of these columns."""
+def task_frame(
+    spark: SparkSession, tasks: int, run: Callable[[int], TaskRows], columns: pa.Schema
+) -> DataFrame:
+    """The rows of so many tasks. Each is called with its number, and gives rows or batches."""
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    # Spark counts the parameters of what it is given, and would count `self` of a method.
     def of_numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run(batches)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for row in run(number):
+                    if isinstance(row, pa.RecordBatch):
+                        yield row
+                    else:
+                        yield pa.RecordBatch.from_pylist([row], columns)
 
-    return spark.range(tasks, numPartitions=tasks).mapInArrow(of_numbers, columns)
+    numbers = spark.range(tasks, numPartitions=tasks)
+    return numbers.mapInArrow(of_numbers, from_arrow_schema(columns))
+
+
+def run_tasks(
+    spark: SparkSession,
+    tasks: int,
+    run: Callable[[int], TaskRows],
+    columns: pa.Schema,
+    progress: Progress | None = None,
+) -> list[Any]:
+    """Run so many tasks, and collect their rows."""
+    if not tasks:
+        return []
+    return run_job(spark, task_frame(spark, tasks, run, columns).collect, tasks, progress)
 
 
 def cores(spark: SparkSession) -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
+from tamis.files.atomic import atomic_file
 from tamis.operators.faults import Count, Report
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ def total(reports: Iterable[Report]) -> Report:
     return replace(Report.of(counts.values()), given_up=given_up)
 
 
+def total_of(documents: Iterable[str]) -> Report:
+    """The total of reports that `report_json` wrote."""
+    return total(read_report(json.loads(each)) for each in documents)
+
+
 def since(before: Report, now: Report) -> Report:
     """What has come between two reports of the same engines."""
     counts = []
@@ -70,18 +76,30 @@ def since(before: Report, now: Report) -> Report:
     return replace(Report.of(counts), given_up=now.given_up - before.given_up)
 
 
+class CallCount:
+    """Counts the calls of engines' operators, from when it is made."""
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._engines = engines
+        self._before = self._now()
+
+    def _now(self) -> Report:
+        return total(each.report() for each in self._engines)
+
+    def report(self) -> Report:
+        """The calls so far."""
+        return since(self._before, self._now())
+
+
 @contextmanager
-def noting(engines: Sequence[Engine], folder: str | None) -> Iterator[None]:
-    """What operators are asked in this block is noted in a folder, if one is given."""
-    if folder is None:
-        yield
-        return
-    before = total(each.report() for each in engines)
+def noted_calls(engines: Sequence[Engine], folder: str | None) -> Iterator[None]:
+    """Calls of operators in this block are noted in a folder, if one is given."""
+    count = CallCount(engines)
     try:
         yield
     finally:
-        fresh = since(before, total(each.report() for each in engines))
-        if len(fresh) or fresh.given_up:
+        fresh = count.report()
+        if folder is not None and (len(fresh) or fresh.given_up):
             _note(folder, fresh)
 
 
@@ -92,11 +110,10 @@ def _note(folder: str, fresh: Report) -> None:
         _noted[key] = (Path(folder) / name, NOTHING)
     path, known = _noted[key]
     _noted[key] = (path, total([known, fresh]))
-    unfinished = path.with_name(f".{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(written(_noted[key][1]), encoding="utf-8")
-        unfinished.rename(path)
+        with atomic_file(path, durable=False) as file:
+            file.write(report_json(_noted[key][1]).encode())
     except OSError as why:
         raise SparkError(
             f"{folder}: a worker cannot note there what operators did: {why.strerror}"
@@ -109,25 +126,25 @@ def clear(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def written(given: Report) -> str:
+def report_json(given: Report) -> str:
     """A report as JSON."""
-    return json.dumps(document(given))
+    return json.dumps(report_document(given))
 
 
-def document(given: Report) -> dict[str, Any]:
+def report_document(given: Report) -> dict[str, Any]:
     """A report as what JSON can hold: without what holds for a moment only."""
     counts = [asdict(replace(each, set_aside_for=None)) for each in given]
     return {"operators": counts, "given_up": given.given_up}
 
 
-def read(given: Mapping[str, Any]) -> Report:
-    """What `document` made of a report."""
+def read_report(given: Mapping[str, Any]) -> Report:
+    """The report that `report_document` wrote."""
     counts = [Count(**each) for each in given["operators"]]
     return replace(Report.of(counts), given_up=int(given["given_up"]))
 
 
 def _read(path: Path) -> Report:
     try:
-        return read(json.loads(path.read_text(encoding="utf-8")))
+        return read_report(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError) as why:
         raise SparkError(f"{path}: is no report of a worker: {why}") from None

@@ -18,7 +18,7 @@ _SCRATCH, _HELD = ".tamis-", "lock"  # a folder for a job, and what is locked in
 def scratch(out: Path | None) -> Iterator[Path]:
     """A folder for the time of a job. Workers have to see it: where results go, they all can.
 
-    A lock in it says that the job lives. Folders of jobs that were killed are removed.
+    A lock in it says that the job is alive. Folders of jobs that were killed are removed.
     """
     if out is not None:
         make_folder(out)

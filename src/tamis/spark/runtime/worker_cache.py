@@ -1,7 +1,7 @@
-"""What lives in a worker process: engines and encoders, opened once and kept between tasks.
+"""What a worker process keeps between tasks: engines and encoders, each opened once.
 
 Spark keeps its Python workers from task to task, but unpickles the task's function each time. So
-what is costly to make is kept here, in a module, and found again by what it was made from.
+what is costly to make is kept in a module, and found again by what it was made from.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import json
 import os
 import pickle
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
@@ -27,19 +27,43 @@ if TYPE_CHECKING:
     from tamis.operators.registry import Operators
 
 _KEPT = 4  # engines that stay open at least
-_VERSIONS = 2  # of which all shards stay open: a stream goes over from one to the next
+VERSIONS = 2  # of which all shards stay open: a stream goes over from one to the next
+_Value = TypeVar("_Value")
 
-# With how many shards its subscriptions are in.
-_engines: OrderedDict[tuple[Any, ...], tuple[Engine, int]] = OrderedDict()
+
+class LruCache(Generic[_Value]):
+    """The values that were used last."""
+
+    def __init__(self) -> None:
+        self.kept: OrderedDict[Hashable, _Value] = OrderedDict()
+
+    def get(
+        self,
+        key: Hashable,
+        make: Callable[[], _Value],
+        most: Callable[[], int],
+        drop: Callable[[_Value], object] = lambda value: None,
+    ) -> _Value:
+        """The value of a key, made if there is none; then of all values `most` are kept."""
+        if key not in self.kept:
+            self.kept[key] = make()
+            while len(self.kept) > most():
+                drop(self.kept.popitem(last=False)[1])
+        self.kept.move_to_end(key)
+        return self.kept[key]
+
+
+_engines: LruCache[tuple[Engine, int]] = LruCache()  # and how many shards their versions have
 _lock = Lock()
 
 
-def opened(folder: str | os.PathLike[str], operators: bytes = b"", *, shards: int = 1) -> Engine:
+def open_engine(
+    folder: str | os.PathLike[str], operators: bytes = b"", *, shards: int = 1
+) -> Engine:
     """The engine that was saved to a folder, mapped into memory: neighbours share its pages.
 
-    `operators` are those that `packed` has packed. Its checksums were compared by the driver, which
-    opened it first. An engine that was put in the place of another is opened anew. It is one of
-    `shards`, all of which stay open together.
+    `operators` are those that `pack_operators` packed. The driver has compared checksums. An engine
+    that took the place of another is opened anew. It is one of `shards`, which stay open together.
     """
     path = Path(folder)
     try:
@@ -50,27 +74,33 @@ def opened(folder: str | os.PathLike[str], operators: bytes = b"", *, shards: in
             "have to be in a folder that all machines share"
         ) from None
     key = (str(path), now.st_dev, now.st_ino, now.st_mtime_ns, operators)
+
+    def opened() -> tuple[Engine, int]:
+        limit_threads()
+        from tamis.engine import Engine
+
+        engine = Engine.open(path, verify=False, operators=unpack_operators(operators))
+        freeze_objects()
+        return engine, shards
+
+    def most() -> int:
+        return max(_KEPT, VERSIONS * max(each for _, each in _engines.kept.values()))
+
     with _lock:
-        if key not in _engines:
-            one_thread()
-            from tamis.engine import Engine
-
-            engine = Engine.open(path, verify=False, operators=unpacked(operators))
-            _engines[key] = engine, shards
-            most = max(_KEPT, _VERSIONS * max(each for _, each in _engines.values()))
-            while len(_engines) > most:
-                _engines.popitem(last=False)[1][0].close()
-            _settled()
-        _engines.move_to_end(key)
-        return _engines[key][0]
+        return _engines.get(key, opened, most, lambda left: left[0].close())[0]
 
 
-def _settled() -> None:
-    """Spark looks for garbage after every task. What was imported and opened is none.
+def open_shards(folders: Sequence[str], operators: bytes) -> list[Engine]:
+    """All engines of a version."""
+    return [open_engine(folder, operators, shards=len(folders)) for folder in folders]
 
-    These are more than 100,000 objects, and to look at them all takes 40 ms, as long as many a task
-    does. What has become garbage since the last time is collected before the rest is put aside.
-    Only in a worker: in any other process that is not ours to decide.
+
+def freeze_objects() -> None:
+    """Spare the garbage collector what was imported and opened: Spark runs it after every task.
+
+    These are more than 100,000 objects, and to visit them takes 40 ms, as long as many a task
+    takes. What became garbage since the last time is collected before the rest is frozen. Only in a
+    worker: any other process decides for itself.
     """
     from pyspark import TaskContext
 
@@ -81,34 +111,34 @@ def _settled() -> None:
     gc.freeze()
 
 
-def packed(operators: Operators | Operator | Iterable[Operator]) -> bytes:
-    """Operators as bytes, which tell a worker whether it has an engine with just these."""
+def pack_operators(operators: Operators | Operator | Iterable[Operator]) -> bytes:
+    """Operators as bytes, by which a worker knows whether it has an engine with just these."""
     from tamis.operators.registry import Operators
 
     return b"" if operators == () else pickle.dumps(Operators.of(operators), protocol=5)
 
 
-def unpacked(operators: bytes) -> Any:
-    """What `packed` has packed."""
+def unpack_operators(operators: bytes) -> Any:
+    """What `pack_operators` packed."""
     return pickle.loads(operators) if operators else ()
 
 
-def one_thread() -> None:
+def limit_threads() -> None:
     """Spark has a worker for each core: within one, libraries start no threads of their own."""
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 @lru_cache(maxsize=_KEPT)
-def encoder(document: str) -> Encoder:
-    """The encoder of a schema, given as JSON, to check events with."""
+def schema_encoder(document: str) -> Encoder:
+    """The encoder of a schema, given as JSON, to validate events with."""
     from tamis.replay.encoders import schema_encoder
 
     made = schema_encoder(document)
-    _settled()
+    freeze_objects()
     return made
 
 
-def document(schema: Schema) -> str:
-    """A schema as `encoder` takes it."""
+def schema_document(schema: Schema) -> str:
+    """A schema as `schema_encoder` takes it."""
     return json.dumps(schema.to_dict())

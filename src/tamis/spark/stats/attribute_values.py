@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.encode.arrow import EncodedTable
 from tamis.encode.codes import (
     BooleanCodec,
     Codec,
@@ -21,6 +20,7 @@ from tamis.encode.codes import (
     TimestampCodec,
 )
 from tamis.encode.encoder import Encoder
+from tamis.encode.validation import ValidEvents
 from tamis.model.domain import INT_HIGH
 from tamis.replay.event_columns import multiple
 
@@ -39,16 +39,16 @@ class Values(NamedTuple):
     bound: int  # events that have any
 
 
-def values_of(encoder: Encoder, encoded: EncodedTable, name: str) -> Values | None:
-    """The values of an attribute; None where no event binds it. The encoder keeps all texts."""
+def values_of(encoder: Encoder, events: ValidEvents, name: str) -> Values | None:
+    """The values of an attribute; None where no event binds it."""
     at = encoder.positions[name]
-    column = encoded.columns.get(at)
+    column = events.columns.get(at)
     if column is None or not len(column.codes):
         return None
     codes, rows = column
     texts: pa.Array | None = None
     if isinstance(encoder.codecs[at], TextCodec):
-        kept = encoded.texts[at]
+        kept = events.texts[at]
         # A dictionary that came with the events may have a text twice.
         distinct = pa.array(kept.texts, pa.string()).dictionary_encode()
         texts, codes = distinct.dictionary, np.asarray(distinct.indices)[kept.which]
@@ -75,19 +75,19 @@ def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
 # -- as columns ------------------------------------------------------------------------------------
 
 
-def table_of(encoder: Encoder, encoded: EncodedTable, names: Sequence[str]) -> pa.Table:
+def table_of(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
     """Events as a table, a column of one type for each attribute, however they came.
 
     An opaque attribute is as it came, and has no column where no event binds it.
     """
-    size, several = encoded.table.num_rows, multiple(encoder.schema)
+    size, several = events.table.num_rows, multiple(encoder.schema)
     columns: dict[str, Any] = {}
     for name in names:
         codec = encoder.codecs[encoder.positions[name]]
-        values = values_of(encoder, encoded, name)
+        values = values_of(encoder, events, name)
         if isinstance(codec, OpaqueCodec):
             if values is not None:
-                columns[name] = encoded.table[name]
+                columns[name] = events.table[name]
             continue
         none = pa.array([], pa.string() if isinstance(codec, TextCodec) else pa.int64())
         rows = np.zeros(0, np.int64) if values is None else values.rows

@@ -8,7 +8,6 @@ get into the sample, and writes them to a file.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,24 +23,20 @@ from tamis.encode.codes import OpaqueCodec
 from tamis.encode.encoder import Encoder
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
-from tamis.replay.event_source import Events, LogEvents, Logged
-from tamis.replay.row_groups import found, shares
-from tamis.spark.jobs.parquet_columns import dealt, layouts
-from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
+from tamis.spark.events.past_events import PastEvents, past_events
+from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
 from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.worker_cache import schema_document
 from tamis.spark.stats.attribute_values import in_order, value
-from tamis.spark.stats.value_task import ALL, HANDED, PART, RANK, Gathering, together, tracked
-from tamis.spark.stream.log_source import parts
+from tamis.spark.stats.value_task import ALL, PART, RANK, VALUES, ValueTask, together, tracked
 from tamis.store.log import Log
-from tamis.store.segments import EVENTS, appended
-from tamis.store.stats import SHARES, AttributeStats, Place, Stats
+from tamis.store.stats import SHARES, AttributeStats, Stats
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SAMPLE = 4096  # events
 FREQUENT = 10  # values that are told of
-_TASKS = 4  # a core: the last ones to end leave the others idle for a short while only
 _SPARE = 4  # times as many events as the sample has are looked at, since some are dead
 _HLL = 14  # 2^14 registers: distinct values to within 2 %
 _KLL = 1_000  # quantiles to within half a percent of the values
@@ -67,7 +62,7 @@ _AGGREGATES = {
 
 def gather(
     spark: SparkSession,
-    events: str | os.PathLike[str] | Log,
+    events: str | os.PathLike[str] | Log | PastEvents,
     schema: Schema | None = None,
     *,
     sample: int = SAMPLE,
@@ -92,23 +87,22 @@ def gather(
     """
     if sample < 1:
         raise SparkError(f"a sample has one event or more, got {sample}")
-    check_given(events, schema)
-    known, dealt_out = _dealt(spark, events, schema)
+    there = _opened(events, schema)
+    source = there.shares(cores(spark))
     with scratch(None if work is None else Path(work).absolute()) as above:
-        total = sum(dealt_out.rows(share) for share in range(len(dealt_out.shares)))
+        total = sum(source.rows(share) for share in range(len(source.shares)))
         limit = min(_RANKS, _SPARE * sample * _RANKS // max(1, total)) - 1
-        document = json.dumps(known.to_dict())
-        job = Gathering(dealt_out, document, sample, limit, seed, str(above))
-        counted = _aggregated(spark, job, progress)
+        task = ValueTask(source, schema_document(there.schema), sample, limit, seed, str(above))
+        counted = _aggregated(spark, task, progress)
         drawn = _drawn(above, counted.get(PART, _Counted()).parts, sample)
         every = counted.get(ALL, _Counted())
-        first, last = _span(events) if isinstance(events, Log) else (None, None)
+        first, last = there.ends()
         return Stats(
-            of=str(events.folder) if isinstance(events, Log) else os.fspath(events),
-            schema=known.to_dict(),
+            of=there.where if isinstance(events, Log | PastEvents) else os.fspath(events),
+            schema=there.schema.to_dict(),
             events=every.events,
             dead=every.rest,
-            attributes=dict(_attributes(Encoder(known), counted)),
+            attributes=dict(_attributes(Encoder(there.schema), counted)),
             first=first,
             last=last,
             reason=every.low,
@@ -118,41 +112,23 @@ def gather(
         )
 
 
-def check_given(events: str | os.PathLike[str] | Log, schema: Schema | None) -> None:
+def check_given(events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | None) -> None:
     """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
+    _opened(events, schema)
+
+
+def _opened(events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | None) -> PastEvents:
+    if isinstance(events, PastEvents):
+        return events
     if isinstance(events, Log):
         if schema is not None:
             raise SparkError("schema is for events in files; a log has its own")
-    elif schema is None:
+        return past_events(events, Schema.from_dict(events.schema))
+    if schema is None:
         raise SparkError("events in files need their schema: schema=…")
-    else:
-        layouts(found(events), schema)
-
-
-def _dealt(
-    spark: SparkSession, events: str | os.PathLike[str] | Log, schema: Schema | None
-) -> tuple[Schema, Events]:
-    """The schema, and the events in shares."""
-    if isinstance(events, Log):
-        tasks = _TASKS * cores(spark)
-        layout = Logged(json.dumps(events.schema), ())
-        ranges = tuple(parts(events, 0, events.end, tasks))
-        return Schema.from_dict(events.schema), LogEvents(str(events.folder), layout, ranges)
-    assert schema is not None
-    there = found(events)
-    return schema, dealt(there, layouts(there, schema), shares(there.groups, cores(spark)))
-
-
-def _span(log: Log) -> tuple[Place | None, Place | None]:
-    """The first and the last event of a log."""
-    segments = [each for each in log.boundaries() if each.kind == EVENTS]
-    if not segments:
-        return None, None
-    ends = []
-    for sequence in (segments[0].first, segments[-1].end - 1):
-        _, table = next(log.events(sequence, sequence + 1))
-        ends.append(Place(sequence, appended(table).isoformat()))
-    return ends[0], ends[1]
+    found = past_events(events, schema)
+    found.sample()  # refuses columns that do not fit
+    return found
 
 
 # -- what Spark counts -----------------------------------------------------------------------------
@@ -173,18 +149,18 @@ class _Counted(NamedTuple):
 
 
 def _aggregated(
-    spark: SparkSession, job: Gathering, progress: Progress | None
+    spark: SparkSession, task: ValueTask, progress: Progress | None
 ) -> dict[int, _Counted]:
     """All that was counted, by attribute."""
     from pyspark.sql import functions
 
-    if not job.tasks:
+    tasks = len(task.events.shares)
+    if not tasks:
         return {}
-
     sums = [functions.expr(sql).alias(name) for name, sql in _AGGREGATES.items()]
-    counted = numbered(spark, job.tasks, job.run, HANDED).groupBy("attribute").agg(*sums)
+    counted = task_frame(spark, tasks, task.run, VALUES).groupBy("attribute").agg(*sums)
     _unwarned(spark)
-    rows = watched(spark, counted.collect, None, progress)
+    rows = run_job(spark, counted.collect, None, progress)
     return {row["attribute"]: _Counted(*row[1:]) for row in rows}
 
 

@@ -8,7 +8,7 @@ Tasks tell of each event, of each subscription that matched, and of each predica
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +24,12 @@ from tamis.engine.warm_start import match_and_measure
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
-from tamis.schedule.exhaustive import Told
-from tamis.spark.jobs.job_subscriptions import used_folders
-from tamis.spark.runtime.job_runner import Progress, cores, numbered, watched
+from tamis.schedule.exhaustive import PredicateCounts
+from tamis.spark.runtime.engine_folders import SavedSubscriptions, held_folders
+from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
 from tamis.spark.runtime.scratch_folder import scratch
-from tamis.spark.runtime.worker_cache import opened, packed, unpacked
-from tamis.store.stats import Most, PredicateStats, Stats, SubscriptionStats
+from tamis.spark.runtime.worker_cache import open_engine, pack_operators
+from tamis.store.stats import PredicateStats, Stats, SubscriptionStats, TopSubscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,8 +40,15 @@ ASKED = 256  # events that operators are asked about, which are dear
 MOST = 10  # subscriptions that are told of
 _AT_ONCE = 16  # of these events are a task's, so that one sees how far it is
 _EVENT, _TEXT, _NUMBER, _PREDICATE = "event", "text", "number", "predicate"  # sorts of rows
-_COUNTS = ("seen", "true", "faults", "timed")  # of events the pairs are what is seen
-_TOLD = "sort string, name string, seen long, true long, faults long, timed long, spent double"
+_COUNTED = ("seen", "true", "faults", "timed")  # of an event, `seen` are its pairs
+_COUNTS = pa.schema(
+    [
+        ("sort", pa.string()),
+        ("name", pa.string()),
+        *((name, pa.int64()) for name in _COUNTED),
+        ("spent", pa.float64()),
+    ]
+)
 _SAMPLE = "asked.parquet"
 
 
@@ -68,17 +75,14 @@ def ask(
         work: a folder that all workers can read, for the time of the job; on one machine any.
         progress: is called with how many tasks are done, and how many there are.
     """
-    given = packed(operators)
     with ExitStack() as held:
-        folders = [str(folder) for folder in held.enter_context(used_folders(subscriptions))]
-        # Checksums are compared here, once; and an operator that is missing is missed here.
-        engines = [Engine.open(folder, operators=unpacked(given)) for folder in folders]
-        for engine in engines:
-            held.callback(engine.close)
-        calls = any(len(engine.calls) for engine in engines)
-        events = stats.sample.slice(0, asked) if calls else stats.sample
-        _check(engines[0], events)
-        at_once = _AT_ONCE if calls else max(1, -(-events.num_rows // cores(spark)))
+        folders = held.enter_context(held_folders(subscriptions))
+        # Here a missing operator is noticed, and checksums are compared.
+        known = SavedSubscriptions.open(folders, pack_operators(operators))
+        held.callback(known.close)
+        events = stats.sample.slice(0, asked) if known.calls else stats.sample
+        _check(known.engines[0], events)
+        at_once = _AT_ONCE if known.calls else max(1, -(-events.num_rows // cores(spark)))
         starts = tuple(range(0, events.num_rows, at_once))
         with scratch(None if work is None else Path(work).absolute()) as above:
             with (
@@ -86,28 +90,30 @@ def ask(
                 atomic_file(above / _SAMPLE) as file,
             ):
                 parquet.write_table(events, file)
-            job = _Asking(tuple(folders), given, str(above / _SAMPLE), starts, at_once)
-            rows = job.collected(spark, progress)
-        matched, predicates = _summed(rows, engines)
+            task = _SampleTask(
+                known.folders, known.operators, str(above / _SAMPLE), starts, at_once
+            )
+            rows = task.collected(spark, progress)
+        matched, predicates = _summed(rows, known.engines)
         return replace(stats, subscriptions=matched, predicates=predicates)
 
 
 def _check(engine: Engine, events: pa.Table) -> None:
-    validated = validate(engine.encoder, events)
-    if validated.refused and not len(validated.rows):
+    valid = validate(engine.encoder, events)
+    if valid.refused and not len(valid):
         raise SparkError(
-            "the subscriptions are for another schema: not one of the sampled events is an event "
-            f"of theirs; the first: {validated.refused[0].reason}"
+            "the subscriptions are for another schema: none of the sampled events is consistent "
+            f"with it; the first: {valid.refused[0].reason}"
         )
 
 
-class _Asking(NamedTuple):
-    """All that tasks have to know."""
+class _SampleTask(NamedTuple):
+    """What all tasks need. A task is a part of the sample and a shard."""
 
     folders: tuple[str, ...]  # of shards
     operators: bytes
     events: str  # a file
-    starts: tuple[int, ...]  # of what tasks take of it
+    starts: tuple[int, ...]  # of the parts
     at_once: int
 
     def collected(self, spark: SparkSession, progress: Progress | None) -> list[Any]:
@@ -115,24 +121,20 @@ class _Asking(NamedTuple):
         tasks = len(self.folders) * len(self.starts)
         if not tasks:
             return []
-        told = numbered(spark, tasks, self.run, _TOLD)
-        return watched(spark, _added_up(told).collect, tasks, progress)
+        counts = task_frame(spark, tasks, self.run, _COUNTS)
+        return run_job(spark, _added_up(counts).collect, tasks, progress)
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of tasks, gives what is to be added up."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                shard, part = divmod(number, len(self.starts))
-                yield from self._task(self.folders[shard], self.starts[part])
-
-    def _task(self, folder: str, start: int) -> Iterator[pa.RecordBatch]:
-        engine = opened(folder, self.operators, shards=len(self.folders))
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Counts of a part of the sample, to be added up."""
+        shard, part = divmod(number, len(self.starts))
+        start, folder = self.starts[part], self.folders[shard]
+        engine = open_engine(folder, self.operators, shards=len(self.folders))
         table = parquet.read_table(self.events).slice(start, self.at_once)
-        validated = validate(engine.encoder, table)
-        if not len(validated.rows):
+        valid = validate(engine.encoder, table)
+        if not len(valid):
             return
-        found, told = match_and_measure(engine, validated.good)
-        names = [str(start + row) for row in validated.rows.tolist()]
+        found, told = match_and_measure(engine, valid.batch(engine.encoder))
+        names = [str(start + row) for row in valid.rows.tolist()]
         yield _rows(_EVENT, names, np.diff(found.starts))
         _, firsts, counts = np.unique(found.slots, return_index=True, return_counts=True)
         ids = found.subscriptions[firsts].tolist()
@@ -144,25 +146,19 @@ class _Asking(NamedTuple):
 
 
 def _rows(sort: str, names: list[str], *counts: Any) -> pa.RecordBatch:
-    none = np.zeros(len(names), np.int64)
     given = [np.asarray(each) for each in counts]
-    given += [none] * (len(_COUNTS) + 1 - len(given))
-    return pa.RecordBatch.from_pydict(
-        {
-            "sort": pa.array([sort] * len(names), pa.string()),
-            "name": pa.array(names, pa.string()),
-            **dict(zip(_COUNTS, (pa.array(each, pa.int64()) for each in given), strict=False)),
-            "spent": pa.array(given[-1], pa.float64()),
-        }
-    )
+    given += [np.zeros(len(names), np.int64)] * (len(_COUNTED) + 1 - len(given))
+    columns = [[sort] * len(names), names, *given]
+    arrays = [pa.array(each, kind) for each, kind in zip(columns, _COUNTS.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_COUNTS)
 
 
-def _added_up(told: DataFrame) -> DataFrame:
+def _added_up(counts: DataFrame) -> DataFrame:
     """The sums of each name; of subscriptions only the first few."""
     from pyspark.sql import Window, functions
 
-    sums = [functions.sum(name).alias(name) for name in (*_COUNTS, "spent")]
-    added = told.groupBy("sort", "name").agg(*sums)
+    sums = [functions.sum(name).alias(name) for name in (*_COUNTED, "spent")]
+    added = counts.groupBy("sort", "name").agg(*sums)
     order = Window.partitionBy("sort").orderBy(functions.desc("seen"), "name")
     ranked = added.withColumn("rank", functions.row_number().over(order))
     few = functions.col("rank") <= MOST
@@ -170,7 +166,7 @@ def _added_up(told: DataFrame) -> DataFrame:
 
 
 def _summed(
-    rows: Iterable[Any], engines: list[Engine]
+    rows: Iterable[Any], engines: Sequence[Engine]
 ) -> tuple[SubscriptionStats, dict[str, PredicateStats]]:
     of: dict[str, list[Any]] = {}
     for row in rows:
@@ -187,17 +183,18 @@ def _summed(
         pairs=sum(events),
         matched=sum(pairs > 0 for pairs in events),
         most=tuple(
-            Most(id, seen / len(events), _condition(engines, id)) for seen, id in best[:MOST]
+            TopSubscription(id, seen / len(events), _condition(engines, id))
+            for seen, id in best[:MOST]
         ),
     )
     told = {
-        row["name"]: Told(**{name: row[name] for name in Told._fields})
+        row["name"]: PredicateCounts(**{name: row[name] for name in PredicateCounts._fields})
         for row in sorted(of.get(_PREDICATE, []), key=lambda row: row["name"])
     }
     return matched, _predicates(told)
 
 
-def _predicates(told: Mapping[str, Told]) -> dict[str, PredicateStats]:
+def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
     """Those that answered at all, and were waited for."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,
@@ -207,5 +204,5 @@ def _predicates(told: Mapping[str, Told]) -> dict[str, PredicateStats]:
     }  # fmt: skip
 
 
-def _condition(engines: list[Engine], id: int | str) -> str | None:
+def _condition(engines: Sequence[Engine], id: int | str) -> str | None:
     return next((engine.condition(id) for engine in engines if id in engine), None)

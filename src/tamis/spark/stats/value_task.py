@@ -9,10 +9,8 @@ are attributes: with 200 of them, of which events bind a few, a hundred times as
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,15 +20,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from tamis.encode.arrow import EncodedTable, encode, refusals
-from tamis.encode.codes import TextCodec
 from tamis.encode.encoder import Encoder
+from tamis.encode.validation import ValidEvents, validate
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.model.domain import Opaque
-from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.event_source import Events, Piece
+from tamis.model.schema import EVENT_TYPE
+from tamis.replay.encoders import schema_encoder
+from tamis.replay.event_source import EventSource
+from tamis.replay.pipeline import Pace, ReadEvents, read_events
 from tamis.spark.backtest.event_samples import ranks
 from tamis.spark.stats.attribute_values import table_of, values_of
 
@@ -38,8 +37,7 @@ Int64s = NDArray[np.int64]
 RANK = "`rank`"  # a column of parts of the sample; no attribute has a backquote
 LONGEST = 200  # characters of a text that are looked at
 ALL, PART = -1, -2  # in place of an attribute: of all events; a file with a part of the sample
-HANDED = "attribute int, code long, text string, events long, rest long"
-_HANDED = pa.schema(
+VALUES = pa.schema(
     [
         ("attribute", pa.int32()),  # its place among those that are tracked
         ("code", pa.int64()),
@@ -53,45 +51,25 @@ _AT_ONCE = 1 << 16  # events whose values are handed on together
 _ROWS = 1 << 18  # rows that are handed on together, and those of one more attribute
 
 
-class Gathering(NamedTuple):
-    """All that tasks have to know. A task is a share of the events."""
+class ValueTask(NamedTuple):
+    """What all tasks need. A task is a share of the events."""
 
-    events: Events
+    events: EventSource
     document: str  # of the schema
-    most: int  # events that a sample has
+    most: int  # events of a sample
     limit: int  # ranks of events that may get into it
     seed: int
-    work: str  # where parts of the sample go
+    work: str  # the folder for parts of the sample
 
-    @property
-    def tasks(self) -> int:
-        """How many there are."""
-        return len(self.events.shares)
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes numbers of shares, gives the values of their events."""
-        for batch in batches:
-            for share in batch.column(0).to_pylist():
-                yield from self._share(share)
-
-    def _share(self, share: int) -> Iterator[pa.RecordBatch]:
-        encoder, sample = _encoder(self.document), _Sample(self)
-        for whole in self.events.pieces(share):
-            for at in range(0, len(whole.numbers), _AT_ONCE):
-                good = _Good.of(whole.slice(at, _AT_ONCE), encoder)
-                yield from good.rows(encoder)
-                sample.offer(good, encoder)
+    def run(self, share: int) -> Iterator[pa.RecordBatch]:
+        """The values of a share's events."""
+        encoder, sample = schema_encoder(self.document), _ShareSample(self)
+        for events in read_events(self.events.chunks(share), encoder, Pace(_AT_ONCE, _AT_ONCE)):
+            yield from _value_rows(encoder, events.valid)
+            sample.offer(events, encoder)
         part = sample.written()
         if part is not None:
             yield _rows(PART, 0, 0, pa.array([part]))
-
-
-@lru_cache(maxsize=4)
-def _encoder(document: str) -> Encoder:
-    """An encoder that keeps all texts, which others do for patterns only."""
-    made = Encoder(Schema.from_dict(json.loads(document)))
-    made.patterned.update(at for at, each in enumerate(made.codecs) if isinstance(each, TextCodec))
-    return made
 
 
 def tracked(encoder: Encoder) -> list[str]:
@@ -100,45 +78,23 @@ def tracked(encoder: Encoder) -> list[str]:
     return [name for name in encoder.schema.attributes if several or name != EVENT_TYPE]
 
 
-class _Good(NamedTuple):
-    """The events of a piece, in codes, and how many rows are none."""
-
-    numbers: Int64s
-    encoded: EncodedTable
-    dead: int
-    reason: str | None  # of one of these
-
-    @staticmethod
-    def of(piece: Piece, encoder: Encoder) -> _Good:
-        parted = piece.layout.parted(piece.table)
-        numbers = piece.numbers if parted.rows is None else piece.numbers[parted.rows]
-        reasons = [each.reason for each in parted.refused]
-        found = encode(encoder, parted.events)
-        bad = list(refusals(encoder, found))
-        if bad:
-            reasons += [str(each.why) for each in bad]
-            good = np.ones(len(numbers), np.bool_)
-            good[[each.row for each in bad]] = False
-            numbers = numbers[good]
-            found = encode(encoder, parted.events.filter(pa.array(good)))
-        return _Good(numbers, found, len(reasons), min(reasons, default=None))
-
-    def rows(self, encoder: Encoder) -> Iterator[pa.RecordBatch]:
-        """What is handed on of them."""
-        yield _rows(ALL, len(self.numbers), self.dead, pa.array([self.reason], pa.string()))
-        waiting: list[pa.RecordBatch] = []
-        for at, name in enumerate(tracked(encoder)):
-            found = values_of(encoder, self.encoded, name)
-            if found is None:
-                continue
-            opaque = isinstance(encoder.schema.attributes[name], Opaque)
-            values = found.array.slice(0, 0) if opaque else _short(found.array)
-            waiting.append(_rows(at, found.bound, len(found.array), values))
-            if sum(each.num_rows for each in waiting) > _ROWS:
-                yield pa.concat_batches(waiting)
-                waiting = []
-        if waiting:
+def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:
+    """What is handed on of some events."""
+    reason = min((reason for _, reason in valid.refused), default=None)
+    yield _rows(ALL, len(valid), len(valid.refused), pa.array([reason], pa.string()))
+    waiting: list[pa.RecordBatch] = []
+    for at, name in enumerate(tracked(encoder)):
+        found = values_of(encoder, valid, name)
+        if found is None:
+            continue
+        opaque = isinstance(encoder.schema.attributes[name], Opaque)
+        values = found.array.slice(0, 0) if opaque else _short(found.array)
+        waiting.append(_rows(at, found.bound, len(found.array), values))
+        if sum(each.num_rows for each in waiting) > _ROWS:
             yield pa.concat_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _short(array: pa.Array) -> pa.Array:
@@ -155,34 +111,34 @@ def _rows(attribute: int, events: int, rest: int, values: pa.Array) -> pa.Record
     given = {"text" if texts else "code": values, "events": pa.array([events], pa.int64()),
              "rest": pa.array([rest], pa.int64())}  # fmt: skip
     columns = [pa.array(np.full(rows, attribute, np.int32))]
-    for each in list(_HANDED)[1:]:
+    for each in list(VALUES)[1:]:
         found = given.get(each.name, pa.array([], each.type))
         missing = pa.nulls(rows - len(found), each.type)
         columns.append(pa.concat_arrays([found, missing]) if len(missing) else found)
-    return pa.RecordBatch.from_arrays(columns, schema=_HANDED)
+    return pa.RecordBatch.from_arrays(columns, schema=VALUES)
 
 
 # -- the sample ------------------------------------------------------------------------------------
 
 
-class _Sample:
+class _ShareSample:
     """The events of a share with the lowest ranks. Whoever reads which, a rank is an event's own.
 
     Each event may get into the sample of all events, so a task keeps as many; but none above the
     limit, under which there are some times as many as needed. Few of a large number are looked at.
     """
 
-    def __init__(self, job: Gathering) -> None:
+    def __init__(self, job: ValueTask) -> None:
         self._job = job
         self._ranks = np.zeros(0, np.uint64)
         self._events: list[pa.Table] = []
 
-    def offer(self, good: _Good, encoder: Encoder) -> None:
+    def offer(self, events: ReadEvents, encoder: Encoder) -> None:
         """Take what may be wanted of some events."""
-        rank = ranked(good.numbers, self._job.seed)
+        rank = ranked(events.numbers, self._job.seed)
         rows = np.flatnonzero(rank <= np.uint64(self._job.limit))
         if len(rows):
-            some = encode(encoder, good.encoded.table.take(pa.array(rows)))
+            some = validate(encoder, events.valid.table.take(pa.array(rows)))
             self._ranks = np.concatenate([self._ranks, rank[rows]])
             self._events.append(table_of(encoder, some, tracked(encoder)))
             if len(self._ranks) > 4 * self._job.most:

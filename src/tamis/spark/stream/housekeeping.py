@@ -15,13 +15,14 @@ from pathlib import Path
 from threading import Thread
 
 from tamis.replay.compact_parts import compact
-from tamis.spark.jobs.compile_index import Compiled
+from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.runtime.error_text import reason
 from tamis.spark.stream.progress import Standing
-from tamis.store.lives import Lives
 from tamis.store.log import Log
 from tamis.store.pins import KEPT
-from tamis.store.versions import Version, Versions
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
+from tamis.store.version import Version
+from tamis.store.versions import Versions
 
 SHARE = 0.1  # of a version's subscriptions: so much may have changed before another is compiled
 _LEAST = 1_000  # changes: fewer are never worth a version
@@ -37,7 +38,7 @@ class Keeper:
         versions: compiled from it.
         compile: makes a version of all that is in the log. It is called in a thread of its own.
         every: a version after so many changes; None: when a tenth of the subscriptions changed.
-        lives: kept up to date; None: only from when the log has a lease on, as it takes memory for
+        snapshot: kept up to date; None: only once the log has a lease, as it takes memory for
             each subscription.
         out: the folder of notifications that the stream writes to.
         keep: how many of its last batches Spark may be made to run again.
@@ -47,16 +48,16 @@ class Keeper:
         self,
         log: Log,
         versions: Versions,
-        compile: Callable[[], Compiled],
+        compile: Callable[[], CompiledIndex],
         *,
         every: int | None = None,
-        lives: Lives | None = None,
+        snapshot: SubscriptionSnapshot | None = None,
         out: Path | None = None,
         keep: int = KEPT,
     ) -> None:
         self._log, self._versions, self._compile, self._every = log, versions, compile, every
         self._out, self.keep = out, keep
-        self.lives = lives
+        self.snapshot = snapshot
         self.expired = 0  # leases that ran out
         self.compiled = 0  # versions
         self.swept = 0  # versions
@@ -118,14 +119,14 @@ class Keeper:
             self._compiling.join()
 
     def _expire(self) -> None:
-        if self.lives is None:
+        if self.snapshot is None:
             end = self._log.end
             changes = self._log.changes(self._searched, end)
             self._searched = end
             if changes["until"].null_count == changes.num_rows:
                 return
-            self.lives = Lives()
-        self.expired += len(self._log.expire(self.lives, datetime.now(UTC)))
+            self.snapshot = SubscriptionSnapshot()
+        self.expired += len(self._log.expire(self.snapshot, datetime.now(UTC)))
 
     def _make(self) -> None:
         try:

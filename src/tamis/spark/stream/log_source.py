@@ -30,7 +30,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -50,21 +49,20 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import SparkError, StoreError, nearest
 from tamis.files.json_document import read_json, write_json
+from tamis.files.names import chosen_name
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.model.schema import Schema
+from tamis.replay.log_events import after_events, log_shares, next_event
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
 from tamis.spark.frames.frame_columns import column_types
-from tamis.spark.stream.log_task import Range, answered
+from tamis.spark.stream.log_task import LogTask
 from tamis.spark.stream.notification_sink import local
 from tamis.spark.stream.progress import NO_VERSION
-from tamis.store.lineage import check_log
 from tamis.store.log import Log
-from tamis.store.segments import EVENTS
-from tamis.store.versions import Versions, check_reader
+from tamis.store.versions import Versions
 
 _READERS = "readers"
-_FEW = 512  # events: a task of its own is worth it from here on
 
 
 class Start:
@@ -134,11 +132,11 @@ class Options:
                 )
         versions = Versions(local(index)) if index else None
         if versions is not None:
-            check_log(versions, log)
+            versions.check_log(log)
         latest = given.get("startingsequence") == "latest"
         name = given.get("name", "")
         if name:
-            check_reader(name)
+            chosen_name(name, "a reader", StoreError)
         return cls(
             log,
             versions,
@@ -171,7 +169,7 @@ class Options:
             yield stretch
             start = stretch.end
 
-    def ranges(self, stretch: Stretch) -> list[Range]:
+    def ranges(self, stretch: Stretch) -> list[LogTask]:
         """Tasks for the events of a stretch: parts of it, for each shard of the subscriptions."""
         start, end, version = stretch
         found = None
@@ -183,7 +181,7 @@ class Options:
         sequence = 0 if found is None else found.sequence
         shards: list[tuple[int, str | None]] = [*enumerate(folders)] or [(0, None)]
         return [
-            Range(
+            LogTask(
                 str(self.log.folder),
                 low,
                 high,
@@ -195,7 +193,7 @@ class Options:
                 self.modules,
                 self.report,
             )
-            for low, high in parts(self.log, start, end, self.tasks)
+            for low, high in log_shares(self.log, start, end, self.tasks)
             for shard, folder in shards
         ]
 
@@ -242,7 +240,7 @@ class TamisDataSource(DataSource):
 class _Task(InputPartition):
     """A range, as Spark hands it on."""
 
-    def __init__(self, part: Range) -> None:
+    def __init__(self, part: LogTask) -> None:
         super().__init__(None)
         self.part = part
 
@@ -259,7 +257,7 @@ class _Reader(DataSourceReader):
         chosen = {each.version for each in stretches if each.version != NO_VERSION}
         if given.versions is not None and chosen:
             # Spark does not say when the job is over: it is forgotten after a while.
-            given.versions.keep(chosen)
+            given.versions.hold(chosen)
         return [_Task(each) for stretch in stretches for each in given.ranges(stretch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -305,7 +303,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "another log, or of one that was made anew; give each log a checkpoint of its own"
             )
         if isinstance(limit, ReadMaxRows):
-            end = _after(log, begin, end, limit.max_rows)
+            end = after_events(log, begin, end, limit.max_rows)
         self._tell(begin, end)
         stretch = self._options.stretch(begin, end)
         return start if stretch is None else self._offset(stretch.end, stretch.version)
@@ -339,41 +337,13 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = next_event(given.log, start, end)
         needed = start if first is None else first
         if needed != self._told:
-            given.versions.needed(given.name, needed)
+            given.versions.retain(given.name, needed)
             self._told = needed
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     if isinstance(partition, _Task):  # Spark asks for one partition even where there is none
-        yield from answered(partition.part)
-
-
-def next_event(log: Log, start: int = 0, end: int | None = None) -> int | None:
-    """The sequence number of the first event of a range, if there is one."""
-    events = (each for each in log.boundaries(start, end) if each.kind == EVENTS)
-    return next((max(start, each.first) for each in events), None)
-
-
-def parts(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:
-    """The range in parts with about as many events each."""
-    events = log.counts(start, end)[0]
-    wanted = max(1, min(most, -(-events // _FEW)))
-    if not events:
-        return []
-    cuts = [_after(log, start, end, events * part // wanted) for part in range(1, wanted)]
-    return [(low, high) for low, high in pairwise([start, *cuts, end]) if low < high]
-
-
-def _after(log: Log, start: int, end: int, events: int) -> int:
-    """The number after so many events from `start` on, at most `end`; after one at least."""
-    left = max(1, events)
-    for segment in log.boundaries(start, end):
-        if segment.kind == EVENTS:
-            first = max(start, segment.first)
-            if segment.end - first >= left:
-                return min(end, first + left)
-            left -= segment.end - first
-    return end
+        yield from partition.part.run()
 
 
 def _names(given: str | None) -> tuple[str, ...]:

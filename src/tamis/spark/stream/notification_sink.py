@@ -50,7 +50,7 @@ from tamis.replay.manifests import (
     put,
     sweep,
 )
-from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, Part
+from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, PartWriter
 from tamis.spark.stream.progress import query_of
 
 __all__ = [
@@ -71,7 +71,7 @@ __all__ = [
 
 @dataclass
 class Parts(WriterCommitMessage):
-    """All that a task wrote, as `Part.close` tells it: folder, name and rows of each."""
+    """All that a task wrote, as `PartWriter.close` tells it: folder, name and rows of each."""
 
     parts: list[dict[str, Any]]
 
@@ -167,9 +167,9 @@ class _Writer:
                 file.discard()
             raise
 
-    def _part(self, kind: str) -> Part:
+    def _part(self, kind: str) -> PartWriter:
         name = f"part-{self._whose}{uuid.uuid4().hex}.parquet"
-        return Part(self._path / kind, name, as_is=True)
+        return PartWriter(self._path / kind, name, as_is=True)
 
 
 def _without(table: pa.Table, *names: str) -> pa.Table:

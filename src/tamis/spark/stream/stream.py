@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError, StoreError
 from tamis.files.os_errors import os_errors_as
-from tamis.spark.jobs.compile_index import Compiled, compile_log
+from tamis.replay.log_events import next_event
+from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import reason
 from tamis.spark.runtime.sessions import end, retained, session
 from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.housekeeping import Keeper
-from tamis.spark.stream.log_source import next_event
 from tamis.spark.stream.progress import Standing, Watch, query_of
 from tamis.spark.stream.stream_checks import alone, check_apart, check_read, check_written
-from tamis.store.lives import Lives
 from tamis.store.log import Log
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -71,19 +71,22 @@ class Stream:
 
     Args:
         job: what to run.
-        lives: kept up to date, if given.
+        snapshot: kept up to date, if given.
         spark: a session to use, which stays; without one, `open` starts one and `stop` ends it.
     """
 
     def __init__(
-        self, job: Job, lives: Lives | None = None, spark: SparkSession | None = None
+        self,
+        job: Job,
+        snapshot: SubscriptionSnapshot | None = None,
+        spark: SparkSession | None = None,
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)
         check_apart(job.out, job.checkpoint)
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Keeper(
-            self.log, self.versions, self._compile, every=job.every, lives=lives, out=job.out
+            self.log, self.versions, self._compile, every=job.every, snapshot=snapshot, out=job.out
         )
         self._stopping = Event()
         self._turning = Thread(target=self._turns, name="tamis-keeper", daemon=True)
@@ -132,7 +135,7 @@ class Stream:
             return first
         return max(first, Watch(self.log, self.job.out, query, now).look(now).sequence)
 
-    def prepare(self) -> Compiled | None:
+    def prepare(self) -> CompiledIndex | None:
         """Compile a version for where the stream begins, if there is none and it is worth it."""
         at = self.position
         if self.versions.at(at) is not None or not self.log.counts(0, at)[1]:
@@ -233,7 +236,7 @@ class Stream:
         with suppress(Exception):  # there may be none
             self._spark.interruptTag(_TAG)
 
-    def _compile(self, sequence: int | None = None) -> Compiled:
+    def _compile(self, sequence: int | None = None) -> CompiledIndex:
         self._spark.addTag(_TAG)  # holds for this thread
         try:
             modules = self.job.modules

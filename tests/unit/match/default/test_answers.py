@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tamis import Engine, Schema
+from tamis.match.capabilities import match_bits
 from tamis.match.default import workers
 from tamis.match.default.matcher import Tamis
 from tamis.testing.matcher_checks import add, batch_of
@@ -58,7 +59,7 @@ def test_batches_of_any_size(
         here = batches.right[batches.right < size << 32]
         np.testing.assert_array_equal(pairs_of(matcher.match(batch)), here)
         if size < 5000:
-            bits = matcher.match_bits(batch)
+            bits = match_bits(matcher, batch)
             np.testing.assert_array_equal(pairs_of(bits.matches()), here)
 
 
@@ -105,9 +106,9 @@ def test_bits_that_are_kept_do_not_change(threads: int) -> None:
     for size in (1, 200, 150, 40, 200, 1):
         batch = some_events(chance, size)
         both.agree_on_bits(batch)
-        bits = both.tamis.match_bits(batch)
+        bits = match_bits(both.tamis, batch)
         kept.append((bits, bits.words.copy(), bits.slots.copy()))
-        other = both.tamis.match_bits(batch)
+        other = match_bits(both.tamis, batch)
         other.words[:] = ~np.uint64(0)
         del other
         both.agree_on_bits(batch)

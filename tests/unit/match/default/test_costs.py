@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
+from tamis.match.capabilities import saved_form
 from tamis.match.default import matcher
 from tamis.match.default.planning import calibration as measuring
 from tamis.match.default.planning import costs
@@ -153,7 +154,9 @@ def test_whatever_costs_are_answers_are_the_same(
         answers.append([sorted(found) for found in engine.match_batch(made.events(200))])
         engine.check()
         if name == "tamis":
-            assert named(engine.matcher.arrays()["index.costs"]) == pytest.approx(some._asdict())
+            assert named(saved_form(engine.matcher).arrays["index.costs"]) == pytest.approx(
+                some._asdict()
+            )
     assert answers[0] == answers[1]
 
 
@@ -166,7 +169,7 @@ def test_usual_costs_give_the_same_plan_again(monkeypatch: pytest.MonkeyPatch) -
         engine = Engine(schema, matcher="tamis")
         engine.subscribe_table(made.subscriptions)
         engine.match_batch(made.events(100))
-        arrays = engine.matcher.arrays()
+        arrays = saved_form(engine.matcher).arrays
         plans.append((arrays["index.costs"].tolist(), arrays["index.kind"].tolist()))
     assert plans[0] == plans[1]
     assert plans[0][0][: len(USUAL)] == list(USUAL)

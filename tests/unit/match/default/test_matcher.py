@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
 from tamis.engine import Engine
-from tamis.errors import MatcherError
 from tamis.index.clauses import MISSING, NONE, SOME
+from tamis.match.capabilities import match_bits
 from tamis.match.default import index_updates as growth
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.passes.batch_pass import take_out_framed
@@ -79,7 +79,7 @@ def test_an_empty_batch() -> None:
         both = filled(many)
         for _ in range(2):
             assert len(both.tamis.match(batch_of([]))) == 0
-            assert len(both.tamis.match_bits(batch_of([]))) == 0
+            assert len(match_bits(both.tamis, batch_of([]))) == 0
             both.agree(some_events(random.Random(1), 2))
 
 
@@ -333,10 +333,3 @@ def test_a_slot_far_away_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> N
         both.tamis.remove(np.array([far]))
     assert far not in asked
     both.agree(batch)
-
-
-@pytest.mark.parametrize("threads", [-1, 1.5, "2", True])
-def test_threads_are_a_number(threads: object) -> None:
-    with pytest.raises(MatcherError, match="threads is a number"):
-        Tamis(threads=threads)  # type: ignore[arg-type]
-    assert Tamis(threads=0).threads >= 1

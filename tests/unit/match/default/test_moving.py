@@ -29,6 +29,7 @@ from hypothesis.stateful import (
 
 from tamis.encode.terms import from_rows
 from tamis.index.clauses import SOME
+from tamis.match.capabilities import match_bits, saved_form
 from tamis.match.default import matcher
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning import layout
@@ -269,7 +270,7 @@ def test_a_matcher_is_saved_and_pickled_in_the_middle() -> None:
     for each in (both.tamis, copy, other):
         each.check()
         same_answer(each.match(batch), right)
-        same_answer(each.match_bits(batch).matches(), right)
+        same_answer(match_bits(each, batch).matches(), right)
 
 
 @pytest.mark.usefixtures("_small")
@@ -295,7 +296,7 @@ def test_many_clauses_move() -> None:
     both.agree_on_bits(batch)
     assert 0 < both.moving() < left
     copy: Tamis = pickle.loads(pickle.dumps(both.tamis))
-    both.tamis.arrays()  # all have to be in one place for that
+    saved_form(both.tamis)  # all have to be in one place for that
     assert both.moving() == 0
     both.agree(batch)
     both.agree_on_bits(batch)

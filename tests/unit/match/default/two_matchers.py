@@ -17,6 +17,7 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Row, from_rows
 from tamis.index.clauses import SOME
 from tamis.match.base import Matches
+from tamis.match.capabilities import match_bits
 from tamis.match.default.matcher import Tamis
 from tamis.match.lesubscribe.naive import Naive
 from tamis.testing.matcher_checks import PlainEvent, batch_of, random_clause, random_event
@@ -129,7 +130,7 @@ class Both:
 
     def agree_on_bits(self, batch: EventBatch) -> None:
         """And so they do in bits."""
-        bits = self.tamis.match_bits(batch)
+        bits = match_bits(self.tamis, batch)
         used = bits.slots[bits.slots >= 0]
         assert len(set(used.tolist())) == len(used), "a slot has one bit"
         same_answer(bits.matches(), self.naive.match(batch))

@@ -9,11 +9,10 @@ import pytest
 
 from tamis.encode.clause import SOME
 from tamis.encode.terms import Row
-from tamis.errors import MatcherError
-from tamis.match import create
 from tamis.match.base import Matcher
 from tamis.match.dexin.be_tree.matcher import BETree
 from tamis.match.dexin.be_tree.nodes import ATTRIBUTE, DEPTH, deepest
+from tamis.match.registry import create
 from tamis.testing.matcher_checks import add, answers, random_clause, random_event, remove
 
 N = 5000
@@ -161,10 +160,3 @@ def test_a_useful_partition_is_left_alone() -> None:
     for _ in range(5):
         answers(tree, [{0: [value], 1: [1]} for value in range(50)])
     assert (tree._tree.cell_of == before).all()
-
-
-@pytest.mark.parametrize("option", ["capacity", "min_partition", "window"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, "2", None])
-def test_wrong_options_are_refused(option: str, value: object) -> None:
-    with pytest.raises(MatcherError, match=f"{option} is a whole number from 1, got"):
-        create("be-tree", **{option: value})

@@ -11,7 +11,6 @@ from tamis import workload
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Row, from_rows
 from tamis.engine import Engine
-from tamis.errors import MatcherError
 from tamis.index.clauses import SOME
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
@@ -149,16 +148,3 @@ def test_whole_boundary_slots_overrate_what_is_violated() -> None:
     assert _two_values("exact").cost == pytest.approx(0.5)
     # Lows of 1 and highs of 1 count as violated too: 1.5 of all, cut down to 1.
     assert _two_values("whole").cost == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(
-    ("options", "right"),
-    [
-        ({"plan": "best"}, "lmrff, optimal, exclusive, inclusive"),
-        ({"slots": 0}, "1 or more"),
-        ({"boundary": "half"}, "'whole' or 'exact'"),
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, object], right: str) -> None:
-    with pytest.raises(MatcherError, match=right):
-        Dexin(**options)  # type: ignore[arg-type]

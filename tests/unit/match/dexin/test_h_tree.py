@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tamis import Engine, Schema, workload
 from tamis.encode.clause import SOME
-from tamis.errors import MatcherError
-from tamis.match import create
 from tamis.match.dexin.h_tree import HTree
+from tamis.match.registry import create
 from tamis.testing.matcher_checks import add, answers
 
 N, EVENTS = 3000, 20
@@ -71,20 +69,3 @@ def test_the_attributes_that_rule_out_most_become_levels() -> None:
     add(tree, clauses)
     assert set(tree._grid.attribute.tolist()) == {7, 8}
     assert answers(tree, [{3: [500], 7: [clauses[9][1][3]], 8: [clauses[9][2][3]]}])[0] >= {9}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"attributes": 0},
-        {"attributes": 17},
-        {"cells": 0},
-        {"cells": 32},
-        {"overlap": -0.1},
-        {"overlap": 1.1},
-        {"max_clones": 0},
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(MatcherError, match=next(iter(options))):
-        create("h-tree", **options)

@@ -7,10 +7,9 @@ import pytest
 from tamis import Engine, Schema, workload
 from tamis.encode.clause import SOME
 from tamis.encode.terms import Row
-from tamis.errors import MatcherError
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
-from tamis.match import create
 from tamis.match.dexin.opindex import OpIndex
+from tamis.match.registry import create
 from tamis.testing.matcher_checks import add, answers, remove
 
 
@@ -81,9 +80,3 @@ def test_pivots_drift_and_removal_still_finds_them() -> None:
     remove(matcher, list(clauses))
     matcher.check()
     assert answers(matcher, [{0: [500], 11: [11]}]) == [{1011}]
-
-
-@pytest.mark.parametrize("options", [{"segments": 0}, {"signature": 0}, {"signature": 63}])
-def test_wrong_options_are_refused(options: dict[str, object]) -> None:
-    with pytest.raises(MatcherError, match=next(iter(options))):
-        create("opindex", **options)

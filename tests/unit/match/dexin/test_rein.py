@@ -6,7 +6,6 @@ import pytest
 
 from tamis import workload
 from tamis.engine import Engine
-from tamis.errors import MatcherError
 from tamis.match.dexin.rein import Rein
 from tamis.model.schema import Schema
 
@@ -33,8 +32,3 @@ def test_fewer_buckets_mean_more_comparisons_and_the_same_marks() -> None:
     # Of each attribute two buckets are compared one by one, and there are as many ends in each.
     assert few.predicates / EVENTS == pytest.approx(10 * 2 * N / 10, rel=0.1)
     assert many.predicates / EVENTS == pytest.approx(10 * 2 * N / 1000, rel=0.1)
-
-
-def test_buckets_are_at_least_one() -> None:
-    with pytest.raises(MatcherError, match="buckets is 1 or more, got 0"):
-        Rein(buckets=0)

@@ -15,10 +15,10 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.clause import SOME
 from tamis.engine import Engine
 from tamis.errors import MatcherError
-from tamis.match import create
 from tamis.match.gryphon.aguilera import Aguilera
 from tamis.match.gryphon.match_tree import KINDS, LEAF, MatchTreeArrays, child
 from tamis.match.gryphon.successors import Successors, successors
+from tamis.match.registry import create
 from tamis.model.schema import Schema
 from tamis.testing.matcher_checks import add, answers, batch_of, remove
 
@@ -170,8 +170,8 @@ def test_successors_visit_relevant_nodes_once_and_all_their_leaves(collapse: boo
     made = workload.make("gryphon", 800, seed=9, attributes=8, values=3, factor=0.9)
     matcher, batch = _load(made, 50, **EQUALITY, collapse=collapse, successors=True)
     matcher.match(batch)
-    tree = matcher.tree.view
-    follow = successors(tree, matcher.tree.top)
+    tree = matcher.match_tree.view
+    follow = successors(tree, matcher.match_tree.top)
     counted = skipped = 0
     for i in range(len(batch)):
         pairs = batch[i : i + 1].pairs
@@ -197,10 +197,10 @@ def test_successors_are_those_of_the_paper() -> None:
     made = workload.make("gryphon", 300, seed=10, attributes=5, values=2, factor=0.9)
     matcher, batch = _load(made, 1, **EQUALITY, successors=True)
     matcher.match(batch)
-    tree = matcher.tree.view
-    paths = dict(_paths(tree, matcher.tree.top))
+    tree = matcher.match_tree.view
+    paths = dict(_paths(tree, matcher.match_tree.top))
     nodes = {path: v for v, path in paths.items()}
-    follow = successors(tree, matcher.tree.top)
+    follow = successors(tree, matcher.match_tree.top)
 
     def trailing(path: tuple[int | None, ...]) -> list[int]:
         last = max((i for i, label in enumerate(path) if label is None), default=-1)
@@ -244,14 +244,14 @@ def test_equal_clauses_share_a_leaf_and_a_tree_shrinks_as_it_grew() -> None:
         matcher = _make(**options)
         one = {0: [(0, 0, SOME, 1, 1), (2, 1, SOME, 5, 5)]}
         add(matcher, one)
-        nodes = len(matcher.tree)
+        nodes = len(matcher.match_tree)
         add(matcher, {1: one[0]})
-        assert len(matcher.tree) == nodes
+        assert len(matcher.match_tree) == nodes
         add(matcher, {2: [(0, 0, SOME, 1, 1), (2, 1, SOME, 6, 6)], 3: [(0, 0, SOME, 1, 1)]})
-        assert len(matcher.tree) > nodes
+        assert len(matcher.match_tree) > nodes
         remove(matcher, [2, 3])
         matcher.check()
-        assert len(matcher.tree) == nodes
+        assert len(matcher.match_tree) == nodes
         assert answers(matcher, [{0: [1], 2: [5]}]) == [{0, 1}]
 
 
@@ -314,12 +314,12 @@ def test_values_that_have_no_tree_are_found_and_get_one_in_time() -> None:
     matcher = _make(**EQUALITY, factor=1)
     add(matcher, {slot: [(0, 0, SOME, slot % 3, slot % 3)] for slot in range(60)})
     assert matcher.factored == [0]
-    trees = len(matcher.tree.view.roots)
+    trees = len(matcher.match_tree.view.roots)
     for slot in range(60, 110):
         add(matcher, {slot: [(0, 0, SOME, 7, 7), (1, 1, SOME, 1, 1)]})
         assert answers(matcher, [{0: [7], 1: [1]}]) == [set(range(60, slot + 1))]
         matcher.check()
-    assert len(matcher.tree.view.roots) == trees + 1
+    assert len(matcher.match_tree.view.roots) == trees + 1
     # Several values go to several trees; a clause that is in both is met once.
     add(matcher, {110: [(1, 0, SOME, 1, 1)]})
     assert answers(matcher, [{0: [0, 7, 7, 9], 1: [1]}]) == [
@@ -330,12 +330,9 @@ def test_values_that_have_no_tree_are_found_and_get_one_in_time() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tree": "binary"}, "'general' or 'equality'"),
         ({"collapse": True}, "tree='equality'"),
         ({"successors": True}, "tree='equality'"),
         ({"factor": 1}, "tree='equality'"),
-        ({"tree": "equality", "factor": -1}, "0 or more"),
-        ({"tree": "equality", "factor": 1, "replication": 0.5}, "1 or more"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:

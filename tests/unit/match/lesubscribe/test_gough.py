@@ -10,8 +10,8 @@ import pytest
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError
-from tamis.match import create
 from tamis.match.lesubscribe.gough import Gough
+from tamis.match.registry import create
 from tamis.model.schema import Schema
 from tamis.testing.matcher_checks import add, answers, random_clause, remove
 from tamis.workload import make
@@ -88,17 +88,3 @@ def test_few_changes_do_not_make_a_new_graph() -> None:
     assert {4, 900} <= set(matcher.match(batch)[0])
     assert matcher._graph is graph
     matcher.check()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_nodes": 0}, "max_nodes is a number of 1 or more, got 0"),
-        ({"overflow": "drop"}, "overflow is 'scan' or 'error', got 'drop'"),
-        ({"order": "random"}, "order is 'selective', 'popular', 'schema' or a list"),
-        ({"order": [1, 1]}, "list of distinct numbers"),
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(MatcherError, match=message):
-        create("gough", **options)

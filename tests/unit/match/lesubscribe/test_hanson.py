@@ -6,12 +6,10 @@ import random
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tamis.engine import Engine
-from tamis.errors import MatcherError
-from tamis.match import create
 from tamis.match.lesubscribe.hanson import Hanson
+from tamis.match.registry import create
 from tamis.model.schema import Schema
 from tamis.testing.matcher_checks import (
     add,
@@ -68,8 +66,3 @@ def test_clauses_added_and_removed_one_by_one_stay_where_they_belong() -> None:
             event = random_event(chance)
             expected = {slot for slot, rows in clauses.items() if clause_holds(rows, event)}
             assert answers(matcher, [event]) == [expected]
-
-
-def test_a_wrong_access_is_refused() -> None:
-    with pytest.raises(MatcherError, match="'selective', 'first' or a function"):
-        create("hanson", access="last")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tamis.encode.clause import SOME
-from tamis.errors import MatcherError
 from tamis.match.lesubscribe.neon import Neon
 from tamis.testing.matcher_checks import add, answers, remove
 
@@ -55,8 +54,3 @@ def test_operations_go_with_their_last_predicate(value_index: bool, at_once: int
         matcher.check()
     assert matcher.operations == 2
     assert answers(matcher, [{0: [3], 1: [50], 7: [2]}]) == [{100}]
-
-
-def test_a_wrong_option_is_refused() -> None:
-    with pytest.raises(MatcherError, match="value_index is True or False, got 'yes'"):
-        Neon(value_index="yes")  # type: ignore[arg-type]

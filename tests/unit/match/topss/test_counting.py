@@ -11,7 +11,7 @@ from tamis import Engine, Schema, workload
 from tamis.encode.clause import SOME
 from tamis.encode.terms import Row
 from tamis.errors import MatcherError
-from tamis.match import create
+from tamis.match.registry import create
 from tamis.match.topss.counting import CountingMatcher
 from tamis.testing.matcher_checks import add, answers, remove
 
@@ -111,26 +111,6 @@ def test_a_refusal_says_what_to_take_instead() -> None:
     with pytest.raises(MatcherError, match="counting-list"):
         engine.subscribe_table(made.subscriptions)
     assert len(engine) == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"predicates": "tree"}, "predicates is 'table' or 'ordered-list', got 'tree'"),
-        ({"search": "fast"}, "search is 'bisect' or 'linear', got 'fast'"),
-        ({"domain": 0}, "domain is a number of cells, 1 or more, got 0"),
-        ({"grow": "often"}, "grow is 'double' or 'constant', got 'often'"),
-        ({"max_bytes": 5}, "no option 'max_bytes'"),
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(MatcherError, match=says):
-        create("counting-list", **options)
-
-
-def test_a_limit_is_a_number() -> None:
-    with pytest.raises(MatcherError, match="max_bytes is a number of bytes"):
-        create("counting-bit", max_bytes=0)
 
 
 def test_lists_that_grow_by_a_constant_are_moved_more_often() -> None:

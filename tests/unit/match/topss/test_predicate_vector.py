@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from tamis.index.bits import lowest, mask
-from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, EQUAL, UNEQUAL
+from tamis.index.elementary_predicates import (
+    AT_LEAST,
+    AT_MOST,
+    BOUND,
+    EQUAL,
+    UNEQUAL,
+    ElementaryPredicates,
+)
 from tamis.match.topss.predicate_lists import PredicateLists
 from tamis.match.topss.predicate_table import PredicateTable
 from tamis.match.topss.predicate_vector import PredicateVector, distinct
@@ -36,15 +43,16 @@ def _holds(predicate: Predicate, value: int) -> bool:
     }[comparator]
 
 
-def _columns(
-    predicates: list[Predicate],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _elementary(predicates: list[Predicate]) -> ElementaryPredicates:
+    """The predicates as those of one clause."""
     table = np.array(predicates, np.int64).reshape(-1, 3)
-    return table[:, 0].astype(np.int32), table[:, 1].astype(np.int8), table[:, 2].copy()
+    starts, exact = np.array([0, len(table)]), np.zeros(1, np.int8)
+    attribute, comparator = table[:, 0].astype(np.int32), table[:, 1].astype(np.int8)
+    return ElementaryPredicates(starts, attribute, comparator, table[:, 2].copy(), exact)
 
 
 def _add(vector: PredicateVector, predicates: list[Predicate]) -> list[int]:
-    plan = vector.plan(*_columns(predicates))
+    plan = vector.plan(_elementary(predicates))
     expected = vector.top_after(plan)
     ids = vector.add(plan).tolist()
     assert vector.top == expected

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.errors import MatcherError
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
@@ -28,6 +27,7 @@ from tamis.match.dexin.be_tree.nodes import (
     BeTreeArrays,
 )
 from tamis.match.dexin.be_tree.tree import BeTree
+from tamis.match.options import whole_number
 
 Int64s = NDArray[np.int64]
 
@@ -51,28 +51,19 @@ class BETree(Matcher):
     clauses are enclosed by no half of any bucket: there it cannot beat a scan.
     """
 
-    def __init__(self, capacity: int = 64, min_partition: int = 2, window: int = 1000) -> None:
-        options = ("capacity", capacity), ("min_partition", min_partition), ("window", window)
-        for name, value in options:
-            if not isinstance(value, int) or value < 1:
-                raise MatcherError(f"{name} is a whole number from 1, got {value!r}")
-        self._capacity, self._least, self._window = capacity, min_partition, window
-        super().__init__()
+    capacity = whole_number(64, "clauses of a leaf before it is cut", least=1)
+    min_partition = whole_number(2, "clauses that make a partition worth while", least=1)
+    window = whole_number(1000, "events between two looks at what partitions let through", least=1)
 
-    def _reset(self) -> None:
-        self._tree = BeTree(self.clauses, self._capacity, self._least)
+    def clear(self) -> None:
+        self._tree = BeTree(self.clauses, self.capacity, self.min_partition)
         self._visits = np.zeros(0, np.int64)
         self._passed = np.zeros(0, np.int64)
         self._seen = np.zeros(0, np.int64)
         self._events = 0
         self._stamp = 0
 
-    @property
-    def nbytes(self) -> int:
-        own = self._visits.nbytes + self._passed.nbytes + self._seen.nbytes
-        return self.clauses.nbytes + self._tree.nbytes + own
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         tree = self._tree
         if len(self._visits) < len(tree.partitions.rows):
             self._visits = np.zeros(len(tree.partitions.rows), np.int64)
@@ -90,11 +81,8 @@ class BETree(Matcher):
         )
         self._stamp += len(batch)
         self._events += len(batch)
-        self.tally.events += len(batch)
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[1])
-        self.tally.subscriptions += int(work[2])
-        if self._events >= self._window:
+        self.tally.count(work)
+        if self._events >= self.window:
             self._adjust()
         return Matches(starts, slots)
 
@@ -109,10 +97,10 @@ class BETree(Matcher):
         super().check()
         self._tree.check()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         self._tree.insert(slots)
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         self._tree.remove(slots)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.growth import ensure_capacity
+from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 
@@ -41,7 +41,7 @@ class BeTreeArrays(NamedTuple):
     bucket: Int64s
 
 
-class BeTreeNodes:
+class NodeRows(HoldsArrays):
     """Rows of integers that are taken and given back."""
 
     def __init__(self, columns: int) -> None:
@@ -56,9 +56,7 @@ class BeTreeNodes:
         else:
             at = self._top
             self._top += 1
-            if at == len(self.rows):
-                more = np.full((max(16, len(self.rows)), self.rows.shape[1]), -1, np.int64)
-                self.rows = np.concatenate([self.rows, more])
+            self.rows = grown(self.rows, self._top, -1)
         self.rows[at] = values
         return at
 
@@ -71,12 +69,12 @@ class BeTreeNodes:
         return self._top - len(self._free)
 
 
-class TreeNodes:
+class TreeNodes(HoldsArrays):
     """Cells, partitions and buckets, linked; no word on where clauses should go."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity  # of new leaves
-        self.cells, self.partitions, self.buckets = BeTreeNodes(3), BeTreeNodes(6), BeTreeNodes(9)
+        self.cells, self.partitions, self.buckets = NodeRows(3), NodeRows(6), NodeRows(9)
         self.leaves = Postings()  # list i is the leaf of cell i
         self.cell_of = np.zeros(0, np.int64)  # of each slot
         self.root = self.new_cell(-1)
@@ -85,11 +83,6 @@ class TreeNodes:
     def view(self) -> BeTreeArrays:
         """For kernels."""
         return BeTreeArrays(self.cells.rows, self.partitions.rows, self.buckets.rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self.leaves.nbytes + self.cell_of.nbytes + sum(rows.nbytes for rows in self.view)
 
     # -- growing -----------------------------------------------------------------------------------
 

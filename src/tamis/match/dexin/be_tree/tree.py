@@ -54,8 +54,8 @@ class BeTree(TreeNodes):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return super().nbytes + self.samples.nbytes + self.share.nbytes
+        """Bytes of all arrays but the table of clauses, which is the matcher's."""
+        return super().nbytes - self._clauses.nbytes
 
     def insert(self, slots: Int64s) -> None:
         """Put clauses, which are in the table already, where they belong."""

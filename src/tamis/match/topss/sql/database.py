@@ -17,6 +17,9 @@ Int64s = NDArray[np.int64]
 Columns = Mapping[str, NDArray[Any]]
 """Columns of a table by name, all of one length."""
 
+DSN = "TAMIS_POSTGRESQL"
+"""The environment variable that names a PostgreSQL where no option does."""
+
 _RESTLESS = 1000  # changed rows before statistics and storage are looked after, at the least
 
 

@@ -12,9 +12,11 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, elementary_predicates
+from tamis.index.growth import grown
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.topss.sql.database import Columns, Database
+from tamis.match.options import Option, choice, whole_number
+from tamis.match.topss.sql.database import DSN, Columns, Database
 from tamis.match.topss.verification import any_several, verified
 
 Int64s = NDArray[np.int64]
@@ -24,24 +26,28 @@ _COMPARISONS = 20_000_000  # of predicates with events in one statement; it boun
 class SqlMatcher(Matcher):
     """Subscriptions as rows of a database; a statement finds the matches of a batch of events."""
 
-    unsaved = ("dsn",)  # it may hold a password
     file: ClassVar[str]  # of the statements
     counts_twice: ClassVar[bool]  # a predicate, where an event has several values of an attribute
 
-    def __init__(self, database: str = "duckdb", dsn: str | None = None, threads: int = 1) -> None:
-        if database not in ("duckdb", "postgresql"):
-            raise MatcherError(f"database is 'duckdb' or 'postgresql', got {database!r}")
-        if dsn is not None and database != "postgresql":
-            raise MatcherError("dsn names a PostgreSQL; give database='postgresql' with it")
-        if not isinstance(threads, int) or threads < 1:
-            raise MatcherError(f"threads is a number, 1 or more, got {threads!r}")
-        if threads > 1 and database != "duckdb":
-            raise MatcherError("threads is for DuckDB; PostgreSQL decides itself")
-        self._kind, self._dsn, self._threads = database, dsn, threads
-        self._database: Database | None = None
-        super().__init__()
+    database = choice("duckdb", "the database that holds the subscriptions", "duckdb", "postgresql")
+    dsn: Option[str | None] = Option(
+        None,
+        f"connection to PostgreSQL; without one, what the variable {DSN} says",
+        values="a connection string",
+        valid=lambda value: value is None or isinstance(value, str),
+        saved=False,  # it may hold a password
+    )
+    threads = whole_number(1, "threads of DuckDB", least=1)
 
-    def _reset(self) -> None:
+    _database: Database | None = None
+
+    def check_options(self) -> None:
+        if self.dsn is not None and self.database != "postgresql":
+            raise MatcherError("dsn names a PostgreSQL; give database='postgresql' with it")
+        if self.threads > 1 and self.database != "duckdb":
+            raise MatcherError("threads is for DuckDB; PostgreSQL decides itself")
+
+    def clear(self) -> None:
         if self._database is None:
             self._database = self._open()
         else:
@@ -55,14 +61,14 @@ class SqlMatcher(Matcher):
         module, name = {
             "duckdb": ("tamis.match.topss.sql.duck", "Duck"),
             "postgresql": ("tamis.match.topss.sql.postgres", "Postgres"),
-        }[self._kind]
+        }[self.database]
         try:
             made = getattr(importlib.import_module(module), name)
         except ImportError as error:
             raise MatcherError(
                 f"{error.name} is not installed; pip install 'tamis[sql]' brings it"
             ) from error
-        database = made(self.file, self._threads if self._kind == "duckdb" else self._dsn)
+        database = made(self.file, self.threads if self.database == "duckdb" else self.dsn)
         assert isinstance(database, Database)
         return database
 
@@ -73,7 +79,7 @@ class SqlMatcher(Matcher):
 
     @property
     def nbytes(self) -> int:
-        return self.clauses.nbytes + self._tables.nbytes + self._always.nbytes + self._exact.nbytes
+        return super().nbytes + self._tables.nbytes
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_database": None}
@@ -81,14 +87,11 @@ class SqlMatcher(Matcher):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The table of clauses is what was pickled; the rows are made of it again."""
         self.__dict__.update(state)
-        self._reset()
-        live = self.clauses.live_slots()
-        self._added(live, self.terms(live))
+        self.rebuild()
 
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         step = max(1, _COMPARISONS // max(1, self._tables.rows))
-        parts = [self._match(batch[at : at + step]) for at in range(0, max(1, len(batch)), step)]
-        self.tally.events += len(batch)
+        parts = [self._match(batch[at : at + step]) for at in range(0, len(batch), step)]
         if len(parts) == 1:
             return Matches(*parts[0])
         counts = np.concatenate([np.diff(starts) for starts, _ in parts])
@@ -146,9 +149,7 @@ class SqlMatcher(Matcher):
         assert self._tables.rows == len(wanted)
         assert int(self._inexact.sum()) + len(self._always) == len(live)
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
-        if not len(slots):
-            return
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         if len(found.constant):
@@ -161,18 +162,13 @@ class SqlMatcher(Matcher):
                     "total": np.repeat(counts, counts).astype(np.int32),
                 }
             )
-        size = int(slots.max()) + 1
-        if size > len(self._exact):
-            grow = max(size, 2 * len(self._exact), 64) - len(self._exact)
-            self._exact = np.concatenate([self._exact, np.zeros(grow, np.int8)])
+        self._exact = grown(self._exact, self.clauses.slots)
         self._exact[slots] = self._exactness(found.exact)
         self._inexact += np.bincount(self._exact[slots[counts > 0]], minlength=3)
         self._always.add(slots[counts == 0])
         self._compared = None
 
-    def _removing(self, slots: Slots) -> None:
-        if not len(slots):
-            return
+    def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         if len(found.constant):

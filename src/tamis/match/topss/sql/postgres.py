@@ -12,11 +12,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.match.topss.sql.database import Columns, Database, Int64s
+from tamis.match.topss.sql.database import DSN, Columns, Database, Int64s
 from tamis.match.topss.sql.statements import beginning, statements
-
-DSN = "TAMIS_POSTGRESQL"
-"""The environment variable that names the database where no option does."""
 
 # Tables are made in the schema of temporary ones: nobody else sees them, and they go with the
 # connection. The server would otherwise compile plans for longer than most of them run, and sort
