@@ -20,7 +20,7 @@ from tamis.cli.spark.run import follow
 from tamis.cli.terminal.interrupt import InterruptGuard
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
-from tamis.operators import Count, Report
+from tamis.operators import CallCounts, Report
 from tamis.spark.stream.progress import Standing
 from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log
@@ -66,12 +66,14 @@ def test_the_rows() -> None:
 
 
 def test_faults_of_operators() -> None:
-    well = Report((Count("locIn", events=1200, calls=40),))
+    well = Report((CallCounts("locIn", events=1200, calls=40),))
     facts = FACTS._replace(operators=well)
     shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
     assert shown["operator faults"] == ("0", "of 1,200 events")
     assert "operator faults" not in line(0, SOME, facts)
-    bad = Report((*well.counts, Count("face", events=9, timeouts=2, set_aside=5, last="no answer")))
+    bad = Report(
+        (*well.counts, CallCounts("face", events=9, timeouts=2, set_aside=5, last="no answer"))
+    )
     facts = FACTS._replace(operators=bad)
     shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
     assert shown["operator faults"] == (

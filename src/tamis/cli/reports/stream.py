@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
-from tamis.operators.faults import Report
+from tamis.operators.report import Report
 from tamis.spark.runtime.operator_reports import NOTHING
 from tamis.spark.stream.notification_sink import DEAD
 from tamis.spark.stream.progress import NO_VERSION, Standing
@@ -148,8 +148,9 @@ def rows(progress: Standing, facts: StreamFacts, reason: str = "") -> list[tuple
 def faults(report: Report) -> str:
     """The faults of operators in a few words.
 
-    >>> from tamis.operators import Count
-    >>> faults(Report((Count("face", events=90, timeouts=2, last="no answer"), Count("locIn", 7))))
+    >>> from tamis.operators import CallCounts
+    >>> face = CallCounts("face", events=90, timeouts=2, last="no answer")
+    >>> faults(Report((face, CallCounts("locIn", 7))))
     'of 97 events; face: 2 timeouts, the last: no answer'
     """
     evaluated = f"of {sum(count.events for count in report):,} events"

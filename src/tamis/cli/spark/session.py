@@ -21,8 +21,8 @@ from tamis.errors import SparkError, TamisError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.operators.faults import Report
     from tamis.operators.operator import Operator
+    from tamis.operators.report import Report
 
 T = TypeVar("T")
 _Any = TypeVar("_Any", bound=Callable[..., Any] | click.Command)
