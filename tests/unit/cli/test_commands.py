@@ -1,4 +1,4 @@
-"""Each command, as a user calls it; and what becomes of mistakes."""
+"""Each command as a user calls it, and the handling of mistakes."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     process.wait()
 
 
-def test_a_full_disk_is_no_traceback() -> None:
+def test_a_full_disk_gives_no_traceback() -> None:
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "tamis.cli.main", "matchers"],
@@ -205,7 +205,7 @@ def test_a_full_disk_is_no_traceback() -> None:
     assert ran.stderr == "tamis: cannot go on: No space left on device\n"
 
 
-def test_a_path_of_the_users_is_no_traceback(
+def test_an_unreadable_path_gives_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def denied(*_: object) -> None:

@@ -29,7 +29,7 @@ Words = Callable[[Sequence[dict[str, Any]]], list[Text]]
 
 
 class StreamFacts(NamedTuple):
-    """What the view shows beyond the progress."""
+    """Figures of the view that are not in the progress."""
 
     live: int | None  # subscriptions
     expired: int
@@ -114,7 +114,7 @@ class StreamView:
         return Group(Text(), head, Text(), figures, Text(), *trouble, *label, notifications)
 
     def _fitting(self, lines: int) -> Table:
-        """The notifications that fit on so many lines; a long one takes two."""
+        """The notifications that fit on `lines` lines; a long one takes two."""
         shown = Table.grid(padding=(0, 1, 0, 0))
         for each in self._notifications:
             lines -= -(-each.cell_len // (self._console.width - 4))

@@ -1,4 +1,4 @@
-"""What the jobs on Spark share: options, a session, cancelling, operators."""
+"""Options, sessions and cancellation for jobs on Spark."""
 
 from __future__ import annotations
 
