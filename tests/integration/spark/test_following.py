@@ -317,7 +317,7 @@ def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
     world.publish(10, {"ann": "price < 3"})
     other = {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}
     world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, schema=other)
-    with pytest.raises(Exception, match="does not go with the events any more: the column 'kind'"):
+    with pytest.raises(Exception, match="does not fit the events any more: the column 'kind'"):
         world.run()
 
 
