@@ -152,7 +152,7 @@ def _open_log(
 
 
 def _start(steps: StartupSteps, stream: Stream, master: str | None) -> None:
-    """Start Spark, compile a version and start the query, while kernels compile beside it."""
+    """Start Spark, compile a version and start the query, while kernels compile."""
     warmup = KernelWarmup(stream.job.out / "logs" / "warmup.log")
     try:
         prepare(steps, stream, master, **{"spark.ui.enabled": False})

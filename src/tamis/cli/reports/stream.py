@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
-from tamis.operators.faults import Report
+from tamis.operators.report import Report
 from tamis.spark.runtime.operator_reports import NOTHING
 from tamis.spark.stream.notification_sink import DEAD
 from tamis.spark.stream.progress import NO_VERSION, StreamStatus
@@ -29,7 +29,7 @@ Words = Callable[[Sequence[dict[str, Any]]], list[Text]]
 
 
 class StreamFacts(NamedTuple):
-    """What the view shows beyond the progress."""
+    """Figures of the view that are not in the progress."""
 
     live: int | None  # subscriptions
     expired: int
@@ -114,7 +114,7 @@ class StreamView:
         return Group(Text(), head, Text(), figures, Text(), *trouble, *label, notifications)
 
     def _fitting(self, lines: int) -> Table:
-        """The notifications that fit on so many lines; a long one takes two."""
+        """The notifications that fit on `lines` lines; a long one takes two."""
         shown = Table.grid(padding=(0, 1, 0, 0))
         for each in self._notifications:
             lines -= -(-each.cell_len // (self._console.width - 4))
@@ -150,8 +150,9 @@ def rows(
 def faults(report: Report) -> str:
     """The faults of operators in a few words.
 
-    >>> from tamis.operators import Count
-    >>> faults(Report((Count("face", events=90, timeouts=2, last="no answer"), Count("locIn", 7))))
+    >>> from tamis.operators import CallCounts
+    >>> face = CallCounts("face", events=90, timeouts=2, last="no answer")
+    >>> faults(Report((face, CallCounts("locIn", 7))))
     'of 97 events; face: 2 timeouts, the last: no answer'
     """
     evaluated = f"of {sum(count.events for count in report):,} events"

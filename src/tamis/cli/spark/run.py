@@ -29,7 +29,7 @@ _MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000}
 
 
 def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
-    """Milliseconds between batches, as Spark takes them. None: match what there is, and stop."""
+    """Milliseconds between batches, as Spark takes them. None: match everything, and stop."""
     if value == AVAILABLE_NOW:
         return None
     time = _TIME.fullmatch(value)
@@ -64,7 +64,7 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
     default="0s",
     show_default=True,
     callback=_trigger,
-    help=f"Time between batches, or {AVAILABLE_NOW}: match what there is, and stop.",
+    help=f"Time between batches, or {AVAILABLE_NOW}: match everything so far, and stop.",
 )
 @operators_option
 @master_option

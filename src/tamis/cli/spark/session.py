@@ -1,4 +1,4 @@
-"""What the jobs on Spark share: options, a session, cancelling, operators."""
+"""Options, sessions and cancellation for jobs on Spark."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tamis.errors import SparkError, TamisError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.operators.faults import Report
     from tamis.operators.operator import Operator
+    from tamis.operators.report import Report
 
 T = TypeVar("T")
 _Any = TypeVar("_Any", bound=Callable[..., Any] | click.Command)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tamis.operators.faults import Report
+    from tamis.operators.report import Report
 
 LOGS = "logs"
 _TURN = 1.0  # seconds between two turns of the housekeeping
