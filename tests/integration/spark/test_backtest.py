@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -20,6 +21,7 @@ from tamis.language import parse, to_text
 from tamis.replay import row_groups
 from tamis.spark.backtest.backtest_job import backtest
 from tamis.spark.jobs.compile_index import compile_conditions
+from tamis.spark.stats.event_stats import gather_stats
 from tamis.store import Log
 from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, lesubscribe
@@ -36,6 +38,7 @@ from tests.integration.spark.backtest_offers import (
     sampled,
     written,
 )
+from tests.integration.spark.own_source import PastLines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -207,6 +210,21 @@ def test_times_in_a_struct_in_text_and_in_files_that_differ(
         nested = backtest(spark, tmp_path, engine, time="x.day")
         assert nested.totals["events"].to_pylist() == [2, 2, 1, 1]
         assert nested.samples["colour"].to_pylist() == [None, None, "red", "red"]
+
+
+def test_a_source_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
+    """A job takes what implements `PastEvents` as it takes files and logs."""
+    events = offers(300)
+    lines = tmp_path / "events.txt"
+    lines.write_text("\n".join(json.dumps(each) for each in events))
+    with engine_of() as engine:
+        found = backtest(spark, PastLines(lines, SCHEMA), engine, buckets=20)
+        truth = Truth(dict(enumerate(events)), found, False)
+        truth.check(found)
+        assert (found.tasks, found.files) == (2, 1)
+        assert sampled(found) == truth.samples(5)
+    stats = gather_stats(spark, PastLines(lines, SCHEMA))
+    assert (stats.events, stats.dead) == (300 - len(truth.dead), len(truth.dead))
 
 
 @pytest.mark.parametrize("time", [None, "at"])
