@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tamis.replay.encoders import schema_encoder
 from tamis.replay.event_columns import column_at
+from tamis.replay.json_lines import JSON, LineReader
 
 Int64s = NDArray[np.int64]
 READ = 1 << 16  # rows that are read at once
@@ -23,12 +25,13 @@ _SAMPLE = 4096  # events that stand for all
 class RowLayout(Protocol):
     """Where the rows of a chunk have their attributes."""
 
-    def events(self, table: pa.Table) -> pa.Table:
-        """The attributes of all rows: columns, or one column of JSON lines."""
+    @property
+    def document(self) -> str | None:
+        """The schema of rows that may be lines of JSON; None if they never are."""
         ...
 
-    def readable(self, table: pa.Table) -> pa.Table:
-        """All rows with a column for each attribute."""
+    def events(self, table: pa.Table) -> pa.Table:
+        """The attributes of all rows, as they are stored."""
         ...
 
 
@@ -42,6 +45,18 @@ class EventChunk(NamedTuple):
     def slice(self, at: int, most: int) -> EventChunk:
         """Some of the rows."""
         return EventChunk(self.numbers[at : at + most], self.table.slice(at, most), self.layout)
+
+    @property
+    def lines(self) -> pa.ChunkedArray | None:
+        """The rows, if they are lines of JSON."""
+        lined = self.layout.document is not None and self.table.column_names == [JSON]
+        return self.table[JSON] if lined else None
+
+    def readable(self) -> pa.Table:
+        """All rows with a column for each attribute."""
+        if self.lines is None or self.layout.document is None:
+            return self.table
+        return LineReader(schema_encoder(self.layout.document)).parse(self.lines).events
 
 
 class EventSource(Protocol):
@@ -69,7 +84,7 @@ def event_sample(source: EventSource, attributes: Iterable[str]) -> pa.Table:
         chunk = next(source.chunks(share), None)
         if chunk is not None:
             some = chunk.slice(0, _SAMPLE // 3)
-            read = some.layout.readable(some.table)
+            read = some.readable()
             # By name: one chunk may have a struct where another has columns with dots.
             found = {name: column_at(read, name.split(".")) for name in names}
             tables.append(

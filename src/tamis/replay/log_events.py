@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.replay.encoders import schema_encoder
 from tamis.replay.event_source import READ, EventChunk, Int64s
-from tamis.replay.json_lines import JSON, LineReader
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS
 
@@ -26,12 +24,6 @@ class LogLayout(NamedTuple):
     def events(self, table: pa.Table) -> pa.Table:
         """The columns, or the lines, as they are."""
         return table
-
-    def readable(self, table: pa.Table) -> pa.Table:
-        """The columns as they are, or those of the lines."""
-        if table.column_names != [JSON]:
-            return table
-        return LineReader(schema_encoder(self.document)).parse(table[JSON]).events
 
 
 class LogEvents(NamedTuple):

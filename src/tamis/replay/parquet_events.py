@@ -23,6 +23,7 @@ class ParquetLayout(NamedTuple):
     attributes: tuple[Path, ...]
     kept: tuple[str, ...] = ()  # columns that are handed on
     beside: tuple[str, ...] = ()  # columns that are read, and not handed on
+    document: None = None  # rows are never lines of JSON
 
     @property
     def names(self) -> list[str]:
@@ -32,10 +33,6 @@ class ParquetLayout(NamedTuple):
     def events(self, table: pa.Table) -> pa.Table:
         """The columns that are attributes."""
         return pa.table({".".join(path): column_at(table, path) for path in self.attributes})
-
-    def readable(self, table: pa.Table) -> pa.Table:
-        """The columns as they are."""
-        return table
 
 
 class ParquetEvents(NamedTuple):

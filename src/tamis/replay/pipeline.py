@@ -17,7 +17,7 @@ from tamis.encode.validation import ValidEvents, validate
 from tamis.engine import Engine
 from tamis.match.answers import Matches
 from tamis.replay.event_source import READ, EventChunk, Int64s
-from tamis.replay.json_lines import JSON, LineReader
+from tamis.replay.json_lines import LineReader
 
 _FEWEST = 1 << 10  # events that are matched at once
 _PAIRS = 1 << 21  # pairs that are wanted of the events that are matched at once, about
@@ -51,13 +51,12 @@ class ReadEvents(NamedTuple):
     def raw_texts(self) -> pa.Array:
         """The refused rows as they came: the line, or the columns as JSON."""
         rows = pa.array([row for row, _ in self.valid.refused], pa.int64())
-        taken = self.chunk.table.take(rows)
-        if taken.column_names == [JSON]:
+        if self.chunk.lines is not None:
             # As bytes: the lines of a damaged segment need not be text.
-            lines = taken[JSON].cast(pa.binary()).to_pylist()
+            lines = self.chunk.lines.take(rows).cast(pa.binary()).to_pylist()
             texts = [None if each is None else each.decode(errors="replace") for each in lines]
         else:
-            events = self.chunk.layout.events(taken).to_pylist()
+            events = self.chunk.layout.events(self.chunk.table.take(rows)).to_pylist()
             texts = [json.dumps(each, default=str, ensure_ascii=False) for each in events]
         return pa.array(texts, pa.string())
 
@@ -91,10 +90,10 @@ def read_events(
 
 
 def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents:
-    events = chunk.layout.events(chunk.table)
-    if events.column_names == [JSON]:
-        parsed = LineReader(encoder).parse(events[JSON])
+    if chunk.lines is not None:
+        parsed = LineReader(encoder).parse(chunk.lines)
         return ReadEvents(chunk, parsed.events, parsed.valid)
+    events = chunk.layout.events(chunk.table)
     return ReadEvents(chunk, chunk.table, validate(encoder, events, partial=partial))
 
 

@@ -71,3 +71,16 @@ def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
     ((row, reason),) = events.valid.refused
     assert row == 1
     assert "UTF-8" in reason
+
+
+def test_an_attribute_that_a_segment_lacks_is_null(tmp_path: Path) -> None:
+    schema = {
+        "attributes": {"n": "integer", "kind": "text"},
+        "event_types": {"event": {"n": "mandatory", "kind": "optional"}},
+    }
+    log = Log.create(tmp_path / "log", schema, ids="int64")
+    log.change(subscribe([1], ["n < 3"]))
+    log.publish(pa.table({"n": [1]}))
+    log.publish(pa.table({"n": [2], "kind": ["oak"]}))
+    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, ("kind",), ())
+    assert [row["kind"] for batch in task.run() for row in batch.to_pylist()] == [None, "oak"]

@@ -62,7 +62,7 @@ class _SpanTask(NamedTuple):
         """The span of a share."""
         found = TimeSpan()
         for chunk in self.events.chunks(share):
-            column = column_at(chunk.layout.readable(chunk.table), self.clock.path)
+            column = column_at(chunk.readable(), self.clock.path)
             if column is not None:
                 found = found.joined(_of(self.clock, column))
         low, high = ("least", "most") if self.clock.kind == DECIMAL else ("low", "high")

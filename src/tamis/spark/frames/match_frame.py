@@ -183,14 +183,11 @@ class FrameLayout(NamedTuple):
     """Which column of a batch from Spark is which attribute."""
 
     attributes: tuple[tuple[str, int], ...]  # and their places
+    document: None = None  # rows are never lines of JSON
 
     def events(self, table: pa.Table) -> pa.Table:
         """The attributes of all rows."""
         return pa.table({name: table.column(at) for name, at in self.attributes})
-
-    def readable(self, table: pa.Table) -> pa.Table:
-        """The columns that were sent."""
-        return table
 
 
 class _ShardAnswers(NamedTuple):

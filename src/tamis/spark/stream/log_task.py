@@ -78,11 +78,13 @@ class LogTask:
     def _pair_rows(
         self, events: ReadEvents, pairs: LivePairs, types: dict[str, pa.DataType]
     ) -> pa.RecordBatch:
-        table, rows = events.valid.table, pa.array(pairs.rows)
-        kept = {
-            name: one_chunk(column_at(table, name.split("."))).take(rows).cast(types[name])
-            for name in self.columns
-        }
+        rows, kept = pa.array(pairs.rows), {}
+        for name in self.columns:
+            column = column_at(events.valid.table, name.split("."))
+            if column is None:  # no event of the segment binds it
+                kept[name] = pa.nulls(pairs.total, types[name])
+            else:
+                kept[name] = one_chunk(column).take(rows).cast(types[name])
         nothing = pa.nulls(pairs.total, pa.string())
         numbers = pa.array(events.numbers[pairs.rows])
         return pa.RecordBatch.from_pydict(
