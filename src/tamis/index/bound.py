@@ -17,6 +17,8 @@ Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 _AHEAD = 8  # pairs: as long as memory takes to answer
 _MANY = 16  # events from which on it is worth to go attribute by attribute
+COUNTS = 5  # of the work of a chunk of events, in `Doubts.many`
+LINES, LOOK_UPS, ENTRIES, RECORDS, VERIFIED = range(1, 1 + COUNTS)
 
 
 class Events(NamedTuple):
@@ -151,7 +153,9 @@ def unbind(attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, her
 class Doubts(NamedTuple):
     """Pairs of event and slot that are still to be verified, `many[0]` of them, in any order.
 
-    `order` is room to bring them into the order of events.
+    `order` is room to bring them into the order of events. `many` goes everywhere, so it also has
+    what was done for the chunk: lines of bitmap, keys looked up, entries of buckets, records of the
+    sparse family, pairs verified; and then the same for all chunks since these were last read.
     """
 
     event: Int32s

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.bound import Binding, Doubts
+from tamis.index.bound import COUNTS, Binding, Doubts
 from tamis.index.bucket_pass import Keys
 from tamis.index.family import BLOCK, COLUMNS, LIVE, aligned, blocks_of
 from tamis.index.family_pass import CANDIDATES, ROUND, Candidates, Sight
@@ -58,7 +58,7 @@ def no_room() -> Room:
         np.zeros(256, np.int32),
         np.zeros(256, np.int32),
         np.zeros(256, np.int32),
-        _doubts(2 * BLOCK),
+        doubts_for(2 * BLOCK),
         Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
         Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
         Candidates(np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()),
@@ -119,7 +119,7 @@ def more_room(room: Room, lacking: int) -> Room:
         return room._replace(event=np.empty(size, np.int32), slot=np.empty(size, np.int32))
     if lacking == DOUBTS:
         size = 2 * len(room.doubts.event)
-        return room._replace(doubts=_doubts(size))
+        return room._replace(doubts=doubts_for(size)._replace(many=room.doubts.many))
     size = 2 * len(room.keys.at)
     return room._replace(
         keys=Keys(
@@ -132,6 +132,7 @@ def more_room(room: Room, lacking: int) -> Room:
     )
 
 
-def _doubts(size: int) -> Doubts:
+def doubts_for(size: int) -> Doubts:
+    """Room for so many pairs to be verified."""
     event, slot, order = (np.empty(size, np.int32) for _ in range(3))
-    return Doubts(event, slot, order, np.zeros(1, np.int64))
+    return Doubts(event, slot, order, np.zeros(1 + 2 * COUNTS, np.int64))

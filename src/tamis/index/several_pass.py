@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.bound import Doubts, Events
+from tamis.index.bound import LINES, Doubts, Events
 from tamis.index.cells import Cells
 from tamis.index.family import BLOCK, Family
 from tamis.index.kernel import kernel
@@ -40,6 +40,7 @@ def pass_several(
             first[k + 1] += 1
     line, left = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
     doubtful = doubt_many[0]
+    doubt_many[LINES] += (blocks[1] - blocks[0]) * first[columns]
     for block in range(blocks[0], blocks[1]):
         if doubtful + BLOCK > len(doubt_event):
             return -2

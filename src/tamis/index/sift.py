@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.answer import count_pairs, place_bits, place_pairs, place_runs
-from tamis.index.bound import Events, find_cells, verify
+from tamis.index.bound import COUNTS, VERIFIED, Events, find_cells, verify
 from tamis.index.bucket_pass import pass_buckets
 from tamis.index.buckets import LIVE as ENTRIES
 from tamis.index.family import BLOCK, LIVE, TOP
@@ -54,7 +54,7 @@ def find(
     events = Events(starts, attribute, code, room.cell, room.several[:many])
     each = find_cells(index.cells, events)
     doubts = room.doubts
-    doubts.many[0] = 0
+    doubts.many[: 1 + COUNTS] = 0
     runs = room.runs[:many]
     runs[:] = 0
     met, pairs = 0, 0
@@ -88,9 +88,12 @@ def find(
                 index.dense, index.cells, events, e, (_none(), dense), doubts
             ):
                 return DOUBTS, 0, 0
+    doubts.many[VERIFIED] = doubts.many[0]
     verified = verify(events, clauses, room.binding, doubts)
     count_pairs(room.event[:pairs], counts)
     count_pairs(doubts.event[:verified], counts)
+    for i in range(1, 1 + COUNTS):
+        doubts.many[COUNTS + i] += doubts.many[i]
     return DONE, pairs, verified
 
 

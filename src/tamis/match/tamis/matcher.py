@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tamis.index.frame import Framed, own
 from tamis.index.packed import PackedTable
 from tamis.index.routes import BUCKET, DENSE, NOWHERE, SPARSE, Index
 from tamis.index.saved import flat, part, under
-from tamis.match.base import Bitmaps, Matcher, Matches, Slots
+from tamis.match.base import Bitmaps, Matcher, Matches, Slots, Tally
 from tamis.match.tamis.costs import costs
 from tamis.match.tamis.growth import insert_all, remove_all
 from tamis.match.tamis.layout import Asked, in_order, lay_out
@@ -29,7 +30,7 @@ from tamis.match.tamis.recycled import Recycled
 from tamis.match.tamis.saved import restored, trimmed
 from tamis.match.tamis.twins import Twins, with_twins
 from tamis.match.tamis.watch import Sample, Watch
-from tamis.match.tamis.workers import Workers
+from tamis.match.tamis.workers import Workers, WorkTally
 
 Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # so few clauses are laid out anew in one go
@@ -68,6 +69,7 @@ class Tamis(Matcher):
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
             raise MatcherError(f"threads is a number from 0 (all processors), got {threads!r}")
         self.threads = threads or len(os.sched_getaffinity(0))
+        self._workers = Workers()
         super().__init__()
 
     def _table(self) -> PackedTable:
@@ -82,13 +84,14 @@ class Tamis(Matcher):
         self._came = 0  # clauses since the plan
         self._width = 0  # attributes that the plan knows
         self._planning: Future[tuple[Index, Slots, Sample]] | None = None
+        self._done.add(self._workers.counted())
         self._workers = Workers()
         self._answers, self._copies, self._rows = Recycled(), Recycled(), Recycled(np.uint64)
         self._twins = Twins()
         self._bits: tuple[Int32s, Int32s] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = dict(self.__dict__, _planning=None)
+        kept = dict(self.__dict__, _planning=None, _done=self.tally)
         for name in ("_workers", "_answers", "_copies", "_rows"):  # threads and room are made again
             del kept[name]
         for name in ("_index", "_next"):
@@ -105,6 +108,16 @@ class Tamis(Matcher):
                 setattr(self, name, Framed(own(kept[name])))
 
     @property
+    def tally(self) -> WorkTally:
+        """What was done, counted up to now."""
+        self._done.add(self._workers.counted())
+        return self._done
+
+    @tally.setter
+    def tally(self, given: Tally) -> None:
+        self._done = WorkTally(**asdict(given))
+
+    @property
     def nbytes(self) -> int:
         return self.clauses.nbytes + sum(
             part.nbytes for index in self._indexes() for part in flat(index.record).values()
@@ -113,7 +126,7 @@ class Tamis(Matcher):
     # -- events ------------------------------------------------------------------------------------
 
     def match(self, batch: EventBatch) -> Matches:
-        self.tally.events += len(batch)
+        self._done.events += len(batch)
         if not len(self.clauses):
             return Matches(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int32))
         self._prepare(batch)
@@ -154,7 +167,7 @@ class Tamis(Matcher):
         self._workers.match_bits(
             index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
         )
-        self.tally.events += len(batch)
+        self._done.events += len(batch)
         return Bitmaps(words, slots)
 
     def _number_bits(self, index: Index) -> tuple[Int32s, Int32s]:

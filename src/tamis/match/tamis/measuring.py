@@ -26,7 +26,7 @@ from tamis.index.family import BLOCK, make_family
 from tamis.index.family_pass import pass_sparse, sight
 from tamis.index.frame import Framed
 from tamis.index.packed import PackedTable
-from tamis.index.room import Room, no_room, room_for
+from tamis.index.room import Room, doubts_for, no_room, room_for
 from tamis.index.routes import DENSE_FROM, SPARSE_LINES, Index, Schemes
 from tamis.index.vector import PACKED, WORDS
 from tamis.match.tamis.growth import insert_all
@@ -152,7 +152,7 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
     room = room_for(no_room(), index, _COLUMNS, _EVENTS, len(events.code))
     sight(index.cells, index.sparse, events, each, room.sparse)
     out = np.empty((2, _EVENTS * _FAMILY // 4), np.int32)
-    doubts = _doubts(out.shape[1])
+    doubts = doubts_for(out.shape[1])
 
     def passing(first: int, last: int) -> tuple[float, int]:
         """Nanoseconds for some blocks, and pairs that were found."""
@@ -261,17 +261,12 @@ def _events(codes: Int64s) -> Events:
     )
 
 
-def _doubts(size: int) -> Doubts:
-    event, slot, order = (np.empty(size, np.int32) for _ in range(3))
-    return Doubts(event, slot, order, np.zeros(1, np.int64))
-
-
 def _room(width: int) -> Room:
     """For what an event meets in buckets."""
     return no_room()._replace(
         binding=Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32)),
         met=np.empty(_EVENTS * _RUN, np.int32),
-        doubts=_doubts(_EVENTS * _RUN),
+        doubts=doubts_for(_EVENTS * _RUN),
         runs=np.empty(_EVENTS, np.int64),
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from threading import Condition
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
+from tamis.index.bound import COUNTS
 from tamis.index.family import LIVE, blocks_of
 from tamis.index.frame import Framed
 from tamis.index.packed import Packed
@@ -27,6 +29,7 @@ from tamis.index.room import DONE, OUT, Room, more_room, no_room, room_for
 from tamis.index.routes import Index
 from tamis.index.sift import find, mark, place, sift
 from tamis.index.vector import PACKED, WORDS
+from tamis.match.base import Tally
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -37,6 +40,28 @@ _APART = 64  # events of a part at least, when a batch is cut by events
 _BLOCKS = 4096  # blocks of a part at least, when it is cut by blocks: a thread takes time to start
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+@dataclass
+class WorkTally(Tally):
+    """What was done for events. Kernels count as they go; it is added up when it is asked for."""
+
+    lines: int = 0  # of bitmap
+    look_ups: int = 0  # of keys
+    entries: int = 0  # of buckets
+    records: int = 0  # of the sparse family: candidates that the bitmaps left
+    verified: int = 0  # candidates that only the clause itself can tell
+
+    def add(self, counted: Sequence[int]) -> None:
+        """Add what workers counted."""
+        lines, look_ups, entries, records, verified = counted
+        self.lines += lines
+        self.look_ups += look_ups
+        self.entries += entries
+        self.records += records
+        self.verified += verified
+        self.nodes += lines + look_ups
+        self.subscriptions += entries + records
 
 
 class Part(NamedTuple):
@@ -67,6 +92,13 @@ class Worker:
     def room(self) -> Room:
         """Where `find` leaves what it found."""
         return self._room.record
+
+    def counted(self) -> list[int]:
+        """What was counted since this was last asked for; see `Doubts`."""
+        counts = self.room.doubts.many[1 + COUNTS :]
+        told: list[int] = counts.tolist()
+        counts[:] = 0
+        return told
 
     def _fit(self, index: Index, width: int, events: int, pairs: int) -> None:
         room = room_for(self.room, index, width, events, pairs)
@@ -131,6 +163,10 @@ class Workers:
     def first(self) -> Worker:
         """The one that works in the caller's thread."""
         return self._workers[0]
+
+    def counted(self) -> list[int]:
+        """What all of them counted since this was last asked for."""
+        return [sum(each) for each in zip(*(one.counted() for one in self._workers), strict=True)]
 
     def match(
         self,
