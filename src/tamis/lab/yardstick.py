@@ -1,8 +1,9 @@
 """The NumPy yardstick: what a careful programmer writes in an afternoon, to measure by.
 
 It is no straw man. Constants become ranks, so that bounds are columns of the narrowest integers
-that hold them; an event looks at what is most selective first for all subscriptions, and at
-anything further only for those still left. There are two forms. `Yardstick` has two columns for
+that hold them; an event looks at what is most selective first. As long as many subscriptions are
+left, all are compared and masked in place, without new memory; at anything further it looks only
+for those still left. There are two forms. `Yardstick` has two columns for
 each attribute. With thousands of attributes those would be gigabytes that say nothing, so
 `WideYardstick` has three for the first predicate of each subscription, three for the second, …
 """
@@ -22,6 +23,7 @@ from tamis.errors import TamisError
 Rows = NDArray[np.int64]
 Narrow = NDArray[np.unsignedinteger]
 _SAMPLE = 32  # events by which attributes are put in order
+_MASKED = 1 / 16  # share of subscriptions left from which on it is cheaper to gather those
 _WIDE = 64  # attributes; beyond, most of a column for each would say nothing
 
 
@@ -66,11 +68,16 @@ class Yardstick:
         self.size = subscriptions.num_rows
         self._columns = [_column(each, self.size) for each in _bounds(subscriptions)]
         ranks = self.encode(events.slice(0, _SAMPLE))
+        every = np.arange(self.size)
         passed = [
-            np.mean([self._inside(column, rank, slice(None)).mean() for rank in of])
+            np.mean([self._inside(column, rank, every).mean() for rank in of])
             for column, of in zip(self._columns, ranks.T, strict=True)
         ]
-        self._columns = [self._columns[at] for at in np.argsort(passed).tolist()]
+        order = np.argsort(passed)
+        self._columns = [self._columns[at] for at in order.tolist()]
+        left = np.cumprod(np.array(passed)[order])  # as if one had nothing to do with another
+        self._masked = 1 + int((left[:-1] > _MASKED).sum())
+        self._mask, self._holds = np.empty((2, self.size), np.bool_)
 
     def encode(self, events: pa.Table) -> NDArray[np.int64]:
         """Events as ranks, a row each; done beforehand, as it is for the matchers."""
@@ -78,19 +85,28 @@ class Yardstick:
 
     def match(self, event: NDArray[np.int64]) -> Rows:
         """The rows of the subscriptions that one encoded event satisfies."""
-        first, *others = zip(self._columns, event.tolist(), strict=True)
-        left = np.flatnonzero(self._inside(first[0], first[1], slice(None)))
-        for column, rank in others:
-            left = left[np.flatnonzero(self._inside(column, rank, left))]
+        asked = list(zip(self._columns, event.tolist(), strict=True))
+        mask, holds = self._mask, self._holds
+        mask.fill(True)
+        for column, rank in asked[: self._masked]:
+            value = column.low.dtype.type(rank)
+            mask &= np.less_equal(column.low, value, out=holds)
+            mask &= np.greater_equal(column.high, value, out=holds)
+            if column.hole is not None:
+                mask &= np.not_equal(column.hole, value, out=holds)
+        left = np.flatnonzero(mask)
+        for column, rank in asked[self._masked :]:
+            left = left.compress(self._inside(column, rank, left))
         return left
 
     @staticmethod
-    def _inside(column: _Column, rank: int, rows: Rows | slice) -> NDArray[np.bool_]:
+    def _inside(column: _Column, rank: int, rows: Rows) -> NDArray[np.bool_]:
         # The rank in the column's own type: otherwise NumPy would widen the whole column.
         value = column.low.dtype.type(rank)
-        inside: NDArray[np.bool_] = (column.low[rows] <= value) & (value <= column.high[rows])
+        inside = column.low.take(rows) <= value
+        inside &= column.high.take(rows) >= value
         if column.hole is not None:
-            inside &= column.hole[rows] != value
+            inside &= column.hole.take(rows) != value
         return inside
 
 

@@ -111,8 +111,7 @@ def work_of(matcher: Tamis, batch: EventBatch) -> Work:
     matcher.match(batch)
     done = matcher.tally
     counts = (done.lines, done.look_ups, done.entries, done.records, done.verified)
-    each = [count / done.events for count in counts]
-    return Work(*each, bytes=matcher.nbytes / len(matcher))
+    return Work._make([*(each / done.events for each in counts), matcher.nbytes / len(matcher)])
 
 
 def test_every_workload_of_the_peers_is_counted() -> None:
