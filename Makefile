@@ -5,6 +5,12 @@ BIN := .venv/bin
 # More for pytest, for example: make test ARGS="-k lease -x"
 ARGS ?=
 
+# For bench-compare: the other commit, rows of peers, or any other arguments of tamis bench.
+AGAINST ?= HEAD~1
+ROWS ?=
+ROUNDS ?= 3
+BENCH ?= peers $(if $(ROWS),--rows $(ROWS))
+
 # Read when a recipe runs, not when make starts: it is setup that writes .venv/java-home.
 # Spark takes whatever python3 is on the PATH for its workers unless it is told otherwise.
 ENVIRONMENT = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
@@ -16,7 +22,7 @@ UPGRADE ?=
 COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
 
-.PHONY: help setup run test check parts bench soak lock clean
+.PHONY: help setup run test check parts bench bench-compare soak lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +30,9 @@ help:
 	@echo "make test    install what is missing, then run every check and every test"
 	@echo "make check   style, types and import rules only"
 	@echo "make bench   measure"
+	@echo "make bench-compare AGAINST=HEAD~1 ROWS=dexin   this tree and another commit, in turns;"
+	@echo "             or BENCH=\"spark --rows reading\"; before an issue about match, index, encode"
+	@echo "             or engine is resolved"
 	@echo "make soak    compare every matcher over thousands of random operations (longer)"
 	@echo "make setup   install into .venv; does nothing when that is up to date"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
@@ -49,6 +58,9 @@ parts: setup
 
 bench: setup
 	@$(ENVIRONMENT) $(BIN)/tamis bench
+
+bench-compare: setup
+	@$(ENVIRONMENT) $(BIN)/python scripts/bench_compare.py --against $(AGAINST) --rounds $(ROUNDS) -- $(BENCH)
 
 soak: setup
 	@$(ENVIRONMENT) $(BIN)/tamis soak
