@@ -68,16 +68,15 @@ class Yardstick:
         self.size = subscriptions.num_rows
         self._columns = [_column(each, self.size) for each in _bounds(subscriptions)]
         ranks = self.encode(events.slice(0, _SAMPLE))
-        every = np.arange(self.size)
+        self._mask, self._holds = np.empty((2, self.size), np.bool_)
         passed = [
-            np.mean([self._inside(column, rank, every).mean() for rank in of])
+            np.mean([self._all_inside([(column, rank)]).mean() for rank in of])
             for column, of in zip(self._columns, ranks.T, strict=True)
         ]
         order = np.argsort(passed)
         self._columns = [self._columns[at] for at in order.tolist()]
         left = np.cumprod(np.array(passed)[order])  # as if one had nothing to do with another
         self._masked = 1 + int((left[:-1] > _MASKED).sum())
-        self._mask, self._holds = np.empty((2, self.size), np.bool_)
 
     def encode(self, events: pa.Table) -> NDArray[np.int64]:
         """Events as ranks, a row each; done beforehand, as it is for the matchers."""
@@ -86,22 +85,26 @@ class Yardstick:
     def match(self, event: NDArray[np.int64]) -> Rows:
         """The rows of the subscriptions that one encoded event satisfies."""
         asked = list(zip(self._columns, event.tolist(), strict=True))
+        left = np.flatnonzero(self._all_inside(asked[: self._masked]))
+        for column, rank in asked[self._masked :]:
+            left = left.compress(self._inside(column, rank, left))
+        return left
+
+    def _all_inside(self, asked: Sequence[tuple[_Column, int]]) -> NDArray[np.bool_]:
+        """Of all subscriptions, those that accept these ranks; in memory that is used again."""
         mask, holds = self._mask, self._holds
         mask.fill(True)
-        for column, rank in asked[: self._masked]:
+        for column, rank in asked:
+            # The rank in the column's own type: otherwise NumPy would widen the whole column.
             value = column.low.dtype.type(rank)
             mask &= np.less_equal(column.low, value, out=holds)
             mask &= np.greater_equal(column.high, value, out=holds)
             if column.hole is not None:
                 mask &= np.not_equal(column.hole, value, out=holds)
-        left = np.flatnonzero(mask)
-        for column, rank in asked[self._masked :]:
-            left = left.compress(self._inside(column, rank, left))
-        return left
+        return mask
 
     @staticmethod
     def _inside(column: _Column, rank: int, rows: Rows) -> NDArray[np.bool_]:
-        # The rank in the column's own type: otherwise NumPy would widen the whole column.
         value = column.low.dtype.type(rank)
         inside = column.low.take(rows) <= value
         inside &= column.high.take(rows) >= value
