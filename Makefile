@@ -5,7 +5,7 @@ BIN := .venv/bin
 # More for pytest, for example: make test ARGS="-k lease -x"
 ARGS ?=
 
-# For bench-compare: the other commit, rows of peers, or any other arguments of tamis bench.
+# For bench-compare: the other commit, and rows of peers or other arguments of tamis bench.
 AGAINST ?= HEAD~1
 ROWS ?=
 ROUNDS ?= 3
@@ -30,9 +30,7 @@ help:
 	@echo "make test    install what is missing, then run every check and every test"
 	@echo "make check   style, types and import rules only"
 	@echo "make bench   measure"
-	@echo "make bench-compare AGAINST=HEAD~1 ROWS=dexin   this tree and another commit, in turns;"
-	@echo "             or BENCH=\"spark --rows reading\"; before an issue about match, index, encode"
-	@echo "             or engine is resolved"
+	@echo "make bench-compare AGAINST=HEAD~1 ROWS=dexin   measure this tree and another commit in turns"
 	@echo "make soak    compare every matcher over thousands of random operations (longer)"
 	@echo "make setup   install into .venv; does nothing when that is up to date"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"

@@ -70,7 +70,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     Whoever needs it is of the group `spark`, so that one process has it and no other starts one.
     """
-    from tamis.spark.sessions import session
+    from tamis.spark.runtime.sessions import session
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)

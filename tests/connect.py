@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tamis.spark
-from tamis.spark.java import java_home
+from tamis.spark.runtime.java import java_home
 
 _Answer = TypeVar("_Answer")
 

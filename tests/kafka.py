@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tamis.spark.java import java_home
+from tamis.spark.runtime.java import java_home
 
 ROOT = Path(__file__).parents[1]
 JARS = ROOT / ".cache" / "kafka"

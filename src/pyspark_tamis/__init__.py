@@ -4,6 +4,6 @@ Spark imports every module whose name begins with `pyspark_` and registers its `
 that in an environment that has tamis nobody has to register anything.
 """
 
-from tamis.spark.source import TamisDataSource as DefaultSource
+from tamis.spark.stream.log_source import TamisDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

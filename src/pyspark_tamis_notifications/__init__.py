@@ -1,5 +1,5 @@
 """Makes `format("tamis_notifications")` known to Spark; see `pyspark_tamis`."""
 
-from tamis.spark.sink import NotificationsDataSource as DefaultSource
+from tamis.spark.stream.notification_sink import NotificationsDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

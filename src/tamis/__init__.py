@@ -13,6 +13,7 @@ from tamis.errors import TamisError
 if TYPE_CHECKING:
     from tamis.engine import Engine
     from tamis.language import parse
+    from tamis.language.dialects import dialects
     from tamis.match.registry import matchers
     from tamis.model.schema import Schema
     from tamis.operators.operator import Operator, operator
@@ -26,6 +27,7 @@ __all__ = [
     "Operators",
     "Schema",
     "TamisError",
+    "dialects",
     "matchers",
     "operator",
     "parse",
@@ -42,6 +44,7 @@ _WHERE = {
     "matchers": "tamis.match.registry",
     "operator": "tamis.operators.operator",
     "schedulers": "tamis.schedule.registry",
+    "dialects": "tamis.language.dialects",
     "parse": "tamis.language",
 }
 

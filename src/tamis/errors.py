@@ -160,7 +160,7 @@ class SparkError(TamisError):
 
 
 class StoreError(TamisError):
-    """A log or a version that cannot be read, written or found, or a malformed change."""
+    """Files of a store (log, version, events, parts) that cannot be used, or a malformed change."""
 
 
 def _caret(text: str, span: Span) -> list[str]:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
 
-from tamis.cli.main import COMMANDS
+from tamis.cli.main import tamis
 from tamis.match import registry
+from tamis.schedule import registry as schedule_registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
-_SPAN = re.DOTALL | re.MULTILINE
+_MODULE = re.compile(r"`(tamis(?:\.\w+)+)[`(]")
+_PATH = re.compile(r"`(tamis/[\w/.]+)`")
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def _own_schedulers() -> Iterator[None]:
+    """What a page registers is gone when its module is."""
+    before = dict(schedule_registry._TABLE)
+    yield
+    schedule_registry._TABLE.clear()
+    schedule_registry._TABLE.update(before)
 
 
 def _name(page: Path) -> str:
@@ -54,8 +70,18 @@ def test_python_blocks_run_and_print_what_they_say(
         assert [line.rstrip() for line in printed] == [line.rstrip() for line in block.expected]
 
 
-def test_readme_has_python_blocks() -> None:
-    assert len(blocks(ROOT / "README.md")) >= 5
+def test_the_readme_is_short_and_shows_python() -> None:
+    page = ROOT / "README.md"
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 150
+    assert blocks(page)
+    assert len(blocks(ROOT / "docs" / "tutorial.md")) >= 5
+
+
+def test_the_index_of_the_docs_lists_every_page() -> None:
+    folder = ROOT / "docs"
+    linked = {target for target, _ in _LINK.findall((folder / "README.md").read_text("utf-8"))}
+    pages = {path.name for path in folder.glob("*.md")} - {"README.md"}
+    assert pages <= linked
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
@@ -76,10 +102,65 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_documented(command: str) -> None:
-    written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert re.search(rf"\btamis {command}\b", written), f"no page mentions `tamis {command}`"
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_names_of_modules_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name in _MODULE.findall(text):
+        assert _exists(name), f"{_name(page)} mentions {name}"
+    for path in _PATH.findall(text):
+        assert (ROOT / "src" / path).exists(), f"{_name(page)} mentions {path}"
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name is a module, or something that a module has."""
+    parts = name.split(".")
+    known: Any = import_module(parts[0])
+    for at in range(1, len(parts)):
+        if not hasattr(known, parts[at]):
+            try:
+                import_module(".".join(parts[: at + 1]))
+            except ImportError:
+                return False
+        known = getattr(known, parts[at])
+    return True
+
+
+def test_every_command_is_on_the_page_of_commands() -> None:
+    shown = {" ".join(words) for words, _ in _shown_commands(ROOT / "docs" / "command-line.md")}
+    assert shown == set(_commands(tamis))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_shown_commands_have_the_options_shown(page: Path) -> None:
+    known = _commands(tamis)
+    for words, options in _shown_commands(page):
+        name = " ".join(words)
+        assert name in known, f"{_name(page)} shows `tamis {name}`"
+        assert options <= known[name], f"{_name(page)} shows `tamis {name}` with {options}"
+
+
+def _shown_commands(page: Path) -> Iterator[tuple[list[str], set[str]]]:
+    """The commands in the shell blocks of a page, and their options."""
+    for block in _SHELL.findall(page.read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["tamis"]:
+                size = 3 if words[1] == "spark" else 2
+                yield words[1:size], {word for word in words if word.startswith("--")}
+
+
+def _commands(group: click.Group) -> dict[str, set[str]]:
+    """Every command below a group, with its options."""
+    found: dict[str, set[str]] = {}
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if isinstance(command, click.Group):
+                found |= {f"{name} {each}": options for each, options in _commands(command).items()}
+            else:
+                found[name] = {option for each in command.params for option in each.opts}
+    return found
 
 
 def test_the_table_of_matchers_is_that_of_the_registry() -> None:
@@ -88,22 +169,8 @@ def test_the_table_of_matchers_is_that_of_the_registry() -> None:
     assert sorted(rows) == sorted(registry.matchers())
 
 
-def test_no_kernel_of_a_matcher_calls_another_matchers() -> None:
-    """As docs/matchers.md says: the cache of kernels would not notice a change."""
-    folder = ROOT / "src" / "tamis" / "match"
-    kernels = {
-        path.stem: set(
-            re.findall(
-                r"^@(?:kernel|inlined)\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
-            )
-        )
-        for path in folder.glob("*.py")
-    }
-    assert kernels["scan"]
-    for path in folder.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        for module, names in re.findall(
-            r"from tamis\.match\.(\w+) import (\(.*?\)|.*?$)", text, _SPAN
-        ):
-            shared = set(re.findall(r"\w+", names)) & kernels.get(module, set())
-            assert not shared, f"{path.name} imports {shared} from {module}"
+def test_the_table_of_schedulers_is_that_of_the_registry() -> None:
+    page = (ROOT / "docs" / "schedulers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    entries = map(schedule_registry.entry, schedule_registry.schedulers())
+    assert rows == [(each.name, each.paper, each.idea) for each in entries]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tamis.index.codestore import read
-from tamis.index.sift import sift
+from tamis.index.code_cache import read
+from tamis.match.default.passes.batch_pass import match_chunk
 
 CODE = """\
 import sys
@@ -73,7 +73,7 @@ def test_processes_that_start_together_with_nothing_compiled(tmp_path: Path) -> 
 def kept() -> Path:
     """The folder of compiled code, with all that the default matcher needs to start."""
     _answers([_start("tamis", None)])
-    return Path(sift.stats.cache_path)
+    return Path(match_chunk.stats.cache_path)
 
 
 @pytest.mark.xdist_group("starting")

@@ -1,4 +1,4 @@
-"""What is in a wheel: all of the packages, data files too, and nothing besides."""
+"""A wheel holds every file of the packages, data files included, and nothing else."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ def test_it_has_the_files_of_the_tree(wheel: ZipFile) -> None:
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == there
     # What a new folder might leave out.
-    for name in ("tamis/py.typed", "tamis/spark/java.sh", "tamis/spark/log4j2.properties"):
+    for name in (
+        "tamis/py.typed",
+        "tamis/spark/runtime/java.sh",
+        "tamis/spark/runtime/log4j2.properties",
+    ):
         assert name in packed
     assert {Path(name).parts[0] for name in packed} == {
         "pyspark_tamis",
@@ -57,3 +61,9 @@ def test_it_says_how_to_start_and_what_it_needs(wheel: ZipFile) -> None:
     )
     spark = [each for each in needed.get_all("Requires-Dist", []) if "extra == 'spark'" in each]
     assert any(each.startswith("pyspark[connect]") for each in spark)
+
+
+def test_it_carries_its_licence(wheel: ZipFile) -> None:
+    about = Parser().parsestr(_about(wheel, "METADATA"))
+    assert about["License-Expression"] == "Apache-2.0"
+    assert _about(wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text(encoding="utf-8")

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.engine import Engine
-from tamis.match import matchers
-from tamis.match.registry import entry
+from tamis.match.registry import entry, matchers
 from tamis.testing import cases
 from tamis.testing.engine_checks import agree, subscribe_random
 

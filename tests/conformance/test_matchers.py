@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tamis.match import Matcher, create, matchers
-from tamis.match.registry import entry
+from tamis.match.base import Matcher
+from tamis.match.registry import create, entry, matchers
 from tamis.testing import CHECKS
 from tamis.testing.machine import machine
 from tamis.testing.soak import soak

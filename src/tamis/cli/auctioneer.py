@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis import workload
-from tamis.store import Lives, Log, cancel, renew, subscribe
+from tamis.store import Log, Snapshot, cancel, renew, subscribe
 from tamis.workload.auction_schema import ADJECTIVES, TAGS
 
 BLOCK = 10_000  # conditions that are made at once
@@ -97,21 +97,21 @@ class Auctioneer:
 
     Args:
         log: to append to.
-        lives: who is subscribed when it begins; it is read once.
+        snapshot: who is subscribed when it begins; it is read once.
         rate: lots a second.
         churn: changes of subscriptions a second.
     """
 
-    def __init__(self, log: Log, lives: Lives, rate: float, churn: float) -> None:
+    def __init__(self, log: Log, snapshot: Snapshot, rate: float, churn: float) -> None:
         self._log, self._rate, self._churn = log, rate, churn
         self.published = self.came = self.left = self.renewed = self.broken = 0
         self.trouble: str | None = None
         self._start = datetime.now(UTC)
         self._rng = np.random.default_rng(log.end)
         self._lots = workload.make("auctions", 0, start=self._start)
-        self._staying = [id for id, life in lives.items() if life.until is None]
+        self._staying = [id for id, live in snapshot.items() if live.until is None]
         self._leases: deque[tuple[float, int]] = deque()
-        self._next = max((int(id) for id in lives), default=-1) + 1
+        self._next = max((int(id) for id in snapshot), default=-1) + 1
         self._wishes = self._fresh()
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="auctioneer", daemon=True)

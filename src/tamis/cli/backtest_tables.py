@@ -13,7 +13,7 @@ from rich.text import Text
 from tamis.cli.spark_jobs import rate
 
 if TYPE_CHECKING:
-    from tamis.spark.backtesting import Backtest
+    from tamis.spark.backtest.backtest_job import Backtest
 
 _TOP, _BOTTOM = 10, 5  # conditions that are shown of many
 _SPARK, _NARROW = 24, 8  # letters of the line over time

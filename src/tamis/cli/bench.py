@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from tamis.cli.bench_tables import show
 from tamis.cli.counts import Count
+from tamis.cli.matcher_options import matcher_options, parse_options
 from tamis.cli.screen import screen
 from tamis.errors import TamisError
 from tamis.lab import foundation, peers, sparking
@@ -48,6 +49,7 @@ _NAMED = ", ".join(each.name for each in foundation.MEASUREMENTS.values() if eac
 )
 @click.argument("names", nargs=-1)
 @click.option("--matcher", "matchers", multiple=True, help="Only this matcher; may be repeated.")
+@matcher_options
 @click.option(
     "--rows",
     multiple=True,
@@ -71,6 +73,7 @@ _NAMED = ", ".join(each.name for each in foundation.MEASUREMENTS.values() if eac
 def bench(
     names: tuple[str, ...],
     matchers: tuple[str, ...],
+    options: tuple[str, ...],
     rows: tuple[str, ...],
     subscriptions: int | None,
     seed: int,
@@ -79,9 +82,12 @@ def bench(
 ) -> None:
     for matcher in matchers:
         registry.entry(matcher)
+    if options and len(matchers) != 1:
+        raise TamisError("--option belongs to one matcher; name it with --matcher")
+    parsed = parse_options(matchers[0], options) if options else {}
     chosen = tuple(name.strip() for given in rows for name in given.split(","))
     (sparking if names == (SPARK,) else peers).rows(chosen)
-    setting = Setting(seed=seed, matchers=matchers, rows=chosen)
+    setting = Setting(seed=seed, matchers=matchers, options=parsed, rows=chosen)
     if subscriptions is not None:
         setting = replace(setting, most_subscriptions=subscriptions)
     setting = setting.quick() if quick else setting

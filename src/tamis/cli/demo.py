@@ -24,9 +24,9 @@ from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
 from tamis.cli.warming import Warming
 from tamis.errors import StoreError
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
-from tamis.store import Lives, Log
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
+from tamis.store import Log, Snapshot
 from tamis.workload.auction_schema import schema
 
 _LOG = "tamis-log.json"
@@ -76,17 +76,17 @@ def demo(
     with Stopping() as stopping:
         steps = Steps(console, stopping)
         try:
-            log, lives = _filled(steps, place / "log", subscriptions, asked=_asked())
+            log, snapshot = _filled(steps, place / "log", subscriptions, asked=_asked())
             job = Job(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
             with ExitStack() as ending:
-                stream = ending.enter_context(Stream(job, lives))
+                stream = ending.enter_context(Stream(job, snapshot))
                 _start(steps, stream, master)
                 first = stream.look()
-                auctioneer = Auctioneer(log, lives, rate, churn)
+                auctioneer = Auctioneer(log, snapshot, rate, churn)
                 _first_lots(steps, stream, stopping, auctioneer)
                 ending.callback(auctioneer.stop)
                 auctioneer.start()
-                words = _words(lives, console)
+                words = _words(snapshot, console)
                 shown = StreamScreen(console, stream, words, _NAME, lambda: auctioneer.trouble)
                 follow(shown, stream, stopping, seconds)
                 auctioneer.stop()
@@ -94,7 +94,7 @@ def demo(
         except StoppedError:
             console.print("Stopped before it began; the next run goes on from here.")
             return
-    _end(console, folder, first, last, auctioneer, len(lives))
+    _end(console, folder, first, last, auctioneer, len(snapshot))
 
 
 _NAME = "tamis  auctions live on Spark"
@@ -118,12 +118,12 @@ def _title(subscriptions: int | None, rate: float, folder: Path) -> Text:
 
 def _filled(
     steps: Steps, folder: Path, subscriptions: int, *, asked: bool = False
-) -> tuple[Log, Lives]:
+) -> tuple[Log, Snapshot]:
     """The log with its subscriptions, as an earlier run left it or new; who is live.
 
     If somebody `asked` for their number, he is told where that comes too late.
     """
-    lives = Lives()
+    snapshot = Snapshot()
     if (folder / _LOG).exists():
         log = Log.open(folder)
         if Schema.from_dict(log.schema) != Schema.from_dict(schema()) or log.ids != "int64":
@@ -139,11 +139,11 @@ def _filled(
             lambda _: f"{log.counts(0)[1]:,} subscriptions are in the log",
         )
     end = log.end
-    lives.fold(log.changes(0, end), end)
+    snapshot.fold(log.changes(0, end), end)
     if not fresh or late:
         told = "; --subscriptions does not change that" if late else ""
-        steps.say(f"{len(lives):,} subscriptions are in the log of an earlier run{told}")
-    return log, lives
+        steps.say(f"{len(snapshot):,} subscriptions are in the log of an earlier run{told}")
+    return log, snapshot
 
 
 def _start(steps: Steps, stream: Stream, master: str | None) -> None:
@@ -189,7 +189,9 @@ def _first_lots(steps: Steps, stream: Stream, stopping: Stopping, auctioneer: Au
     )
 
 
-def _words(lives: Lives, console: Console) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
+def _words(
+    snapshot: Snapshot, console: Console
+) -> Callable[[Sequence[dict[str, Any]]], list[Text]]:
     """Notifications in words, one of a lot; those that fit on a line and say most come first."""
 
     def rank(text: Text) -> tuple[bool, int]:
@@ -198,7 +200,7 @@ def _words(lives: Lives, console: Console) -> Callable[[Sequence[dict[str, Any]]
     def lines(rows: Sequence[dict[str, Any]]) -> list[Text]:
         best: dict[int, Text] = {}
         for row in rows:
-            life = lives.get(row["subscription"])
+            life = snapshot.get(row["subscription"])
             if life is not None:
                 text = notification(row, life.condition)
                 lot = row["sequence"]

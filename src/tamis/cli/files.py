@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis import Schema
 from tamis.errors import TamisError
 from tamis.model.domain import Text
-from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.named_domains import Enumerated, Hierarchy
 
 _ARROW = (".arrow", ".feather", ".ipc")
 _JSON = (".json", ".jsonl", ".ndjson")

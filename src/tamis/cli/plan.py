@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -16,9 +16,10 @@ from rich.console import Console
 from tamis import Engine, Schema
 from tamis.cli.counts import Count
 from tamis.cli.files import read_events, read_subscriptions
+from tamis.cli.matcher_options import matcher_options, parse_options
 from tamis.cli.plan_tables import Measured, show
 from tamis.cli.screen import screen
-from tamis.match.tamis.plan import LINES
+from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant
 
 _MATCHER = "tamis"
@@ -44,6 +45,7 @@ class _Source(NamedTuple):
     type=click.Path(path_type=Path),
     help="Folder of statistics of past events, to lay out for.",
 )
+@matcher_options
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
 @click.option("--id", "id_", help="Also say where this subscription lies, and what else it could.")
 @click.option(
@@ -61,6 +63,7 @@ def plan(
     subscriptions: str | None,
     events: str | None,
     stats: Path | None,
+    options: tuple[str, ...],
     seed: int,
     id_: str | None,
     lines: int,
@@ -80,14 +83,15 @@ def plan(
     console = screen()
     if sum(given is not None for given in (folder, workload, schema)) != 1:
         raise click.UsageError("Give one of a FOLDER, --workload and --schema.")
+    given = parse_options(_MATCHER, options)
     with _waiting(console, as_json):
         if workload is not None:
-            source = _generated(workload, subscriptions, events, seed)
+            source = _generated(workload, subscriptions, events, seed, given)
         elif folder is not None:
-            source = _saved(folder, subscriptions, events)
+            source = _saved(folder, subscriptions, events, given)
         else:
             assert schema is not None
-            source = _own(schema, subscriptions, events)
+            source = _own(schema, subscriptions, events, given)
         if stats is not None:
             from tamis.store.stats import Stats
 
@@ -111,27 +115,33 @@ def _waiting(console: Console, quiet: bool) -> Iterator[None]:
         yield
 
 
-def _generated(name: str, subscriptions: str | None, events: str | None, seed: int) -> _Source:
+def _generated(
+    name: str, subscriptions: str | None, events: str | None, seed: int, options: Mapping[str, Any]
+) -> _Source:
     many = _count("--subscriptions", subscriptions, _SUBSCRIPTIONS)
     matched = _count("--events", events, _EVENTS)
     made = make_variant(name, many, seed=seed)
-    engine = Engine(Schema.from_dict(made.schema), _MATCHER)
+    engine = Engine(Schema.from_dict(made.schema), _MATCHER, **options)
     engine.subscribe_table(made.subscriptions)
     return _Source(engine, made.events(matched), f"{name}, seed {seed}")
 
 
-def _saved(folder: Path, subscriptions: str | None, events: str | None) -> _Source:
+def _saved(
+    folder: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
+) -> _Source:
     if subscriptions is not None:
         raise click.UsageError("An engine in a FOLDER has its subscriptions already.")
-    engine = Engine.open(folder)
+    engine = Engine.open(folder, **options)
     given = None if events is None else read_events(Path(events), engine.schema)
     return _Source(engine, given, str(folder))
 
 
-def _own(schema: Path, subscriptions: str | None, events: str | None) -> _Source:
+def _own(
+    schema: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
+) -> _Source:
     if subscriptions is None:
         raise click.UsageError("With --schema, give the file of --subscriptions as well.")
-    engine = Engine(Schema.load(schema), _MATCHER)
+    engine = Engine(Schema.load(schema), _MATCHER, **options)
     engine.subscribe_table(read_subscriptions(Path(subscriptions)))
     given = None if events is None else read_events(Path(events), engine.schema)
     return _Source(engine, given, subscriptions)

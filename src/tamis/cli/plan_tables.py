@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tamis.match.tamis.plan import (
+from tamis.match.plan import (
     ANY,
     CELLS,
     COMBINATION,
@@ -19,9 +19,9 @@ from tamis.match.tamis.plan import (
     VALUE,
     Choice,
     Cut,
+    Placement,
     Plan,
     Route,
-    Way,
 )
 
 _FAMILIES = {SPARSE: "bitmaps, few hold", DENSE: "bitmaps, many hold"}
@@ -142,7 +142,7 @@ def _line(route: Route) -> str:
     return place(route) + older
 
 
-def place(way: Way | Route) -> str:
+def place(way: Placement | Route) -> str:
     """A place for clauses in words."""
     names = " + ".join(map(str, way.attributes))
     if way.sort == VALUE:
@@ -213,7 +213,7 @@ def _choice(number: int, of: int, choice: Choice) -> Table:
     return table
 
 
-def _why_not(way: Way, taken: Way) -> str:
+def _why_not(way: Placement, taken: Placement) -> str:
     """Why a place was not taken, where its cost does not say it."""
     if not way.planned:
         return "; not in the plan"

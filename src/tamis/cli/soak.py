@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from tamis.cli.counts import Count
+from tamis.cli.matcher_options import matcher_options, parse_options
 from tamis.cli.screen import screen
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
@@ -42,9 +43,9 @@ class Disagreement(click.ClickException):
 @click.command(
     help=f"""Compare matchers with a reference over random operations on every domain.
 
-    NAMES are matchers; without one, all but the reference are soaked, each under every set of
-    options that it is tested with. The reference itself, when it is named, is compared with `naive`
-    (and `naive` with `scan`).
+    NAMES are matchers; without one, all but the reference are soaked. Each is soaked under every
+    set of options that it is tested with; a single one, under those given by --option. The
+    reference itself, when it is named, is compared with `naive` (and `naive` with `scan`).
 
     With --pairs or --workload they are compared on large workloads instead: {", ".join(VARIANTS)}.
 
@@ -59,6 +60,7 @@ class Disagreement(click.ClickException):
     """
 )
 @click.argument("names", nargs=-1)
+@matcher_options
 @click.option(
     "--operations", type=click.IntRange(1), help=f"Of each trial.  [default: {_OPERATIONS}]"
 )
@@ -82,6 +84,7 @@ class Disagreement(click.ClickException):
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 def soak(
     names: tuple[str, ...],
+    options: tuple[str, ...],
     operations: int | None,
     pairs: int | None,
     instances: int | None,
@@ -91,7 +94,7 @@ def soak(
     seed: int,
 ) -> None:
     if instances is not None:
-        if operations is not None or pairs is not None or workloads:
+        if operations is not None or pairs is not None or workloads or options:
             raise TamisError("--instances are of schedulers, the other options of matchers")
         _agree(screen(), names, instances, seed)
         return
@@ -103,7 +106,9 @@ def soak(
     for workload in workloads:
         variant(workload)
     console = screen()
-    trials = _trials(names, reference)
+    if options and len(names) != 1:
+        raise TamisError("--option belongs to one matcher; name only that one")
+    trials = _trials(names, reference, parse_options(names[0], options) if options else None)
     if large:
         size = _Size(pairs or int(float(_PAIRS)), subscriptions, seed)
         soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
@@ -145,13 +150,15 @@ class Trial(NamedTuple):
         return registry.entry(self.name).exact or bool(self.options.get("exact"))
 
 
-def _trials(names: Sequence[str], reference: str) -> list[Trial]:
-    """What to soak; nothing is compared with itself."""
+def _trials(
+    names: Sequence[str], reference: str, options: Mapping[str, Any] | None = None
+) -> list[Trial]:
+    """What to soak, under these options or those of the registry; nothing with itself."""
     chosen = names or [name for name in registry.matchers() if name != reference]
     return [
-        Trial(name, options, reference if name != reference else _OTHER.get(name, "naive"))
+        Trial(name, trial, reference if name != reference else _OTHER.get(name, "naive"))
         for name in chosen
-        for options in registry.entry(name).trials
+        for trial in (registry.entry(name).trials if options is None else (options,))
     ]
 
 

@@ -25,7 +25,7 @@ from tamis.errors import TamisError
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
-    from tamis.spark.backtesting import Backtest
+    from tamis.spark.backtest.backtest_job import Backtest
 
 _TOLD = 5  # refusals that are shown
 _PICTURE = "plot.png"
@@ -87,8 +87,8 @@ def backtest(
     _check_options(tested, events, log, schema, subscriptions)
     from tamis.engine import Engine
     from tamis.model.schema import Schema
-    from tamis.spark import backtesting
-    from tamis.spark.backtest_tables import check_new
+    from tamis.spark.backtest import backtest_job as backtesting
+    from tamis.spark.backtest.result_tables import check_new
     from tamis.store.log import Log
 
     console = screen()
@@ -158,7 +158,7 @@ def _filled(
 ) -> Engine:
     """With the conditions; one that is wrong is refused, or left out if it is from a file."""
     from tamis.cli.files import read_conditions
-    from tamis.spark.filling import fill
+    from tamis.replay.subscribe_rows import subscribe_rows
 
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)
@@ -166,7 +166,7 @@ def _filled(
         return engine
     table = read_conditions(file)
     with waiting(console, f"Compiling {table.num_rows:,} conditions"):
-        refused = fill(engine, table)
+        refused = subscribe_rows(engine, table)
     if refused:
         console.print(f"{len(refused):,} of {table.num_rows:,} conditions were refused:")
         for row, reason in refused[:_TOLD]:
@@ -178,11 +178,13 @@ def _filled(
 
 
 def _write(console: Console, found: Backtest, out: Path) -> None:
+    from tamis.errors import StoreError
+    from tamis.files.os_errors import os_errors_as
+    from tamis.files.sync import make_folder
     from tamis.lab.plots.backtests import plot
-    from tamis.spark.backtest_tables import write
-    from tamis.store.durable import make_folder, refusing
+    from tamis.spark.backtest.result_tables import write
 
-    with refusing(f"{out}: cannot be written to"):
+    with os_errors_as(StoreError, f"{out}: cannot be written to"):
         make_folder(out)
     picture = []
     try:  # before the counts: with these it is complete

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.model.schema import Schema
-    from tamis.spark.compiling import Compiled
-    from tamis.spark.watching import Progress
+    from tamis.spark.jobs.compile_index import CompiledIndex
+    from tamis.spark.runtime.job_runner import Progress
     from tamis.store.versions import Versions
 
 _TOLD = 5  # refusals that are shown
@@ -101,7 +101,7 @@ def compile_(
     else:
         assert log is not None
         source = Log.open(log)
-        from tamis.spark.compiling import compile_log
+        from tamis.spark.jobs.compile_index import compile_log
 
         with started(console, master) as spark, bar(console, "Compiling, by shards") as progress:
             begun = perf_counter()
@@ -165,14 +165,14 @@ def _from_conditions(
     versions: Versions,
     how: dict[str, Any],
     progress: Progress,
-) -> Compiled:
-    from tamis.spark.compiling import compile_conditions
-    from tamis.spark.watching import watched
+) -> CompiledIndex:
+    from tamis.spark.jobs.compile_index import compile_conditions
+    from tamis.spark.runtime.job_runner import run_job
 
-    def made() -> Compiled:
+    def made() -> CompiledIndex:
         return compile_conditions(frame(), versions, schema, **how)
 
-    return watched(spark, made, progress=progress)
+    return run_job(spark, made, progress=progress)
 
 
 def _frame(spark: SparkSession, conditions: Path) -> DataFrame:

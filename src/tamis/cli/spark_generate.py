@@ -21,7 +21,7 @@ from tamis.workload.tables import conditions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.spark.generating import TableFile
+    from tamis.spark.jobs.generate_tables import TableFile
     from tamis.workload import Workload
 
 EVENTS, SUBSCRIPTIONS = "events", "subscriptions"
@@ -64,11 +64,12 @@ def generate(
     again, and another number of files gives other rows. If it fails or is stopped, what there is
     goes, and the same command begins anew.
     """
-    from tamis.model.document import to_yaml
+    from tamis.errors import StoreError
+    from tamis.files.os_errors import os_errors_as
     from tamis.model.schema import Schema
-    from tamis.spark.generating import drafted, table_files
-    from tamis.spark.generating import generate as generated
-    from tamis.store.durable import refusing
+    from tamis.model.schema_document import to_yaml
+    from tamis.spark.jobs.generate_tables import drafted, table_files
+    from tamis.spark.jobs.generate_tables import generate as generated
 
     schema = Schema.from_dict(_base(name, seed, _tied(name, subscriptions)).schema)
     wanted: list[TableFile] = []
@@ -85,7 +86,7 @@ def generate(
         made = cancellable(spark, partial(generated, spark, wanted, task, draft, progress))
         seconds = perf_counter() - begun
         facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}
-        with refusing(f"{out}: cannot be written to"):
+        with os_errors_as(StoreError, f"{out}: cannot be written to"):
             (draft / _SCHEMA).write_text(to_yaml(schema), encoding="utf-8")
             (draft / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     for table, rows in made.rows.items():

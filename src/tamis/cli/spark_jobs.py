@@ -82,8 +82,8 @@ def tell_operators(console: Console, report: Report) -> None:
 @contextmanager
 def started(console: Console, master: str | None) -> Iterator[SparkSession]:
     """A session for a command: the active one if there is one, else one that ends with it."""
-    from tamis.spark import sessions
-    from tamis.spark.reasons import reason
+    from tamis.spark.runtime import sessions
+    from tamis.spark.runtime.error_text import reason
 
     before = sessions.active()
     with waiting(console, "Starting Spark: about 10 seconds"):

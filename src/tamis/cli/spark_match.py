@@ -68,7 +68,7 @@ def match(
     """
     if (out is None) != count_only:
         raise click.UsageError("Give either --out, where the pairs go, or --count-only.")
-    from tamis.spark.files import check_given, match_files
+    from tamis.spark.jobs.match_files import check_given, match_files
 
     check_given(events, subscriptions, out, append)
     names = tuple(name.strip() for name in columns.split(",") if name.strip())

@@ -18,8 +18,8 @@ from tamis.cli.steps import Steps
 from tamis.cli.stopping import StoppedError, Stopping
 from tamis.cli.stream_screen import StreamScreen
 from tamis.errors import SparkError
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 
 AVAILABLE_NOW = "available-now"
 _LOOK = 0.25  # seconds between two looks

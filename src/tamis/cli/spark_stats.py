@@ -79,9 +79,9 @@ def stats(
     if (events is None) == (log is None) or (events is None) != (schema is None):
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
-    from tamis.spark.asking import ask
-    from tamis.spark.gathering import check_given, gather
-    from tamis.spark.subscriptions import engine_folders
+    from tamis.spark.runtime.engine_folders import engine_folders
+    from tamis.spark.stats.event_stats import check_given, gather
+    from tamis.spark.stats.subscription_stats import ask
     from tamis.store.log import Log
     from tamis.store.stats import check_free
 

@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.operators.faults import Report
-from tamis.spark.progress import NO_VERSION, Standing
-from tamis.spark.reports import NOTHING
-from tamis.spark.running import Stream
-from tamis.spark.sink import DEAD
+from tamis.spark.runtime.operator_reports import NOTHING
+from tamis.spark.stream.notification_sink import DEAD
+from tamis.spark.stream.progress import NO_VERSION, Standing
+from tamis.spark.stream.stream import Stream
 
 _LINES = 5.0  # seconds between two lines where there is no terminal
 _OTHERS = 16  # lines that are no notifications
@@ -74,7 +74,7 @@ class StreamScreen:
     def _facts(self) -> Facts:
         keeper = self._stream.keeper
         changed, enough = keeper.changed()
-        live = None if keeper.lives is None else len(keeper.lives)
+        live = None if keeper.snapshot is None else len(keeper.snapshot)
         trouble = keeper.trouble or self._trouble()
         return Facts(live, keeper.expired, changed, enough, keeper.compiling, trouble, self._asked)
 

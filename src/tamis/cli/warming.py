@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tamis import Engine, Schema, workload
 from tamis.cli.auctioneer import BROKEN, wishes
-from tamis.spark.source import TamisDataSource
+from tamis.spark.stream.log_source import TamisDataSource
 from tamis.store import Log, Shard, Versions, cancel, describe, subscribe
 
 _BASE, _ADDED, _LOTS = 3_000, 300, 600

@@ -26,13 +26,13 @@ from tamis.model.schema import EVENT_TYPE, Schema, View
 Rows = NDArray[np.int64]
 
 
-class _Read(NamedTuple):
+class _ReadColumn(NamedTuple):
     column: Column
     texts: Texts | None
     bad: Rows  # rows with a value outside the domain
 
 
-class Encoded(NamedTuple):
+class EncodedTable(NamedTuple):
     """A table in codes, and the rows that may not be events at all.
 
     Whether a suspect row really breaks a rule is for `refusals` to say. Where there are suspects,
@@ -46,7 +46,7 @@ class Encoded(NamedTuple):
     suspect: Rows  # rows that seem to break a rule, as far as presence tells; may repeat
 
 
-class Refusal(NamedTuple):
+class RefusedRow(NamedTuple):
     """A row that is no event, and why, in the words that the event alone would be refused with."""
 
     row: int
@@ -58,7 +58,7 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     encoded = encode(encoder, table)
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
-    raw = _InTable(encoded.table, encoder.schema)
+    raw = TableEvents(encoded.table, encoder.schema)
     return EventBatch(
         encoded.table.num_rows,
         columns=encoded.columns,
@@ -68,8 +68,11 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     )
 
 
-def encode(encoder: Encoder, table: Any) -> Encoded:
-    """The codes of a table, and which of its rows to look at before they are believed."""
+def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> EncodedTable:
+    """The codes of a table, and which of its rows to look at before they are believed.
+
+    Raw texts are kept of attributes with patterns, or of `every_text` attribute.
+    """
     table = _flat(as_table(table), encoder)
     size = table.num_rows
     columns: dict[int, Column] = {}
@@ -90,13 +93,13 @@ def encode(encoder: Encoder, table: Any) -> Encoded:
         certain.append(read.bad)
         if len(read.column.codes):
             columns[at] = read.column
-            if read.texts is not None and encoder.patterned[at] > 0:
+            if read.texts is not None and (every_text or encoder.patterned[at] > 0):
                 texts[at] = read.texts
     suspect.append(_check_views(encoder, columns, size))
-    return Encoded(table, columns, texts, np.concatenate(certain), np.concatenate(suspect))
+    return EncodedTable(table, columns, texts, np.concatenate(certain), np.concatenate(suspect))
 
 
-def refusals(encoder: Encoder, encoded: Encoded) -> Iterator[Refusal]:
+def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
     """The rows that are no events, in order; each is read again, as the plain event it would be."""
     certain = np.unique(encoded.certain)
     rows = np.union1d(certain, encoded.suspect)
@@ -106,7 +109,7 @@ def refusals(encoder: Encoder, encoded: Encoded) -> Iterator[Refusal]:
         if why is None and is_sure:
             why = EventError("a value is not in the domain of its attribute", rule="R2")
         if why is not None:
-            yield Refusal(row, why)
+            yield RefusedRow(row, why)
 
 
 def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
@@ -121,7 +124,7 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     return None
 
 
-class _InTable:
+class TableEvents:
     """Rows of a table, read as events when an operator asks for one."""
 
     def __init__(self, table: pa.Table, schema: Schema) -> None:
@@ -194,7 +197,7 @@ def _valid(array: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(array.is_valid())
 
 
-def _read(encoder: Encoder, at: int, array: pa.Array) -> _Read:
+def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
     rows: Rows | None = None
     opaque = isinstance(encoder.codecs[at].domain, Opaque) and not _always_multiple(encoder, at)
     listed = isinstance(array, pa.ListArray | pa.LargeListArray)
@@ -218,7 +221,7 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _Read:
     if rows is not None:
         bad = rows[bad]
     kept = None if texts is None else Texts(texts[0], texts[1], rows)
-    return _Read(Column(codes, rows), kept, bad)
+    return _ReadColumn(Column(codes, rows), kept, bad)
 
 
 def _always_multiple(encoder: Encoder, at: int) -> bool:
@@ -229,22 +232,21 @@ def _always_multiple(encoder: Encoder, at: int) -> bool:
 
 
 def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Rows:
-    """Rows that may break R1, R2 or R3. Binds the event type where it may be left out."""
-    schema = encoder.schema
+    """Rows that may break R1, R2 or R3. Binds the default event type where rows leave it out."""
+    schema, default = encoder.schema, encoder.schema.default_event_type
     kinds = list(schema.event_types)
     at = encoder.positions[EVENT_TYPE]
     every = np.arange(size, dtype=np.int64)
     if size == 0:
         return every
     if at not in columns:
-        if len(kinds) != 1:
+        if default is None:
             return every
-        columns[at] = Column(np.zeros(size, np.int64))
-        return _breaks(encoder, columns, schema.view(kinds), None, size)
+        columns[at] = Column(np.full(size, kinds.index(default), np.int64))
+        return _breaks(encoder, columns, schema.view([default]), None, size)
+    if default is not None and columns[at].rows is not None:
+        columns[at] = _filled(columns[at], kinds.index(default), size)
     codes, rows = columns[at]
-    if len(kinds) == 1 and rows is not None:
-        columns[at] = Column(np.zeros(size, np.int64))  # absent means the only one
-        return _breaks(encoder, columns, schema.view(kinds), None, size)
     values: list[tuple[int, ...]] = [(code,) for code in range(len(kinds))]
     group = codes
     if rows is not None:
@@ -260,6 +262,17 @@ def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Row
         view = schema.view(kinds[code] for code in combination if code < len(kinds))
         found.append(_breaks(encoder, columns, view, members, size))
     return np.concatenate([every[:0], *found])
+
+
+def _filled(column: Column, code: int, size: int) -> Column:
+    """A column with `code` for the events that have no value."""
+    codes, rows = column
+    assert rows is not None
+    absent = np.flatnonzero(np.bincount(rows, minlength=size) == 0)
+    every = np.concatenate([rows, absent])
+    order = np.argsort(every, kind="stable")
+    filled = np.concatenate([codes, np.full(len(absent), code, np.int64)])[order]
+    return Column(filled, None if len(every) == size else every[order])
 
 
 def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ...]]]:

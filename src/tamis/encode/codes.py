@@ -16,7 +16,7 @@ from tamis.encode import intervals
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, Cut, Intervals
 from tamis.model.condition import Literal
 from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
-from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.named_domains import Enumerated, Hierarchy
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -23,7 +23,7 @@ from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
 
 
-class Encoded(NamedTuple):
+class EncodedClauses(NamedTuple):
     """Terms, and the labels that moved to make room for their constants, by attribute."""
 
     terms: Terms
@@ -68,7 +68,7 @@ class Encoder:
         """The constraints of a clause; refuses one that can never hold. Changes nothing."""
         return fold(clause, self.codecs, self.positions)
 
-    def terms(self, clauses: Sequence[Sequence[Constraint]]) -> Encoded:
+    def terms(self, clauses: Sequence[Sequence[Constraint]]) -> EncodedClauses:
         """The terms of folded clauses, labelling the texts that they mention."""
         texts: dict[int, dict[str, int]] = {}
         for clause in clauses:
@@ -82,7 +82,7 @@ class Encoder:
                             self.restamp()  # batches did not keep the raw texts so far
                         self.patterned[constraint.attribute] += 1
         moved = self.count_texts(texts) if texts else {}
-        return Encoded(from_rows([self._rows(clause) for clause in clauses]), moved)
+        return EncodedClauses(from_rows([self._rows(clause) for clause in clauses]), moved)
 
     def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
         """Count uses of texts as constants; tells which labels moved."""
@@ -168,11 +168,11 @@ class Encoder:
                 for at, (texts, rows) in raw.items()
             },
             stamp=self.stamp,
-            raw=_Listed(events),
+            raw=_ListedEvents(events),
         )
 
 
-class _Listed:
+class _ListedEvents:
     """Checked events, kept for operators."""
 
     def __init__(self, events: Sequence[Event]) -> None:

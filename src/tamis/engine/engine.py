@@ -14,22 +14,25 @@ from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine import bulk, expecting, frozen, saving
-from tamis.engine.asked import fits
-from tamis.engine.calls import CallTests
-from tamis.engine.compiled import Compiled, compiled_clause
+from tamis.engine import bulk_load, saved_engine, snapshot, warm_start
+from tamis.engine.calls.call_filter import CallFilter
+from tamis.engine.calls.clause_calls import fits
+from tamis.engine.calls.contradiction import refuse_contradiction
+from tamis.engine.compiled_clause import CompiledClause, CompiledCondition, compile_clause
+from tamis.engine.condition_sources import TableRow
+from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
-from tamis.engine.never import refuse_never_true
-from tamis.engine.patterns import PatternTests
-from tamis.engine.predicates import condition_of
-from tamis.engine.roster import Roster, Slots
-from tamis.engine.sources import TableRow
-from tamis.engine.turns import Turns
+from tamis.engine.pattern_filter import PatternFilter
+from tamis.engine.predicate_rows import condition_of
+from tamis.engine.slot_table import Slots, SlotTable
 from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
-from tamis.language import check, check_size, expand, parse, to_text
-from tamis.match.base import Bitmaps, Matcher, Matches
+from tamis.language import expand, parse, to_text
+from tamis.language.dialects.registry import NATIVE, check_condition, translate
+from tamis.match.base import Matcher, Matches
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import Plans, match_bits
+from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
-from tamis.match.tamis.plan import LINES, Plan
 from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
@@ -80,12 +83,12 @@ class Engine:
                 raise MatcherError(f"a matcher that is made already takes no {', '.join(options)}")
             if len(matcher):
                 raise MatcherError("the matcher holds clauses already; each engine has its own")
-        self._turns = Turns()  # kernels let other threads run, and share scratch between calls
+        self._lock = EngineLock()  # kernels let other threads run, and share scratch between calls
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
-        self.roster = Roster()
-        self.patterns = PatternTests()
-        self.calls = CallTests(Operators.of(operators), scheduler)
+        self.slot_table = SlotTable()
+        self.patterns = PatternFilter()
+        self.calls = CallFilter(Operators.of(operators), scheduler)
 
     @property
     def schema(self) -> Schema:
@@ -96,65 +99,76 @@ class Engine:
         """Go over to an extension of the schema; refused where it is more than an extension."""
         if not isinstance(schema, Schema):
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
-        with self._turns.mine:
-            self._turns.check()
+        with self._lock.mutex:
+            self._lock.refuse_operators()
             schema.check_extends(self.schema)
             self.encoder.extend(schema)
 
     def __len__(self) -> int:
-        return len(self.roster)
+        return len(self.slot_table)
 
     def __contains__(self, id: object) -> bool:
-        return id in self.roster
+        return id in self.slot_table
 
     def ids(self) -> list[Id]:
         """The ids of all live subscriptions."""
-        return self.roster.ids()
+        return self.slot_table.ids()
 
     # -- subscriptions -----------------------------------------------------------------------------
 
-    def subscribe(self, condition: str | Condition, id: Id | None = None) -> Id:
-        """Add a subscription; without an id, it gets the next number. Gives its id."""
-        with self._turns.mine:
-            self._turns.check()
-            checked = self.roster.check_new(id)
-            compiled = self.compile(condition)
-            slots = self.roster.reserve(len(compiled))
+    def subscribe(
+        self, condition: str | Condition, id: Id | None = None, *, language: str = NATIVE
+    ) -> Id:
+        """Add a subscription and return its id: the one given, or the next number.
+
+        `language` is the dialect of a condition in text, a name from `tamis.dialects()`. The engine
+        keeps a condition in another dialect translated.
+        """
+        with self._lock.mutex:
+            self._lock.refuse_operators()
+            checked = self.slot_table.check_new(id)
+            source, compiled = self.compile(condition, language)
+            slots = self.slot_table.reserve(len(compiled))
             try:
                 self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
-                self.roster.enter(checked, slots, condition)
+                self.slot_table.add(checked, slots, source)
             except BaseException:  # Ctrl-C may come between any two steps
-                if checked not in self.roster:
+                if checked not in self.slot_table:
                     self.evict(slots)
                 raise
             return checked
 
     def subscribe_table(
-        self, table: Any, progress: Callable[[int, int], object] | None = None
+        self,
+        table: Any,
+        progress: Callable[[int, int], object] | None = None,
+        *,
+        language: str = NATIVE,
     ) -> int:
         """Add all subscriptions of an Arrow table, or none and an error that names the row.
 
         The table has `id` (int64 or string) and either `condition` (text) or `predicates`, a
         list of structs of attribute, comparator, value (double) and text, of which one is null.
-        An empty list of predicates is satisfied by every event. `progress` is called with rows
-        done and rows in all. Gives the number of subscriptions.
+        An empty list of predicates matches every event. `language` is the dialect of the
+        conditions. `progress` is called with the rows done and the rows in total. Returns the
+        number of subscriptions.
         """
-        with self._turns.mine:
-            self._turns.check()
-            return bulk.subscribe_table(self, table, progress)
+        with self._lock.mutex:
+            self._lock.refuse_operators()
+            return bulk_load.subscribe_table(self, table, progress, language)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
-        with self._turns.mine:
-            self._turns.check()
-            slots = self.roster.slots(id)
+        with self._lock.mutex:
+            self._lock.refuse_operators()
+            slots = self.slot_table.slots(id)
             try:
                 self._remove(slots)
             except BaseException:  # what was begun is done to its end
                 self.evict(slots)
-                self.roster.leave(id)
+                self.slot_table.remove(id)
                 raise
-            self.roster.leave(id)
+            self.slot_table.remove(id)
 
     def _remove(self, slots: Slots) -> None:
         tests = [self.patterns.remove(slot) for slot in slots.tolist()]
@@ -176,24 +190,24 @@ class Engine:
         found = self._condition(id)
         return None if found is None else to_text(found)
 
-    def compile(self, condition: str | Condition) -> list[Compiled]:
-        """The clauses of a condition; every refusal of a condition happens here."""
+    def compile(self, condition: str | Condition, language: str = NATIVE) -> CompiledCondition:
+        """The clauses of a condition. Every refusal of a condition happens here."""
         text = condition if isinstance(condition, str) else None
-        parsed = parse(text) if text is not None else condition
+        parsed = condition if text is None else translate(text, self.schema, language)
         if not isinstance(parsed, Condition):
             raise ConditionError(f"a condition is text, got {type(condition).__name__}")
-        check_size(parsed, text)  # before looking at each of a million predicates
-        check(parsed, self.schema, text, self.calls.operators.signatures)
+        operators = self.calls.operators
+        check_condition(parsed, self.schema, operators.signatures, text, language)
         try:
             clauses = expand(parsed)
             for clause in clauses:
-                refuse_never_true(clause)
-            operators = self.calls.operators
-            return [compiled_clause(clause, self.encoder, operators) for clause in clauses]
+                refuse_contradiction(clause)
+            compiled = [compile_clause(clause, self.encoder, operators) for clause in clauses]
         except ConditionError as error:
             raise (error if text is None else error.with_text(text)) from None
+        return CompiledCondition(condition if language == NATIVE else parsed, compiled)
 
-    def place(self, slots: Slots, compiled: Sequence[Compiled], owners: Slots) -> None:
+    def place(self, slots: Slots, compiled: Sequence[CompiledClause], owners: Slots) -> None:
         """Put clauses into the matcher; those of one owner are alternatives of each other."""
         folded = [each.constraints for each in compiled]
         terms, moved = self.encoder.terms(folded)
@@ -229,33 +243,33 @@ class Engine:
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that the event satisfies, in no particular order."""
-        with self._turns.mine:
-            self._turns.check()
+        with self._lock.mutex:
+            self._lock.refuse_operators()
             batch = self.encoder.events([Event.of(self.schema, event)])
             found: list[Id] = self.match_batch(batch)[0]
             return found
 
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
         """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
-        with self._turns.mine:
-            self._turns.check()
+        with self._lock.mutex:
+            self._lock.refuse_operators()
             batch = self._current(events)
             found = self.patterns.filter(batch, self.matcher.match(batch))
             if self.calls:
-                with self._turns.calling:
-                    found = self.calls.filter(batch, found, self.roster.owners(found.slots))
-            return self.roster.named(found)
+                with self._lock.in_operators:
+                    found = self.calls.filter(batch, found, self.slot_table.owners(found.slots))
+            return self.slot_table.with_ids(found)
 
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
         """The same answer as bits, a row for each event: to count, and to join answers."""
-        with self._turns.mine:
-            self._turns.check()
+        with self._lock.mutex:
+            self._lock.refuse_operators()
             batch = self._current(events)
-            found = self.matcher.match_bits(batch)
+            found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
-            with self._turns.calling:
+            with self._lock.in_operators:
                 self.calls.filter_bits(batch, found)
-            return self.roster.named_bits(found)
+            return self.slot_table.bits_with_ids(found)
 
     def _current(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> EventBatch:
         batch = events if isinstance(events, EventBatch) else self.encode(events)
@@ -287,13 +301,13 @@ class Engine:
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why a subscription matches an event, or why not, predicate by predicate."""
         checked = Event.of(self.schema, event)
-        with self._turns.mine:
-            self._turns.check()
+        with self._lock.mutex:
+            self._lock.refuse_operators()
             condition = self._condition(id)
             if condition is None:
                 return Explanation(True, (Branch(True, (), ()),))
-            evaluators = self.calls.evaluators(self.roster.slots(id).tolist())
-            with self._turns.calling:
+            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist())
+            with self._lock.in_operators:
                 return explain(condition, checked, self.schema, evaluators, fits)
 
     def report(self) -> Report:
@@ -307,19 +321,22 @@ class Engine:
         cost. Of each sort of thing at most so many `lines` are told one by one. A `MatcherError`
         where the matcher makes no plan, or none yet: one is made for the first events.
         """
-        with self._turns.mine:
-            self._turns.check()
-            slots = None if id is None else self.roster.slots(id)
+        with self._lock.mutex:
+            self._lock.refuse_operators()
+            if not isinstance(self.matcher, Plans):
+                kind = type(self.matcher).__name__
+                raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
+            slots = None if id is None else self.slot_table.slots(id)
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 
-    def expect(self, past: expecting.Past) -> None:
+    def expect(self, past: warm_start.PastStatistics) -> None:
         """Be ready for events like past ones (`tamis.store.Stats`), with the clauses of now."""
-        with self._turns.mine:
-            self._turns.check()
-            expecting.expect(self, past)
+        with self._lock.mutex:
+            self._lock.refuse_operators()
+            warm_start.expect(self, past)
 
     def _condition(self, id: Id) -> Condition | None:
-        source = self.roster.source(id)
+        source = self.slot_table.source(id)
         if isinstance(source, str):
             return parse(source)
         if not isinstance(source, TableRow):
@@ -337,9 +354,9 @@ class Engine:
         A folder that exists is refused. With `replace`, one that holds a saved engine is exchanged
         for the new one, and those who have opened it go on with what they have.
         """
-        with self._turns.mine:
-            self._turns.check()
-            saving.save(self, folder, replace)
+        with self._lock.mutex:
+            self._lock.refuse_operators()
+            saved_engine.save(self, folder, replace)
 
     @classmethod
     def open(
@@ -359,12 +376,12 @@ class Engine:
         matcher that are to differ, or that are not saved, such as a password. Operators are code,
         and are not saved: those that conditions call have to be registered, or given here.
         """
-        return saving.opened(cls, folder, verify, operators, scheduler, options)
+        return saved_engine.opened(cls, folder, verify, operators, scheduler, options)
 
     def close(self) -> None:
         """End the threads and worker processes of operators; a later match starts new ones."""
-        with self._turns.mine:
-            self._turns.check()
+        with self._lock.mutex:
+            self._lock.refuse_operators()
             self.calls.runner.close()
 
     def __enter__(self) -> Self:
@@ -374,18 +391,18 @@ class Engine:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._turns.mine:
-            parts = {name: part for name, part in vars(self).items() if name != "_turns"}
-            for name in ("encoder", "roster", "patterns"):
-                parts[name] = frozen.in_bytes(parts[name])
-            parts["matcher"] = frozen.copied(self.matcher)
-            parts["calls"] = frozen.as_told(self.calls)
+        with self._lock.mutex:
+            parts = {name: part for name, part in vars(self).items() if name != "_lock"}
+            for name in ("encoder", "slot_table", "patterns"):
+                parts[name] = snapshot.in_bytes(parts[name])
+            parts["matcher"] = snapshot.copied(self.matcher)
+            parts["calls"] = snapshot.as_told(self.calls)
             return parts
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
         for name, part in parts.items():  # of a shallow copy they are frozen still
-            vars(self)[name] = part.thawed() if isinstance(part, frozen.Frozen) else part
-        self._turns = Turns()
+            vars(self)[name] = part.thawed() if isinstance(part, snapshot.Snapshot) else part
+        self._lock = EngineLock()
         self.encoder.restamp()  # it goes its own way from here: batches are not exchanged
 
     def check(self) -> None:
@@ -393,6 +410,6 @@ class Engine:
         self.matcher.check()
         for labels in self.encoder.labels.values():
             labels.check()
-        owned = [self.roster.slots(id) for id in self.roster.ids()]
+        owned = [self.slot_table.slots(id) for id in self.slot_table.ids()]
         slots = np.concatenate([np.zeros(0, np.int64), *owned])
         assert len(np.unique(slots)) == len(slots) == len(self.matcher)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.engine.saved_tables import MappedTexts, Part
+from tamis.engine.saved_part import MappedTexts, SavedPart
 from tamis.match.answers import SlotIds
 
 Id = int | str
@@ -98,7 +98,7 @@ class IdTable:
             self._text = None if self._text is None else self._text.copy()
         self._seen = None
 
-    def saved(self) -> Part:
+    def saved(self) -> SavedPart:
         """All ids. A slot that is free has any."""
         arrays = {"number": self._number[: self._top]}
         if self._mapped is not None:
@@ -106,10 +106,10 @@ class IdTable:
         elif self._texts and self._text is not None:
             texts = pa.array(self._text[: self._top], pa.large_string())
         else:
-            return Part(arrays, {"texts": 0}, {})
-        return Part(arrays, {"texts": self._texts}, {"texts": {"text": texts}})
+            return SavedPart(arrays, {"texts": 0}, {})
+        return SavedPart(arrays, {"texts": self._texts}, {"texts": {"text": texts}})
 
-    def restore(self, saved: Part) -> None:
+    def restore(self, saved: SavedPart) -> None:
         """Take over what `saved` gave."""
         self._number, self._texts = saved.arrays["number"], saved.facts["texts"]
         self._top = len(self._number)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
@@ -24,7 +25,7 @@ class Lists(NamedTuple):
     size: Int64s
 
 
-class Blocks:
+class Blocks(HoldsArrays):
     """Lists numbered from 0, over parallel arrays of the given types.
 
     `step=None` grows a full list by doubling; a number grows it by that much each time, which
@@ -53,12 +54,6 @@ class Blocks:
     def lists(self) -> Lists:
         """For kernels."""
         return Lists(self.start, self.size)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        fixed = self.start.nbytes + self.size.nbytes + self._capacity.nbytes
-        return fixed + sum(pool.nbytes for pool in self.pools)
 
     def items(self, number: int) -> tuple[NDArray[Any], ...]:
         """The contents of one list, from each array."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
 SOME, NONE, MISSING = 0, 1, 2
@@ -21,7 +22,7 @@ _ROWS = ("attribute", "term", "kind", "low", "high")
 _BULK = 64  # from this many clauses on, appending as one block beats looking for holes
 
 
-class Clauses(NamedTuple):
+class ClauseArrays(NamedTuple):
     """The table as kernels see it. `size`, in rows, is -1 for a slot without a clause."""
 
     start: NDArray[np.int64]
@@ -33,11 +34,15 @@ class Clauses(NamedTuple):
     high: NDArray[np.int64]
 
 
-class Table(Protocol):
+class ClauseStorage(Protocol):
     """What a matcher needs of a table of clauses, however it is laid out.
 
     `view` are the arrays, as the kernels that know the layout take them.
     """
+
+    @property
+    def live(self) -> int:
+        """How many clauses there are."""
 
     @property
     def slots(self) -> int:
@@ -87,7 +92,7 @@ class Table(Protocol):
         """Raise if an invariant is broken."""
 
 
-class ClauseTable:
+class ClauseTable(HoldsArrays):
     """Clauses by slot, with add, remove and exact evaluation."""
 
     def __init__(self) -> None:
@@ -109,14 +114,9 @@ class ClauseTable:
         return self.live
 
     @property
-    def view(self) -> Clauses:
+    def view(self) -> ClauseArrays:
         """The arrays, for kernels."""
-        return Clauses(self._start[: self.slots], self._count[: self.slots], *self._rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return self._start.nbytes + self._count.nbytes + sum(c.nbytes for c in self._rows)
+        return ClauseArrays(self._start[: self.slots], self._count[: self.slots], *self._rows)
 
     def add(
         self,
@@ -230,17 +230,13 @@ class ClauseTable:
             assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
 
     def _reserve_slots(self, slots: int) -> None:
-        if slots > len(self._start):
-            size = max(slots, 2 * len(self._start), 16)
-            self._start = _grown(self._start, size, 0)
-            self._count = _grown(self._count, size, -1)
+        self._start, self._count = grown(self._start, slots), grown(self._count, slots, -1)
         self.slots = max(self.slots, slots)
 
     def _append(self, rows: int) -> int:
         at = self._top
         if at + rows > len(self._rows[0]):
-            size = max(at + rows, len(self._rows[0]) * 3 // 2, 64)
-            self._rows = tuple(_grown(column, size, 0) for column in self._rows)
+            self._rows = tuple(grown(column, at + rows) for column in self._rows)
         self._top = at + rows
         return at
 
@@ -257,15 +253,9 @@ def _no_rows() -> tuple[NDArray[Any], ...]:
     return tuple(np.zeros(0, kind) for kind in (np.int32, np.int16, np.int8, np.int64, np.int64))
 
 
-def _grown(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
-    grown = np.full(size, fill, array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
 @inlined
 def holds(
-    clauses: Clauses,
+    clauses: ClauseArrays,
     slot: int,
     first: NDArray[np.int64],
     last: NDArray[np.int64],
@@ -338,7 +328,7 @@ def unbind(
 
 
 @kernel
-def _mentioning(clauses: Clauses, attribute: int) -> NDArray[np.int64]:
+def _mentioning(clauses: ClauseArrays, attribute: int) -> NDArray[np.int64]:
     """The slots whose clause says something of an attribute."""
     found = np.empty(len(clauses.size), np.int64)
     many = 0

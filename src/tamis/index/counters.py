@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import HoldsArrays
+
 Int64s = NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
+class CounterScratch(NamedTuple):
     """As kernels see it."""
 
     hits: NDArray[np.int32]  # per slot: satisfied predicates; all zero between events
@@ -23,7 +25,7 @@ class Scratch(NamedTuple):
     keys: Int64s  # keys met by the event (predicates, cells, lists)
 
 
-class Counters:
+class Counters(HoldsArrays):
     """Grows with the slots and keys of its matcher."""
 
     def __init__(self) -> None:
@@ -34,12 +36,7 @@ class Counters:
         self.scratch = _scratch(0, 0)
         self._stamp = 0
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.scratch)
-
-    def fit(self, slots: int, keys: int = 0) -> Scratch:
+    def fit(self, slots: int, keys: int = 0) -> CounterScratch:
         """The scratch, large enough for so many slots and keys."""
         have_slots, have_keys = len(self.scratch.hits), len(self.scratch.seen)
         if slots > have_slots or keys > have_keys:
@@ -55,8 +52,8 @@ class Counters:
         return first
 
 
-def _scratch(slots: int, keys: int) -> Scratch:
-    return Scratch(
+def _scratch(slots: int, keys: int) -> CounterScratch:
+    return CounterScratch(
         np.zeros(slots, np.int32),
         np.zeros(slots, np.int64),
         np.full(keys, -1, np.int64),

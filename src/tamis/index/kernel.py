@@ -1,21 +1,19 @@
 """How our compiled loops are compiled: one place, so that all are compiled alike.
 
-Compiled code is kept on disk between processes (see `codestore`). A kernel has the code of the
-functions that it calls inside it, so it is out of date when one of them changes. Kernels call
-across files only into this package; so the code of each state of it has a folder of its own.
+Compiled code is kept on disk between processes (see `code_cache`), by a fingerprint of all that it
+depends on. So kernels may call each other across files and packages.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from numba import config, njit
 
-from tamis.index.codestore import CodeStore, Sources
+from tamis.index.code_cache import CodeCache
 
 if TYPE_CHECKING:
     from numba import Dispatcher
@@ -39,18 +37,13 @@ def _folders() -> Iterable[Path]:
 
 
 _FOLDERS = tuple(_folders())
-_SHARED = Sources(lambda: (_PACKAGE / "index").glob("*.py"))
 
 
 def _compiled(function: Callable[_P, _R], **options: Any) -> Dispatcher[_P, _R]:
-    """Numba's `njit`, with a place on disk for the code.
-
-    Where the source cannot be read, as in an archive, each process compiles for itself.
-    """
+    """Numba's `njit`, with a place on disk for the code."""
     compiled = njit(nogil=True, **options)(function)
     if not config.DISABLE_JIT:
-        with suppress(OSError):
-            compiled._cache = CodeStore(function, _SHARED, _FOLDERS)
+        compiled._cache = CodeCache(function, _FOLDERS)
     return compiled
 
 

@@ -25,7 +25,7 @@ from tamis.engine import Engine
 from tamis.errors import MatcherError
 from tamis.lab.agreement import differences
 from tamis.lab.clauses import clauses
-from tamis.lab.matching import affordable, one_thread
+from tamis.lab.matching import affordable
 from tamis.lab.progress import Step
 from tamis.lab.records import Churn, Refusal
 from tamis.lab.setting import Setting
@@ -54,9 +54,9 @@ def churns(setting: Setting) -> Iterator[Churn | Refusal | Step]:
         for door in (_EngineDoor, _MatcherDoor):
             yield Step(CHURN, f"{matcher}, through the {door.through}: load")
             try:
-                for _ in _churn(setting, door(matcher, *_workloads(setting, _FEW))):
+                for _ in _churn(setting, door(setting, matcher, *_workloads(setting, _FEW))):
                     pass  # unmeasured
-                yield from _churn(setting, door(matcher, *_workloads(setting, size)))
+                yield from _churn(setting, door(setting, matcher, *_workloads(setting, size)))
             except MatcherError as why:
                 yield Refusal(CHURN, workload.variant(WORKLOAD).title, matcher, str(why))
             gc.collect()
@@ -167,9 +167,9 @@ class _EngineDoor:
 
     through = "engine"
 
-    def __init__(self, matcher: str, old: Workload, new: Workload) -> None:
+    def __init__(self, setting: Setting, matcher: str, old: Workload, new: Workload) -> None:
         schema = Schema.from_dict(old.schema)
-        self._tried = Engine(schema, matcher, **one_thread(matcher))
+        self._tried = Engine(schema, matcher, **setting.options)
         self._trusted = Engine(schema, reference(matcher))
         for engine in (self._tried, self._trusted):
             engine.subscribe_table(old.subscriptions)
@@ -210,8 +210,8 @@ class _MatcherDoor:
 
     through = "matcher"
 
-    def __init__(self, matcher: str, old: Workload, new: Workload) -> None:
-        self._engine = Engine(Schema.from_dict(old.schema), matcher, **one_thread(matcher))
+    def __init__(self, setting: Setting, matcher: str, old: Workload, new: Workload) -> None:
+        self._engine = Engine(Schema.from_dict(old.schema), matcher, **setting.options)
         self._trusted = registry.create(reference(matcher))
         self.name, self.matcher, self.old = matcher, self._engine.matcher, old
         terms, _ = clauses(self._engine.encoder, old.subscriptions)

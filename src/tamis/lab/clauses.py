@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tamis.encode.encoder import Encoded, Encoder
-from tamis.encode.table import Bulk
+from tamis.encode.bulk_terms import BulkTerms
+from tamis.encode.encoder import EncodedClauses, Encoder
 from tamis.language.limits import PREDICATE_LIMIT
 
 
-def clauses(encoder: Encoder, subscriptions: pa.Table) -> Encoded:
+def clauses(encoder: Encoder, subscriptions: pa.Table) -> EncodedClauses:
     """The clauses of a bulk table of plain predicates, one a row, and the labels that moved."""
     column = subscriptions.column("predicates").combine_chunks()
     assert isinstance(column, pa.ListArray)
-    bulk = Bulk(encoder, column, PREDICATE_LIMIT)
+    bulk = BulkTerms(encoder, column, PREDICATE_LIMIT)
     assert not len(bulk.slow), "a row that only text can say has clauses of another number"
     moved = encoder.count_texts(bulk.text_uses())
-    return Encoded(bulk.terms(), moved)
+    return EncodedClauses(bulk.terms(), moved)

@@ -48,11 +48,6 @@ def steps(setting: Setting) -> int:
     return len(WORKLOADS) * (1 + len(setting.matchers or registry.matchers()))
 
 
-def one_thread(matcher: str) -> dict[str, Any]:
-    """The options that keep a matcher to one thread, as the yardstick has one."""
-    return {"threads": 1} if "threads" in registry.entry(matcher).options else {}
-
-
 def _yardstick(
     setting: Setting, made: Workload, events: pa.Table, title: str
 ) -> tuple[Yardstick, Contest]:
@@ -84,7 +79,7 @@ def _contest(
     yardstick: Yardstick,
     base: Contest,
 ) -> Contest:
-    engine = Engine(Schema.from_dict(made.schema), matcher, **one_thread(matcher))
+    engine = Engine(Schema.from_dict(made.schema), matcher, **setting.options)
     engine.subscribe_table(made.subscriptions)
     batch = engine.encode(events)
     if registry.entry(matcher).exact:
@@ -165,7 +160,7 @@ def build(setting: Setting, full: Matcher, batch: EventBatch, name: str) -> floa
     first = batch[:1]
 
     def run() -> None:
-        matcher = registry.create(name, **one_thread(name))
+        matcher = registry.create(name, **setting.options)
         matcher.add(slots, terms)
         matcher.match(first)
 

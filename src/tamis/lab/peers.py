@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, TamisError, nearest
-from tamis.lab.matching import COMPARED, affordable, build, compare, one_thread
+from tamis.lab.matching import COMPARED, affordable, build, compare
 from tamis.lab.progress import Step
 from tamis.lab.records import Duel, Goal, Refusal, Speed
 from tamis.lab.setting import Setting
@@ -30,6 +30,7 @@ from tamis.lab.timing import Spread, fitting, repeated, timed
 from tamis.lab.yardstick import Yardstick, make_yardstick
 from tamis.match import registry
 from tamis.match.base import Matcher
+from tamis.match.capabilities import RunsInThreads, match_bits, settle
 from tamis.model.schema import Schema
 from tamis.workload import Workload
 
@@ -101,13 +102,6 @@ def steps(setting: Setting) -> int:
     return 2 * len(chosen) + len(setting.fastest) * (len(chosen) * (setting.rounds + 4) + more)
 
 
-@runtime_checkable
-class _Threaded(Protocol):
-    """A matcher whose threads can be set between two batches."""
-
-    threads: int
-
-
 class _Contenders(NamedTuple):
     """Both sides of a duel, and their events."""
 
@@ -141,7 +135,7 @@ def _duel(
     row = ROWS[name]
     where = f"{row.title}, {matcher}"
     yield Step(PEERS, f"{where}: load")
-    engine = Engine(Schema.from_dict(made.schema), matcher, **one_thread(matcher))
+    engine = Engine(Schema.from_dict(made.schema), matcher, **setting.options)
     engine.subscribe_table(made.subscriptions)
     yield Step(PEERS, f"{where}: compare")
     batch = engine.encode(events)
@@ -187,7 +181,7 @@ def _duel(
         None if columns is None else replace(columns, goal=_goal(row.columns if full else None)),
         median(each.engine for each in found) * 1e6,
         median(each.two_threads for each in found) * 1e6
-        if isinstance(engine.matcher, _Threaded)
+        if isinstance(engine.matcher, RunsInThreads)
         else None,
         build_s,
         bytes_each,
@@ -224,7 +218,7 @@ def _settle(matcher: Matcher, batch: EventBatch) -> None:
     """Let a matcher that follows the events it sees make up its mind, before it is measured."""
     for _ in range(3):
         matcher.match(batch)
-        matcher.settle()
+        settle(matcher)
 
 
 def _compare(both: _Contenders, batch: EventBatch, matcher: str) -> None:
@@ -233,7 +227,7 @@ def _compare(both: _Contenders, batch: EventBatch, matcher: str) -> None:
     some = batch[:COMPARED]
     compare(both.engine.match_batch(some), both.yardstick, both.ranks, matcher)
     if both.bits:
-        compare(both.engine.matcher.match_bits(some), both.yardstick, both.ranks, matcher)
+        compare(match_bits(both.engine.matcher, some), both.yardstick, both.ranks, matcher)
 
 
 def _picker(setting: Setting, both: _Contenders) -> Callable[[int], NDArray[np.int64]]:
@@ -264,7 +258,7 @@ def _round(both: _Contenders, picked: NDArray[np.int64]) -> _Round:
         timed(slow) / len(ranks),
         [timed(partial(matcher.match, single)) for single in singles],
         _batched(lambda: matcher.match(batch), batch),
-        _batched(lambda: matcher.match_bits(batch), batch) if both.bits else 0.0,
+        _batched(lambda: match_bits(matcher, batch), batch) if both.bits else 0.0,
         _batched(lambda: engine.match_batch(batch).subscriptions, batch),
         _two_threads(matcher, batch),
     )
@@ -275,13 +269,13 @@ def _batched(run: Callable[[], object], batch: EventBatch) -> float:
 
 
 def _two_threads(matcher: Matcher, batch: EventBatch) -> float:
-    if not isinstance(matcher, _Threaded):
+    if not isinstance(matcher, RunsInThreads):
         return 0.0
-    matcher.threads = 2
+    before, matcher.threads = matcher.threads, 2
     try:
         return _batched(lambda: matcher.match(batch), batch)
     finally:
-        matcher.threads = 1
+        matcher.threads = before
 
 
 def _speed(

@@ -14,9 +14,10 @@ from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from types import UnionType
-from typing import Any, TextIO, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from tamis.errors import TamisError
+from tamis.files.json_document import write_json
 from tamis.lab.records import Result
 
 _LIBRARIES = ("tamis", "numpy", "numba", "pyarrow")
@@ -65,10 +66,9 @@ def write(
         "results": [{"kind": type(each).__name__.lower(), **asdict(each)} for each in results],
     }
     prepare(folder)
-    with _new(folder, f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}") as file:
-        json.dump(document, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        return Path(file.name)
+    path = _reserved(folder, f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}")
+    write_json(path, document, indent=2)
+    return path
 
 
 def read(path: Path) -> list[Result]:
@@ -125,14 +125,15 @@ def _is(value: object, hint: Any) -> bool:
     return isinstance(value, get_origin(hint) or hint)
 
 
-def _new(folder: Path, stem: str) -> TextIO:
-    """A file that was not there before: two runs may begin within one second."""
+def _reserved(folder: Path, stem: str) -> Path:
+    """Create an empty file under a new name: two runs may begin within one second."""
     for number in count(1):
-        name = f"{stem}.json" if number == 1 else f"{stem}-{number}.json"
+        path = folder / (f"{stem}.json" if number == 1 else f"{stem}-{number}.json")
         try:
-            return (folder / name).open("x", encoding="utf-8")
+            path.touch(exist_ok=False)
         except FileExistsError:
             continue
+        return path
     raise AssertionError("numbers do not end")
 
 

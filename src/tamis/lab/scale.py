@@ -1,7 +1,7 @@
 """How time and memory grow with the subscriptions, up to ten million.
 
 Subscriptions are drawn and loaded a chunk at a time, each from a seed of its own, and go from the
-encoder straight into the matcher: ten million in Arrow tables and a roster of ids would take more
+encoder straight into the matcher: ten million in Arrow tables and a table of ids would take more
 memory than what is measured. What the yardstick finds in each chunk is kept for a few events, so
 that answers over all of them can be compared.
 """
@@ -23,7 +23,7 @@ from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
 from tamis.errors import MatcherError, TamisError
 from tamis.lab.clauses import clauses
-from tamis.lab.matching import COMPARED, alone, one_thread, together
+from tamis.lab.matching import COMPARED, alone, together
 from tamis.lab.progress import Step
 from tamis.lab.records import Point, Refusal
 from tamis.lab.setting import Setting
@@ -31,6 +31,7 @@ from tamis.lab.timing import timed
 from tamis.lab.yardstick import make_yardstick
 from tamis.match import registry
 from tamis.match.base import Matcher, Slots
+from tamis.match.capabilities import settle
 from tamis.model.schema import Schema
 
 SCALE = "scale"
@@ -76,7 +77,7 @@ def _grow(setting: Setting, name: str, matcher: str) -> Iterator[Point | Step]:
     schema = Schema.from_dict(source.schema)
     few = workload.make_variant(name, 10, seed=setting.seed).subscriptions
     _load(Engine(schema, matcher), few, 0)  # what is compiled on first use is compiled here
-    engine = Engine(schema, matcher, **one_thread(matcher))
+    engine = Engine(schema, matcher, **setting.options)
     compared = min(COMPARED, setting.batch) if registry.entry(matcher).exact else 0
     right: list[list[Slots]] = [[] for _ in range(compared)]
     seconds = 0.0
@@ -138,7 +139,7 @@ def _compare(
 ) -> None:
     for _ in range(3):  # a matcher that follows the events it sees makes up its mind first
         matcher.match(batch)
-        matcher.settle()
+        settle(matcher)
     found = matcher.match(batch[: len(right)])
     for row, slots in enumerate(right):
         if sorted(found[row]) != np.concatenate(slots).tolist():

@@ -37,7 +37,7 @@ from tamis.errors import TamisError
 from tamis.lab.progress import Step
 from tamis.lab.records import Goal, Schedule
 from tamis.lab.setting import Setting
-from tamis.schedule.base import ON_FALSE, Scheduler, Simulated
+from tamis.schedule.base import ON_FALSE, Scheduler, Simulation
 from tamis.schedule.registry import create
 from tamis.workload import OperatorWorkload, liu
 
@@ -310,7 +310,7 @@ def _try(drawn: _Drawn, name: str, written: str, into: _Tried) -> None:
     begun = perf_counter()
     scheduler.simulate(every, drawn.outcomes[0])
     into.firsts.append(perf_counter() - begun)
-    found: list[Simulated] = []
+    found: list[Simulation] = []
     for event, outcome in enumerate(drawn.outcomes):
         begun = perf_counter()
         found.append(scheduler.simulate(every, outcome))

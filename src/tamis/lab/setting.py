@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 FASTEST = "tamis"
 
@@ -13,6 +15,7 @@ class Setting:
 
     seed: int = 1
     matchers: tuple[str, ...] = ()  # none named: all that are registered, or the fastest
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the matcher, where one is named
     rows: tuple[str, ...] = ()  # of the table of peers, or of spark; none named: all
     seconds: float = 1.0  # for one measurement that can be made shorter
     repeats: int = 5

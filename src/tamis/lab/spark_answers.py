@@ -24,6 +24,7 @@ from tamis.lab.progress import Step
 from tamis.lab.records import Figure, Goal
 from tamis.lab.setting import Setting
 from tamis.lab.spark_data import SPARK
+from tamis.match.capabilities import settle
 from tamis.model.schema import Schema
 from tamis.store import Log, Versions, subscribe
 from tamis.workload import Workload
@@ -72,7 +73,7 @@ def _case(setting: Setting, name: str, folder: Path) -> _Case:
     engine = Engine(Schema.from_dict(made.schema))
     engine.subscribe_table(made.subscriptions)
     each = max(engine.match_batch(made.events(_TRIED)).total / _TRIED, 1e-3)
-    engine.matcher.settle()
+    settle(engine.matcher)
     many = max(_FILES, int(setting.answers_pairs / each))
     drawn = made.events(many)
     events = drawn.append_column(_EVENT, pa.array(np.arange(many)))
@@ -108,7 +109,7 @@ def _differ(case: _Case, found: pa.Table, first: int = 0) -> int:
 
 
 def _files(spark: SparkSession, case: _Case) -> int:
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     out = case.folder / "files"
     match_files(spark, case.folder / "events", case.folder / "engine", out, id=_EVENT)
@@ -116,7 +117,7 @@ def _files(spark: SparkSession, case: _Case) -> int:
 
 
 def _counted(spark: SparkSession, case: _Case) -> int:
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     done = match_files(spark, case.folder / "events", case.folder / "engine")
     return abs(done.pairs - len(case.pairs))
@@ -137,7 +138,7 @@ def _streamed(spark: SparkSession, case: _Case) -> int:
 
 
 def _logged(spark: SparkSession, case: _Case) -> int:
-    from tamis.spark.compiling import compile_log
+    from tamis.spark.jobs.compile_index import compile_log
 
     there = case.folder
     log = Log.create(there / "log", case.made.schema, ids="int64")
@@ -173,7 +174,7 @@ def _match(case: _Case) -> Any:
 
 def _written(spark: SparkSession, frame: DataFrame, out: Path) -> pa.Table:
     """What a stream writes until all there is has been read."""
-    from tamis.spark.sink import manifests
+    from tamis.spark.stream.notification_sink import manifests
 
     query = (
         frame.writeStream.format("tamis_notifications")

@@ -35,9 +35,9 @@ def prepared(folder: Path, subscriptions: int, events: int, seed: int) -> Worklo
 
 def laid_out_engine(made: Workload, events: pa.Table) -> Engine:
     """An engine that has decided where its clauses lie, so that workers share what they open."""
-    from tamis.engine.expecting import lay_out
+    from tamis.engine.warm_start import plan_for
 
     engine = Engine(Schema.from_dict(made.schema))
     engine.subscribe_table(made.subscriptions)
-    lay_out(engine, events)
+    plan_for(engine, events)
     return engine

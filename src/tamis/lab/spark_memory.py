@@ -80,7 +80,7 @@ def measured(engine: Path, events: Path, workers: int) -> list[dict[str, Any]]:
 def _measure(engine: str, events: str, workers: int) -> list[dict[str, Any]]:
     from tempfile import TemporaryDirectory
 
-    from tamis.spark.sessions import session
+    from tamis.spark.runtime.sessions import session
 
     settings: dict[str, Any] = {"spark.ui.enabled": False}
     spark = session(f"local[{workers}]", **settings)
@@ -102,9 +102,9 @@ def _looked(
     folder: str, events: str, meeting: Path, number: int, workers: int
 ) -> dict[str, dict[str, int]]:
     """In a worker: match, wait until all others have, and look."""
-    from tamis.spark.worker import opened
+    from tamis.spark.runtime.worker_cache import open_engine
 
-    engine = opened(folder)
+    engine = open_engine(folder)
     for file in sorted(Path(events).iterdir()):
         engine.match_batch(parquet.read_table(file))
     _meet(meeting, f"matched-{number}", workers, "matched-*")

@@ -48,7 +48,7 @@ def rows(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def runs(setting: Setting) -> Iterator[Figure | Step]:
     """Each row of the table, in one session."""
-    from tamis.spark import sessions
+    from tamis.spark.runtime import sessions
 
     chosen = rows(setting.rows)
     with TemporaryDirectory(prefix="tamis-bench-") as made:
@@ -81,7 +81,7 @@ def steps(setting: Setting) -> int:
 
 def _matching(setting: Setting, spark: SparkSession, folder: Path) -> Iterator[Figure | Step]:
     """Many subscriptions: the engine alone, counting; the job, counting, and writing the pairs."""
-    from tamis.spark.files import match_files
+    from tamis.spark.jobs.match_files import match_files
 
     yield Step(SPARK, "many subscriptions: data")
     there = folder / "matching"
@@ -128,7 +128,7 @@ def _reading(setting: Setting, spark: SparkSession, folder: Path) -> Iterator[Fi
     What can be read is what workers read that do nothing else, as Spark has made them. In those
     that have matched before reading is faster too: they do not look everywhere for garbage.
     """
-    from tamis.spark.files import match_files, read_files
+    from tamis.spark.jobs.match_files import match_files, read_files
 
     yield Step(SPARK, "few subscriptions: data")
     there = folder / "reading"

@@ -18,13 +18,14 @@ Limits on length and nesting are checked before any work that grows with them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 from tamis.errors import ConditionError, LimitError, SchemaError, nearest
-from tamis.language.check import check
-from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT
-from tamis.language.normal import height
-from tamis.language.reader import OPERANDS, Reader
+from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT, check_length
+from tamis.language.normal_form import height
+from tamis.language.token_reader import OPERANDS, TokenReader
+from tamis.language.type_check import check
 from tamis.model.condition import (
     COMPLEMENTS,
     SIGNS,
@@ -71,26 +72,16 @@ Predicate(attribute='category', comparator='<=', value='toy')))
     >>> parse("mobPattern(?people) and ?people > 50").parts[0]
     Call(operator='mobPattern', arguments=(Variable(name='people'),))
     """
-    if not isinstance(text, str):
-        raise ConditionError(f"a condition is text, got {type(text).__name__}")
     if schema is not None and not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
-    if limit is not None and (len(text) > limit or (not text.isascii() and _bytes(text) > limit)):
-        raise LimitError(
-            f"the condition is {len(text):,} characters long; at most {limit:,} bytes are read"
-        )
+    check_length(text, sys.maxsize if limit is None else limit)
     condition = _Parser(text).whole()
     if schema is not None:
         check(condition, schema, text, operators)
     return condition
 
 
-def _bytes(text: str) -> int:
-    # A lone surrogate has no UTF-8 form; it is refused later, where its place is known.
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-class _Parser(Reader):
+class _Parser(TokenReader):
     __slots__ = ()
 
     def whole(self) -> Condition:
@@ -103,7 +94,7 @@ class _Parser(Reader):
         if kind == ")":
             raise self.error("this closing parenthesis has no opening one")
         if kind != "end":
-            raise self.error(f"expected 'and' or 'or' before {word!r}", hint=self.astray())
+            raise self.error(f"expected 'and' or 'or' before {word!r}", hint=self.misplaced_hint())
         return condition
 
     def _condition(self, first: Condition | None = None) -> Condition:
@@ -134,9 +125,9 @@ class _Parser(Reader):
         found = self._condition_or_sum()
         if isinstance(found, Condition):
             return found
-        raise self._lonely()
+        raise self._missing_comparator()
 
-    def _lonely(self) -> ConditionError:
+    def _missing_comparator(self) -> ConditionError:
         return self.error(
             "expected a comparator after the expression", hint="write, for example: ?people > 50"
         )
@@ -160,7 +151,7 @@ class _Parser(Reader):
             if isinstance(inner, Condition):
                 inner = self._condition(inner)
             elif self.tokens[self.at][0] in ("and", "or"):
-                raise self._lonely()
+                raise self._missing_comparator()
             self.expect(")", "expected a closing parenthesis")
         self.depth -= 1
         return inner if isinstance(inner, Condition) else self._constraint(start, self.sum(inner))
@@ -265,12 +256,12 @@ class _Parser(Reader):
                 "the constraint compares constants only",
                 span=found.span,
                 text=self.text,
-                hint=_turned(found),
+                hint=_mirrored(found),
             )
         return found
 
 
-def _turned(constraint: ValueConstraint) -> str | None:
+def _mirrored(constraint: ValueConstraint) -> str | None:
     """A hint for `5 < price`."""
     left, name = constraint.left, constraint.right
     if not isinstance(name, Word) or name[0].isdigit() or isinstance(left, Variable | Arithmetic):

@@ -1,11 +1,16 @@
-"""The interface of matchers: slots in, slots out."""
+"""The interface of matchers: slots in, slots out.
+
+A matcher is a subclass of `Matcher` that writes `find`, and to keep an index also `clear`,
+`index_clauses` and `drop_clauses`. The base does what all of them need: the table of clauses, the
+tally, options, empty batches, rebuilding after a failure. What only some of them can do is in
+`capabilities`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +19,12 @@ from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.clauses import ClauseTable, Table
-from tamis.index.saved import part, under
+from tamis.index.clauses import ClauseStorage, ClauseTable
+from tamis.index.growth import HoldsArrays
 from tamis.match.answers import Matches
-from tamis.match.bitmaps import Bitmaps
-from tamis.match.tamis.plan import LINES, Plan
+from tamis.match.options import Option, declared, validated
 
-__all__ = ["Bitmaps", "Matcher", "Matches", "Slots", "Tally"]
+__all__ = ["Matcher", "Matches", "Slots", "Tally"]
 
 Slots = NDArray[np.int64]
 
@@ -34,91 +38,92 @@ class Tally:
     nodes: int = 0  # nodes, buckets, cells or lists visited
     subscriptions: int = 0  # clauses touched, whether they matched or not
 
+    def count(self, work: NDArray[np.int64]) -> None:
+        """Add the work of a kernel: predicates, nodes, subscriptions."""
+        predicates, nodes, subscriptions = work.tolist()
+        self.predicates += predicates
+        self.nodes += nodes
+        self.subscriptions += subscriptions
+
     def reset(self) -> None:
         """Start counting anew."""
         for field in fields(self):
             setattr(self, field.name, 0)
 
 
-class Matcher(ABC):
+class Matcher(HoldsArrays, ABC):
     """An algorithm over terms. Exact unless the registry says otherwise.
 
-    The base keeps the table of live clauses, which says exactly what each slot asks; a subclass
-    keeps whatever index it likes beside it and finds slots through that. Like events, clauses come
-    in batches; one clause is a batch of one.
+    `clauses`, the table of live clauses, says exactly what each slot asks; a subclass keeps
+    whatever index it likes beside it and finds slots through that. Like events, clauses come in
+    batches; one clause is a batch of one.
     """
 
-    layout: ClassVar[int] = 1  # of what is saved: the next number when arrays or facts change
-    unsaved: ClassVar[tuple[str, ...]] = ()  # options that are secret or belong to a machine
+    table_type: ClassVar[type[ClauseStorage]] = ClauseTable
+    tally_type: ClassVar[type[Tally]] = Tally
 
-    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    def __init_subclass__(cls) -> None:
+        for name in declared(cls):
+            if any(name in vars(base) for base in Matcher.__mro__):
+                raise TypeError(
+                    f"{cls.__name__} cannot name an option {name!r}: a matcher has that"
+                )
 
-    def __new__(cls, *given: Any, **options: Any) -> Self:
-        """Remember what it is made with: opening a saved engine makes it again."""
-        made = super().__new__(cls)
-        made._made_with = (given, options)
-        return made
+    def __init__(self, **options: Any) -> None:
+        self.given = options  # what it was made with: a saved engine makes it again
+        vars(self).update(validated(type(self), options))
+        self.check_options()
+        self.clauses: ClauseStorage = self.table_type()
+        self.tally = self.tally_type()
+        self.clear()
 
-    def __init__(self) -> None:
-        self.clauses: Table = self._table()
-        self.tally = Tally()
-        self._reset()
+    @classmethod
+    def options(cls) -> dict[str, Option[Any]]:
+        """The options by name."""
+        return declared(cls)
 
-    def _table(self) -> Table:
-        """An empty table of clauses."""
-        return ClauseTable()
+    # -- for callers -------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self.clauses)
+        return self.clauses.live
 
     def add(self, slots: Slots, terms: Terms) -> None:
         """Put clause i of `terms` into `slots[i]`. The slots must be free."""
+        if not len(slots):
+            return
         self.clauses.add(slots, terms.starts, terms[1:])
         try:
-            self._added(slots, terms)
+            self.index_clauses(slots, terms)
         except MatcherError:  # refused before anything was changed
             self.clauses.remove(slots)
             raise
         except BaseException:  # for example out of memory, halfway
             self.clauses.remove(slots)
-            self._rebuild()
+            self.rebuild()
             raise
 
     def remove(self, slots: Slots) -> None:
         """Empty the slots."""
-        self._removing(slots)
-        self.clauses.remove(slots)
-        if not len(self.clauses):
-            self._reset()
+        if not len(slots):
+            return
+        try:
+            self.drop_clauses(slots)
+            self.clauses.remove(slots)
+            if not self.clauses.live:
+                self.clear()
+        except MatcherError:
+            raise
+        except BaseException:
+            self.rebuild()
+            raise
 
-    @abstractmethod
     def match(self, batch: EventBatch) -> Matches:
         """The slots whose clause holds, for each event of the batch."""
-
-    def match_bits(self, batch: EventBatch) -> Bitmaps:
-        """The same answer as bits. For a matcher that has it so anyway, or finds it sooner so.
-
-        The words are given away: an engine writes in them. The slots are not written in, and must
-        stay what they are when clauses come and go.
-        """
-        return Bitmaps.of(self.match(batch), self.clauses.live_slots())
-
-    def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
-        """Where clauses lie, what that is expected to cost, and why; with `slots`, of each of
-        them too. Of each sort of thing at most so many `lines` are told one by one."""
-        raise MatcherError(f"a {type(self).__name__} makes no plan; the matcher 'tamis' makes one")
-
-    def settle(self) -> None:  # noqa: B027
-        """Finish whatever it does beside, such as following a change of events. For benchmarks."""
-
-    def check(self) -> None:
-        """Raise if an invariant is broken. Slow; for tests."""
-        self.clauses.check()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the table of clauses and of the index."""
-        return self.clauses.nbytes
+        events = len(batch)
+        self.tally.events += events
+        if events and self.clauses.live:
+            return self.find(batch)
+        return Matches(np.zeros(events + 1, np.int64), np.zeros(0, np.int64))
 
     def terms(self, slots: Slots) -> Terms:
         """What the slots ask."""
@@ -144,42 +149,42 @@ class Matcher(ABC):
             self.add(slots[touched], followed)
         except BaseException:  # nothing that was accepted may be lost
             self.clauses.add(slots[touched], followed.starts, followed[1:])
-            self._rebuild()
+            self.rebuild()
             raise
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved of it, not copied: the table of clauses, and of the index what is quicker
-        read than made again."""
-        return under("clauses", self.clauses.arrays())
-
-    def facts(self) -> dict[str, Any]:
-        """What is saved besides arrays, such as JSON can say: text for keys, lists for tuples."""
-        return {}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        """Become what gave these arrays and facts, under the same options.
-
-        The arrays are mapped from files and the matcher's own from then on: writing to them is
-        allowed and private, and costs memory. Making the index anew, as here, is always right.
-        """
-        self.clauses.restore(part("clauses", arrays))
-        self._rebuild()
-
-    def _rebuild(self) -> None:
+    def rebuild(self) -> None:
         """Make the index anew from the table of clauses."""
-        self._reset()
+        self.clear()
         slots = self.clauses.live_slots()
         if len(slots):
-            self._added(slots, self.terms(slots))
+            self.index_clauses(slots, self.terms(slots))
 
-    def _reset(self) -> None:  # noqa: B027
-        """Make the index empty: at first, and when the last clause is gone."""
+    def check(self) -> None:
+        """Raise if an invariant is broken. Slow; for tests."""
+        self.clauses.check()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:  # noqa: B027
-        """Index new clauses, which are in the table already.
+    # -- for subclasses ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def find(self, batch: EventBatch) -> Matches:
+        """The slots whose clause holds. There are events in the batch, and clauses in the table."""
+
+    def tallied(self, starts: Slots, slots: Slots, work: NDArray[np.int64]) -> Matches:
+        """The answer of a kernel, whose work is added to the tally (see `Tally.count`)."""
+        self.tally.count(work)
+        return Matches(starts, slots)
+
+    def clear(self) -> None:
+        """Make the index empty: at first, when the last clause is gone, before it is rebuilt."""
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        """Index new clauses, at least one, which are in the table already.
 
         To refuse them, raise a `MatcherError` before anything is changed.
         """
 
-    def _removing(self, slots: Slots) -> None:  # noqa: B027
-        """Take clauses out of the index; they are still in the table."""
+    def drop_clauses(self, slots: Slots) -> None:
+        """Take clauses, at least one, out of the index; they are still in the table."""
+
+    def check_options(self) -> None:
+        """Raise a `MatcherError` if options, each valid by itself, do not go together."""

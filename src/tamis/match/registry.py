@@ -1,105 +1,100 @@
 """The table of matchers. A new one is one file and one line here.
 
 Users can register their own with `register`; the conformance suite, the engine and the command line
-find it by name.
+find it by name. Reading the table imports no matcher, and not the compiler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import MatcherError, nearest
-from tamis.match.base import Matcher
+from tamis.errors import MatcherError
+from tamis.registry import Registry
+
+if TYPE_CHECKING:
+    from tamis.match.base import Matcher
 
 
-class Entry(NamedTuple):
-    """What is known of a matcher without importing it."""
+class MatcherEntry(NamedTuple):
+    """What is known of a matcher without importing it. Its options are declared by its class."""
 
     name: str
     path: str  # module:class, imported when used
     paper: str
     idea: str
     exact: bool = True
-    options: tuple[str, ...] = ()
     trials: tuple[Mapping[str, Any], ...] = ({},)  # options under which it is tested
     effort: float = 1.0  # share of the random tests that it gets; less where it is slow by nature
 
 
-_TABLE: dict[str, Entry] = {
+_TABLE: dict[str, MatcherEntry] = {
     entry.name: entry
     for entry in (
-        Entry(
+        MatcherEntry(
             "tamis",
-            "tamis.match.tamis.matcher:Tamis",
+            "tamis.match.default.matcher:Tamis",
             "none: the default",
             "each clause where it is cheapest: hashed values and cells, or bitmaps in blocks",
-            options=("threads",),
             trials=({}, {"threads": 2}),
         ),
-        Entry(
+        MatcherEntry(
             "naive",
-            "tamis.match.naive:Naive",
+            "tamis.match.lesubscribe.naive:Naive",
             "Le Subscribe, figure 1",
             "every clause, predicate by predicate, until one is false",
         ),
-        Entry(
+        MatcherEntry(
             "scan",
             "tamis.match.scan:Scan",
             "none: the baseline",
             "columns of bounds, narrowed attribute by attribute in cache-sized tiles",
         ),
-        Entry(
+        MatcherEntry(
             "fair-predicate",
-            "tamis.match.fair_predicate:FairPredicate",
+            "tamis.match.lesubscribe.fair_predicate:FairPredicate",
             "Le Subscribe, figure 2",
             "count the satisfied predicates of every subscription",
-            options=("final",),
             trials=({}, {"final": "all"}),
         ),
-        Entry(
+        MatcherEntry(
             "equality-preferred",
-            "tamis.match.equality_preferred:EqualityPreferred",
+            "tamis.match.lesubscribe.equality_preferred:EqualityPreferred",
             "Le Subscribe, figure 4",
             "look up the equalities of subscriptions together, count their other predicates",
         ),
-        Entry(
+        MatcherEntry(
             "quarantine",
-            "tamis.match.quarantine:Quarantine",
+            "tamis.match.lesubscribe.quarantine:Quarantine",
             "Le Subscribe, figure 5",
             "look up equalities and verify the rest; count only where there are none",
         ),
-        Entry(
+        MatcherEntry(
             "neon",
-            "tamis.match.neon:Neon",
+            "tamis.match.lesubscribe.neon:Neon",
             "Le Subscribe, figure 8",
             "evaluate every predicate on the event's attributes, and count",
-            options=("value_index",),
             trials=({}, {"value_index": True}),
         ),
-        Entry(
+        MatcherEntry(
             "be-tree",
-            "tamis.match.be_tree:BETree",
+            "tamis.match.dexin.be_tree.matcher:BETree",
             "BE-Tree, SIGMOD 2011 and TODS 2013",
             "space cut by attribute, then by value, in turns; adjusts itself to what it sees",
-            options=("capacity", "min_partition", "window"),
             trials=({}, {"capacity": 3, "window": 5}, {"capacity": 1, "min_partition": 1}),
         ),
-        Entry(
+        MatcherEntry(
             "rein",
-            "tamis.match.rein:Rein",
+            "tamis.match.dexin.rein:Rein",
             "Qian et al., INFOCOM 2014",
             "mark what each attribute rules out, in buckets of interval ends",
-            options=("buckets",),
             trials=({}, {"buckets": 1}, {"buckets": 7}),
         ),
-        Entry(
+        MatcherEntry(
             "dexin",
-            "tamis.match.dexin:Dexin",
+            "tamis.match.dexin.dexin:Dexin",
             "DEXIN, algorithms 1 to 4",
             "rule out by some attributes, check what is left on the others, as a cost model says",
-            options=("plan", "slots", "boundary"),
             trials=(
                 {},
                 {"plan": "optimal", "slots": 4},
@@ -107,45 +102,40 @@ _TABLE: dict[str, Entry] = {
                 {"plan": "inclusive", "boundary": "exact"},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "tama",
-            "tamis.match.tama:Tama",
+            "tamis.match.dexin.tama:Tama",
             "TAMA, ICDCS 2011",
             "count the cells of a hierarchical partition that the event falls into",
             exact=False,
-            options=("levels", "exact"),
             trials=({"exact": True}, {"exact": True, "levels": 3}, {"exact": True, "levels": 1}),
         ),
-        Entry(
+        MatcherEntry(
             "hanson",
-            "tamis.match.hanson:Hanson",
+            "tamis.match.lesubscribe.hanson:Hanson",
             "Le Subscribe, figure 6; Hanson et al., SIGMOD 1990",
             "the most selective predicate of each subscription in an interval tree",
-            options=("access",),
             trials=({}, {"access": "first"}),
         ),
-        Entry(
+        MatcherEntry(
             "counting-byte",
-            "tamis.match.counting_byte:CountingByte",
+            "tamis.match.topss.counting_byte:CountingByte",
             "TOPSS, sections 3.3 and 5.1.2",
             "predicates to a bit vector; add up rows of a byte matrix",
-            options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
             trials=({}, {"predicates": "ordered-list"}, {"domain": 4, "skip_empty": False}),
         ),
-        Entry(
+        MatcherEntry(
             "counting-bit",
-            "tamis.match.counting_bit:CountingBit",
+            "tamis.match.topss.counting_bit:CountingBit",
             "TOPSS, section 3.3",
             "predicates to a bit vector; count along rows of a bit matrix",
-            options=("predicates", "domain", "skip_empty", "search", "max_bytes"),
             trials=({}, {"predicates": "ordered-list", "search": "linear"}, {"domain": 4}),
         ),
-        Entry(
+        MatcherEntry(
             "counting-list",
-            "tamis.match.counting_list:CountingList",
+            "tamis.match.topss.counting_list:CountingList",
             "TOPSS, section 3.3",
             "predicates to a bit vector; count along lists of subscriptions",
-            options=("predicates", "domain", "skip_empty", "search", "grow"),
             trials=(
                 {},
                 {"domain": 1, "grow": "constant"},
@@ -153,62 +143,56 @@ _TABLE: dict[str, Entry] = {
                 {"predicates": "ordered-list", "search": "linear"},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "opindex",
-            "tamis.match.opindex:OpIndex",
+            "tamis.match.dexin.opindex:OpIndex",
             "OpIndex, VLDB 2014",
             "predicates under the rarest attribute of their clause, by comparator and attribute",
-            options=("segments", "signature"),
             trials=({}, {"segments": 1, "signature": 3}),
         ),
-        Entry(
+        MatcherEntry(
             "gough",
-            "tamis.match.gough:Gough",
+            "tamis.match.lesubscribe.gough:Gough",
             "Le Subscribe, figure 3; Gough and Smith, ACSC 1995",
             "a decision graph in which an event follows a single path",
-            options=("max_nodes", "overflow", "order", "memo"),
             trials=(
                 {"max_nodes": 20_000},
                 {"max_nodes": 50, "order": "schema"},
                 {"max_nodes": 2_000, "memo": False, "order": (5, 3)},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "h-tree",
-            "tamis.match.h_tree:HTree",
+            "tamis.match.dexin.h_tree:HTree",
             "H-Tree, TPDS 2015",
             "a tree of overlapping cells over a few attributes, clauses cloned where they are wide",
-            options=("attributes", "cells", "overlap", "max_clones"),
             trials=(
                 {},
                 {"attributes": 1, "cells": 3, "overlap": 1},
                 {"attributes": 6, "cells": 9, "overlap": 0, "max_clones": 7},
             ),
         ),
-        Entry(
+        MatcherEntry(
             "sql-sequential",
-            "tamis.match.sql_sequential:SqlSequential",
+            "tamis.match.topss.sql.sequential:SqlSequential",
             "TOPSS, section 4.1",
             "a row for each predicate in a database; one statement compares and counts",
-            options=("database", "dsn", "threads"),
             trials=({}, {"database": "postgresql"}),
             effort=0.2,
         ),
-        Entry(
+        MatcherEntry(
             "sql-grouping",
-            "tamis.match.sql_grouping:SqlGrouping",
+            "tamis.match.topss.sql.grouping:SqlGrouping",
             "TOPSS, section 4.2",
             "each distinct predicate once in a database, and who has which",
-            options=("database", "dsn", "threads"),
             trials=({}, {"database": "postgresql"}),
             effort=0.2,
         ),
-        Entry(
+        MatcherEntry(
             "aguilera",
-            "tamis.match.aguilera:Aguilera",
+            "tamis.match.gryphon.aguilera:Aguilera",
             "Gryphon's matching tree, sections 3 to 5; Le Subscribe, figure 7",
             "a tree of tests: follow the edges that agree with the event, and the stars",
-            options=("tree", "collapse", "successors", "factor", "replication"),
             trials=(
                 {},
                 {"tree": "equality"},
@@ -231,46 +215,26 @@ _TABLE: dict[str, Entry] = {
 }
 
 
-def matchers() -> list[str]:
-    """The names of all matchers."""
-    return list(_TABLE)
+_REGISTRY = Registry("matcher", MatcherError, _TABLE)
+matchers, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 
 
-def entry(name: str) -> Entry:
-    """What the registry knows of a matcher."""
-    try:
-        return _TABLE[name]
-    except KeyError:
-        hint = nearest(str(name), _TABLE)
-        raise MatcherError(f"unknown matcher {name!r}" + (f"; {hint}" if hint else "")) from None
+def matcher_class(name: str) -> type[Matcher]:
+    """The class of a matcher, imported if need be."""
+    found: type[Matcher] = _REGISTRY.load(name)
+    return found
 
 
 def create(name: str, **options: Any) -> Matcher:
     """A matcher by name."""
-    known = entry(name)
-    for option in options:
-        if option not in known.options:
-            takes = ", ".join(known.options) or "none"
-            raise MatcherError(f"matcher {name!r} has no option {option!r}; it takes: {takes}")
-    module, _, cls = known.path.partition(":")
-    made = getattr(import_module(module), cls)(**options)
-    assert isinstance(made, Matcher)
-    return made
+    return matcher_class(name)(**options)
 
 
 def name_of(matcher: Matcher) -> str | None:
     """The name under which a matcher's class is registered; None where it is not."""
     kind = type(matcher)
-    for known in _TABLE.values():
-        module, _, cls = known.path.partition(":")
+    for name, known in _TABLE.items():
         # A class may be registered under the module that shows it rather than where it is written.
-        if cls == kind.__qualname__ and getattr(import_module(module), cls, None) is kind:
-            return known.name
+        if known.path.endswith(f":{kind.__qualname__}") and matcher_class(name) is kind:
+            return name
     return None
-
-
-def register(new: Entry) -> None:
-    """Make a matcher of your own known by name."""
-    if new.name in _TABLE:
-        raise MatcherError(f"a matcher named {new.name!r} is registered already")
-    _TABLE[new.name] = new

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import SOME, Clauses, bind, holds, unbind
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
-from tamis.index.output import room
 from tamis.match.base import Matcher, Matches, Slots
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -26,7 +26,7 @@ _SHARE = 32  # an attribute has a column when at least one in so many clauses co
 _DEAD, _EXACT, _VERIFY = 0, 1, 2
 
 
-class Columns(NamedTuple):
+class ScanColumns(NamedTuple):
     """Bounds by column and slot. A slot without a constraint there has the widest bounds.
 
     Where the lower bound is above the upper, the values *between* them are ruled out: `!= 5` is
@@ -53,7 +53,7 @@ class Scan(Matcher):
     add O(columns), remove O(1), match O(subscriptions) with a small constant.
     """
 
-    def _reset(self) -> None:
+    def clear(self) -> None:
         self._uses = np.zeros(0, np.int64)  # clauses by attribute
         self._state = np.zeros(0, np.uint8)
         self._columns = _columns(np.zeros(0, np.int32), 0)
@@ -61,11 +61,7 @@ class Scan(Matcher):
         self._since_layout = 0
         self._at_layout = 0
 
-    @property
-    def nbytes(self) -> int:
-        return self.clauses.nbytes + sum(part.nbytes for part in self._columns)
-
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         if self._since_layout > max(64, self._at_layout // 2):
             self._lay_out()
         order = np.argsort(self._passed, kind="stable")
@@ -78,7 +74,6 @@ class Scan(Matcher):
         seen, left, looked = counts[0], counts[1], int(counts[0].sum())
         tried = seen > 0
         self._passed[tried] = left[tried] / seen[tried]
-        self.tally.events += len(batch)
         self.tally.predicates += looked
         self.tally.subscriptions += len(batch) * len(self.clauses)
         starts = np.zeros(len(batch) + 1, np.int64)
@@ -98,13 +93,13 @@ class Scan(Matcher):
         np.add.at(uses, terms.attribute, 1)
         assert (uses == self._uses).all()
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         self._count(terms, 1)
-        self._reserve(int(slots.max(initial=-1)) + 1)
+        self._reserve(self.clauses.slots)
         self._fill(slots, terms)
         self._since_layout += len(slots)
 
-    def _removing(self, slots: Slots) -> None:
+    def drop_clauses(self, slots: Slots) -> None:
         self._count(self.terms(slots), -1)
         self._state[slots] = _DEAD
         self._columns.low[:, slots] = _LOWEST
@@ -112,20 +107,15 @@ class Scan(Matcher):
         self._columns.needed[:, slots] = 0
 
     def _count(self, terms: Terms, sign: int) -> None:
-        uses = np.bincount(terms.attribute, minlength=len(self._uses))
-        if len(uses) > len(self._uses):
-            self._uses = np.concatenate(
-                [self._uses, np.zeros(len(uses) - len(self._uses), np.int64)]
-            )
-        self._uses += sign * uses
+        self._uses = grown(self._uses, self.clauses.width)
+        self._uses += sign * np.bincount(terms.attribute, minlength=len(self._uses))
 
     def _reserve(self, slots: int) -> None:
         old = len(self._state)
         if slots <= old:
             return
-        size = max(slots, old + old // 2, 64)
-        self._state = np.concatenate([self._state, np.zeros(size - old, np.uint8)])
-        wider = _columns(self._columns.attribute, size)
+        self._state = grown(self._state, slots)
+        wider = _columns(self._columns.attribute, len(self._state))
         wider.low[:, :old] = self._columns.low
         wider.high[:, :old] = self._columns.high
         wider.needed[:, :old] = self._columns.needed
@@ -168,9 +158,9 @@ class Scan(Matcher):
         self._state[slot[~told]] = _VERIFY
 
 
-def _columns(attributes: NDArray[np.int32], size: int) -> Columns:
+def _columns(attributes: NDArray[np.int32], size: int) -> ScanColumns:
     shape = (len(attributes), size)
-    return Columns(
+    return ScanColumns(
         np.full(shape, _LOWEST, np.int64),
         np.full(shape, _HIGHEST, np.int64),
         np.zeros(shape, np.uint8),
@@ -182,9 +172,9 @@ def _columns(attributes: NDArray[np.int32], size: int) -> Columns:
 @kernel
 def _scan(
     events: Pairs,
-    clauses: Clauses,
+    clauses: ClauseArrays,
     width: int,
-    columns: Columns,
+    columns: ScanColumns,
     order: NDArray[np.int64],
     masked: int,
     state: NDArray[np.uint8],
@@ -228,8 +218,8 @@ def _scan(
                 many = _keep(columns, order[k], events.code, first, last, left, many)
                 counts[1, order[k]] += many
                 k += 1
-            event_out = room(event_out, found, many)
-            slot_out = room(slot_out, found, many)
+            event_out = ensure_capacity(event_out, found, many)
+            slot_out = ensure_capacity(slot_out, found, many)
             for i in range(many):
                 slot = left[i]
                 ok = True
@@ -245,7 +235,7 @@ def _scan(
 
 @kernel
 def _mask_column(
-    columns: Columns,
+    columns: ScanColumns,
     column: int,
     tile: int,
     stop: int,
@@ -284,7 +274,7 @@ def _mask_column(
 
 @kernel
 def _keep(
-    columns: Columns,
+    columns: ScanColumns,
     column: int,
     code: NDArray[np.int64],
     first: NDArray[np.int64],

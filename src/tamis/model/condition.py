@@ -150,7 +150,7 @@ Clause = tuple[Literal[Any], ...]
 """One conjunction, of leaves of all kinds. A subscription matches when any of its clauses does."""
 
 
-class Parts(NamedTuple):
+class ClauseParts(NamedTuple):
     """The literals of a clause, sorted by what answers them."""
 
     ordinary: tuple[Literal, ...]
@@ -158,9 +158,9 @@ class Parts(NamedTuple):
     constraints: tuple[Literal[ValueConstraint], ...]
 
 
-def parts_of(clause: Clause) -> Parts:
+def parts_of(clause: Clause) -> ClauseParts:
     """What a clause asks of the matcher, of operators, and of the values that these give."""
-    return Parts(
+    return ClauseParts(
         tuple(literal for literal in clause if isinstance(literal.predicate, Predicate)),
         tuple(literal for literal in clause if isinstance(literal.predicate, Call)),
         tuple(literal for literal in clause if isinstance(literal.predicate, ValueConstraint)),

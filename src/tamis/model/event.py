@@ -1,4 +1,4 @@
-"""Events: what a publisher sends, checked against the schema (rules R1, R2 and R3)."""
+"""Events: what a publisher sends, validated against the schema (rules R1, R2 and R3)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.model.schema import EVENT_TYPE, Schema
 
 
 class Event:
-    """A consistent event: for each bound attribute the set of its values, as a tuple.
+    """A consistent event: the set of values of each bound attribute, as a tuple.
 
     `values` always binds `event_type`. Values are in the normal form of their domain.
     """
@@ -24,22 +24,22 @@ class Event:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The event types that the event names."""
+        """The event types of the event: those it names, or the default."""
         return self.values[EVENT_TYPE]
 
     @classmethod
     def of(cls, schema: Schema, given: Mapping[str, Any]) -> Event:
-        """Check `given` against `schema`; an `EventError` names event type, attribute and rule.
+        """Validate `given`; an `EventError` names the event type, the attribute and the rule.
 
-        An attribute with several values is a list; null is the same as absent. Nested objects
-        bind dotted attributes: `{"seller": {"rating": 4}}` binds `seller.rating`.
+        An attribute with several values is a list; null means absent. Nested objects bind dotted
+        attributes: `{"seller": {"rating": 4}}` binds `seller.rating`.
         """
         if isinstance(given, Event):
             if given.schema is schema or given.schema == schema:
                 return given
             raise EventError(
-                f"the event was checked against version {given.schema.version} of a schema, not "
-                f"against this one (version {schema.version}); give it as it was published"
+                f"the event was validated against version {given.schema.version} of a schema, not "
+                f"against version {schema.version}; pass the event as published"
             )
         if not isinstance(given, Mapping):
             raise EventError(
@@ -58,7 +58,7 @@ class Event:
             several = isinstance(raw, (list, tuple, set, frozenset))
             if use is None:
                 if several and all(item is None for item in raw):
-                    continue  # no value at all, as null
+                    continue  # no value: absent
                 raise _outside(name, types)
             domain = attributes[name]
             if several and (use.multiple or not isinstance(domain, Opaque)):
@@ -101,8 +101,8 @@ def _types(schema: Schema, given: object) -> tuple[str, ...]:
     listed: Iterable[Any] = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
     named = [name for name in listed if name is not None]
     if not named:
-        if len(schema.event_types) == 1:
-            return tuple(schema.event_types)
+        if schema.default_event_type is not None:
+            return (schema.default_event_type,)
         raise EventError(
             f"the event names no event type; bind {EVENT_TYPE!r} to one or more of: "
             + ", ".join(list(schema.event_types)[:12]),
@@ -112,13 +112,13 @@ def _types(schema: Schema, given: object) -> tuple[str, ...]:
     for name in named:
         if not isinstance(name, str):
             raise EventError(
-                f"{show(name)} is no event type, expected text", rule="R1", attribute=EVENT_TYPE
+                f"{show(name)} is not an event type, expected text", rule="R1", attribute=EVENT_TYPE
             )
     return tuple(dict.fromkeys(named))
 
 
 def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tuple[Any, ...]:
-    """The set of values, in the order given. Null within a list is no value."""
+    """The distinct values, in the order given, without nulls."""
     try:
         bound = [domain.value(item) for item in raw if item is not None]
     except RefusalError as why:
@@ -129,7 +129,7 @@ def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tu
 
 
 def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Bind dotted attributes from nested objects; refuse names that the schema does not have."""
+    """Bind dotted attributes from nested objects; refuse unknown names."""
     flat: dict[str, Any] = {}
     stack: list[tuple[str, Any, int]] = [(name, raw, 1) for name, raw in given.items()]
     while stack:
@@ -142,7 +142,9 @@ def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         elif isinstance(raw, Mapping) and isinstance(name, str):
             if depth > DEPTH_LIMIT:
-                raise EventError(f"an event nested more than {DEPTH_LIMIT} levels deep", rule="R3")
+                raise EventError(
+                    f"the event is nested more than {DEPTH_LIMIT} levels deep", rule="R3"
+                )
             stack.extend((f"{name}.{inner}", below, depth + 1) for inner, below in raw.items())
         else:
             hint = nearest(name, schema.attributes) if isinstance(name, str) else None

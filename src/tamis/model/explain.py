@@ -167,9 +167,9 @@ class _Explained:
             kind, why = answer.rows.kind, answer.rows.reason
             named = why if why.startswith(kind) else f"{kind}: {why}"
             return Verdict(call, positive, False, (), f"the operator failed: {named}")
-        tried = _Tried(fit)
+        tried = _Attempt(fit)
         if not fit and positive:
-            tried = _Tried(semantics.is_true(answer, {}))
+            tried = _Attempt(semantics.is_true(answer, {}))
         elif not fit:
             tried = self._try(
                 Literal(call, positive), lambda known, steps: not steps.is_true(answer, known)
@@ -182,7 +182,9 @@ class _Explained:
             reason = "the operator gives nothing"
         return Verdict(call, positive, tried.holds, answer.rows, reason, tried.given_up)
 
-    def _try(self, literal: Literal[Any], holds: Callable[[Substitution, _Steps], bool]) -> _Tried:
+    def _try(
+        self, literal: Literal[Any], holds: Callable[[Substitution, _Steps], bool]
+    ) -> _Attempt:
         """Substitutions that the calls allow which share a variable with the literal."""
         wanted = set(self._names((literal,)))
         sharing = [
@@ -191,7 +193,7 @@ class _Explained:
             if wanted & {variable.name for variable in variables(answer.call)}
         ]
         steps = _Steps(_MOST_STEPS // len(self.clause))
-        tried = _Tried(False)
+        tried = _Attempt(False)
         try:
             for known in steps.substitutions(sharing):
                 tried.holds = tried.holds or holds(known, steps)
@@ -203,7 +205,7 @@ class _Explained:
             tried.given_up = not tried.holds
         return tried
 
-    def _values(self, literal: Literal[ValueConstraint], tried: _Tried) -> str:
+    def _values(self, literal: Literal[ValueConstraint], tried: _Attempt) -> str:
         """The values that the variables of a constraint can take."""
         names = self._names((literal,))
         if not tried.known:
@@ -253,7 +255,7 @@ class _GivenUpError(Exception):
 
 
 @dataclass
-class _Tried:
+class _Attempt:
     """What came of trying substitutions: whether one made it hold, and the first of those tried."""
 
     holds: bool

@@ -1,7 +1,8 @@
-"""The integrated event schema: domains, attributes, event types, and the four ways to extend it.
+"""The integrated event schema: domains, attributes, event types, and four extension rules.
 
-A `Schema` never changes. An extension gives a new schema with the next version; nothing else does,
-so no extension can break a subscription or a publisher (Le Subscribe, sections 2.1 and 2.2).
+A `Schema` is immutable. An extension returns a new schema with the next version. There is no other
+way to change a schema, so no change breaks a subscription or a publisher (Le Subscribe, sections
+2.1 and 2.2).
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import EventError, SchemaError, nearest
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
 from tamis.model.domain import Timestamp as TimestampDomain
-from tamis.model.named import Enumerated
+from tamis.model.named_domains import Enumerated
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
 
 EVENT_TYPE = "event_type"
-_VIEWS = 1024  # combinations of event types whose view is kept
+_VIEWS = 1024  # cached views, one per combination of event types
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
         domain.kind: domain
@@ -47,7 +48,7 @@ class Use(NamedTuple):
         number = [word for word in words if word in ("unique", "multiple")]
         if len(presence) != 1 or len(number) > 1 or len(presence) + len(number) != len(words):
             raise SchemaError(
-                f"{where}: expected mandatory or optional, then perhaps unique or multiple; "
+                f"{where}: expected mandatory or optional, then unique or multiple if needed; "
                 f"got {text!r}"
             )
         return cls(presence == ["mandatory"], number == ["multiple"])
@@ -58,7 +59,10 @@ View = Mapping[str, Use]
 
 
 class Schema:
-    """What events may hold. Build one with `from_dict`, `load` or one of the importers.
+    """What events may contain. Build one with `from_dict`, `load` or an importer.
+
+    An event that leaves `event_type` out is of the `default_event_type`. The only event type is the
+    default, and it stays the default when others are created.
 
     >>> schema = Schema.from_dict({"attributes": {"price": "decimal", "tags": "text"},
     ...                            "event_types": {"offer": {"price": "mandatory",
@@ -74,6 +78,7 @@ class Schema:
         event_types: Mapping[str, Mapping[str, Use]] | None = None,
         *,
         version: int = 1,
+        default_event_type: str | None = None,
     ) -> None:
         types = {name: dict(uses) for name, uses in (event_types or {}).items()}
         for name in types:
@@ -82,7 +87,7 @@ class Schema:
             for name in names:
                 check_name(f"{kind} {name!r}", name)
         if EVENT_TYPE in (attributes or {}):
-            raise SchemaError(f"{EVENT_TYPE!r} is there already, in every schema; leave it out")
+            raise SchemaError(f"{EVENT_TYPE!r} is in every schema; leave it out")
         for name in domains or {}:
             if name in BUILT_IN:
                 raise SchemaError(f"domain {name!r}: the name is taken by a built-in kind")
@@ -90,10 +95,10 @@ class Schema:
             parts = name.split(".")
             for end in range(1, len(parts)):
                 if (stem := ".".join(parts[:end])) in (attributes or {}):
-                    # A nested object would bind the one or the other.
-                    raise SchemaError(f"attribute {name!r} lies within the attribute {stem!r}")
+                    # A nested object could bind either.
+                    raise SchemaError(f"attribute {name!r} is nested in attribute {stem!r}")
         self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains or {}))
-        # event_type comes first so that its position never moves when attributes are created.
+        # event_type comes first: its position does not move when attributes are created.
         self.attributes: Mapping[str, Domain] = MappingProxyType(
             {EVENT_TYPE: Enumerated(types), **(attributes or {})}
         )
@@ -101,19 +106,30 @@ class Schema:
             for attribute in uses:
                 self.domain(attribute, f"event type {name!r}")
                 if attribute == EVENT_TYPE:
-                    raise SchemaError(f"event type {name!r}: leave {EVENT_TYPE!r} out, it is given")
+                    raise SchemaError(
+                        f"event type {name!r}: leave {EVENT_TYPE!r} out, every type has it"
+                    )
         self.event_types: Mapping[str, View] = MappingProxyType(
             {name: MappingProxyType(uses) for name, uses in types.items()}
         )
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
             raise SchemaError(f"version: expected a whole number from 1, got {version!r}")
         self.version = version
+        if default_event_type is None and len(types) == 1:
+            (default_event_type,) = types
+        if default_event_type is not None and default_event_type not in list(types):
+            hint = nearest(str(default_event_type), types)
+            raise SchemaError(
+                f"default_event_type: unknown event type {default_event_type!r}"
+                + (f"; {hint}" if hint else "")
+            )
+        self.default_event_type = default_event_type
         self._views: dict[frozenset[str], View] = {}
 
     # -- reading ---------------------------------------------------------------------------------
 
     def domain(self, attribute: str, where: str = "schema") -> Domain:
-        """The domain of an attribute; a `SchemaError` that suggests a name where there is none."""
+        """The domain of an attribute. Raises a `SchemaError` that suggests the nearest name."""
         try:
             return self.attributes[attribute]
         except (KeyError, TypeError):
@@ -135,67 +151,67 @@ class Schema:
                     rule="R1",
                     attribute=EVENT_TYPE,
                 )
-            # In the schema's order: a view looks the same in every process.
+            # In schema order, so that a view is the same in every process.
             for name in (each for each in self.event_types if each in chosen):
                 for attribute, use in self.event_types[name].items():
                     other = uses.get(attribute, Use(False, False))
                     uses[attribute] = Use(
                         use.mandatory or other.mandatory, use.multiple or other.multiple
                     )
-            if len(self._views) >= _VIEWS:  # publishers choose the combinations
+            if len(self._views) >= _VIEWS:  # publishers choose the combinations: bound the cache
                 self._views.clear()
             view = self._views[chosen] = MappingProxyType(uses)
         return view
 
     def event(self, given: Mapping[str, Any]) -> Event:
-        """The consistent event, or an `EventError` that names event type, attribute and rule."""
+        """Validate an event. An `EventError` names the event type, the attribute and the rule."""
         from tamis.model.event import Event
 
         return Event.of(self, given)
 
-    # -- the four extensions ---------------------------------------------------------------------
+    # -- the four extension rules ----------------------------------------------------------------
 
     def create_domain(self, name: str, domain: Domain | Mapping[str, Any]) -> Schema:
-        """A new domain (first extension rule)."""
-        from tamis.model.document import read_domain
+        """Create a domain (first extension rule)."""
+        from tamis.model.schema_document import read_domain
 
         if name in self.domains or name in BUILT_IN:
-            raise SchemaError(f"create domain {name!r}: there is one of that name already")
+            raise SchemaError(f"create domain {name!r}: the name is taken")
         made = domain if isinstance(domain, Domain) else read_domain(domain, {}, f"domain {name!r}")
         return self._next(domains={**self.domains, name: made})
 
     def create_attribute(self, name: str, domain: Domain | str | Mapping[str, Any]) -> Schema:
-        """A new attribute over a domain (second extension rule)."""
-        from tamis.model.document import read_domain
+        """Create an attribute over a domain (second extension rule)."""
+        from tamis.model.schema_document import read_domain
 
         if name in self.attributes:
-            raise SchemaError(f"create attribute {name!r}: there is one of that name already")
+            raise SchemaError(f"create attribute {name!r}: the name is taken")
         where = f"attribute {name!r}"
         made = domain if isinstance(domain, Domain) else read_domain(domain, self.domains, where)
         return self._next(attributes={**self._own_attributes(), name: made})
 
     def extend_event_type(self, name: str, attribute: str, use: str | Use = "optional") -> Schema:
-        """One more *optional* attribute for an event type that lacks it (third rule)."""
+        """Add an *optional* attribute to an event type that lacks it (third rule)."""
         where = f"extend event type {name!r}"
         made = use if isinstance(use, Use) else Use.parse(use, where)
         if name not in self.event_types:
             hint = nearest(str(name), self.event_types)
-            raise SchemaError(f"{where}: there is none" + (f"; {hint}" if hint else ""))
+            raise SchemaError(f"{where}: unknown event type" + (f"; {hint}" if hint else ""))
         self.domain(attribute, where)
         if attribute in self.event_types[name]:
-            raise SchemaError(f"{where}: it has {attribute!r} already, and a use never changes")
+            raise SchemaError(f"{where}: it has {attribute!r} already, and its use cannot change")
         if made.mandatory:
             raise SchemaError(
-                f"{where}: {attribute!r} must be optional, since a mandatory attribute would "
-                "refuse the events of publishers who do not know it"
+                f"{where}: {attribute!r} must be optional; a mandatory attribute would refuse "
+                "events of publishers who do not know it"
             )
         uses = {**self.event_types[name], attribute: made}
         return self._next(event_types={**self.event_types, name: uses})
 
     def create_event_type(self, name: str, uses: Mapping[str, str | Use]) -> Schema:
-        """A new event type (fourth extension rule)."""
+        """Create an event type (fourth extension rule). The default event type stays."""
         if name in self.event_types:
-            raise SchemaError(f"create event type {name!r}: there is one of that name already")
+            raise SchemaError(f"create event type {name!r}: the name is taken")
         if not isinstance(uses, Mapping):
             raise SchemaError(f"event type {name!r}: expected a mapping of attributes to uses")
         made = {
@@ -205,17 +221,17 @@ class Schema:
         return self._next(event_types={**self.event_types, name: made})
 
     def check_extends(self, older: Schema) -> None:
-        """Raise unless this schema comes from `older` by the four extension rules alone."""
+        """Raise unless this schema extends `older` by the four extension rules alone."""
         if not isinstance(older, Schema):
             raise SchemaError(f"expected a Schema, got {type(older).__name__}")
         for name, domain in older.domains.items():
             if self.domains.get(name) != domain:
-                raise SchemaError(f"domain {name!r} was changed or dropped; domains only come new")
+                raise SchemaError(f"domain {name!r} was changed or dropped; a schema only grows")
         for name, domain in older._own_attributes().items():
             if self.attributes.get(name) != domain:
-                raise SchemaError(f"attribute {name!r} was changed or dropped; they only come new")
+                raise SchemaError(f"attribute {name!r} was changed or dropped; a schema only grows")
         if list(self.attributes)[: len(older.attributes)] != list(older.attributes):
-            raise SchemaError("attributes were put in another order; new ones come last")
+            raise SchemaError("attributes were reordered; new ones come last")
         if list(self.event_types)[: len(older.event_types)] != list(older.event_types):
             raise SchemaError("event types were dropped or reordered; new ones come last")
         for name, uses in older.event_types.items():
@@ -228,6 +244,16 @@ class Schema:
                     raise SchemaError(
                         f"event type {name!r}: the new attribute {attribute!r} must be optional"
                     )
+        if self.default_event_type != older.default_event_type:
+            raise SchemaError(
+                f"default_event_type was changed from {older.default_event_type or 'none'} to "
+                f"{self.default_event_type or 'none'}; an extension keeps it: "
+                + (
+                    f"write default_event_type: {older.default_event_type}"
+                    if older.default_event_type
+                    else "leave default_event_type out"
+                )
+            )
 
     def _own_attributes(self) -> dict[str, Domain]:
         return {name: d for name, d in self.attributes.items() if name != EVENT_TYPE}
@@ -237,6 +263,7 @@ class Schema:
             "domains": self.domains,
             "attributes": self._own_attributes(),
             "event_types": self.event_types,
+            "default_event_type": self.default_event_type,
         }
         return Schema(**{**parts, **changed}, version=self.version + 1)
 
@@ -244,59 +271,59 @@ class Schema:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
-        """From the document form (domains, attributes, event_types, perhaps version)."""
-        from tamis.model.document import read_schema
+        """From the document form: domains, attributes, event_types, default_event_type, version."""
+        from tamis.model.schema_document import read_schema
 
         return read_schema(document)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """From a YAML or JSON file."""
-        from tamis.model.document import load_schema
+        from tamis.model.schema_document import load_schema
 
         try:
             return load_schema(Path(path))
-        except (TypeError, ValueError) as why:  # no path at all
-            raise SchemaError(f"{path!r} is no file's path: {why}") from None
+        except (TypeError, ValueError) as why:
+            raise SchemaError(f"{path!r} is not a path: {why}") from None
 
     @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
-        """From a JSON Schema of type object; `name` is the event type's."""
-        from tamis.model.importing import from_json_schema
+        """From a JSON Schema of type object; `name` names the event type."""
+        from tamis.model.schema_importers import from_json_schema
 
         return from_json_schema(document, name)
 
     @classmethod
     def from_arrow(cls, schema: Any, name: str = "event") -> Schema:
-        """From a pyarrow schema; `name` is the event type's."""
-        from tamis.model.importing import from_arrow
+        """From a pyarrow schema; `name` names the event type."""
+        from tamis.model.schema_importers import from_arrow
 
         return from_arrow(schema, name)
 
     @classmethod
     def from_spark(cls, struct: Any, name: str = "event") -> Schema:
         """From a Spark StructType, or its JSON as text or mapping; pyspark is not imported."""
-        from tamis.model.importing import from_spark
+        from tamis.model.schema_importers import from_spark
 
         return from_spark(struct, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document form; `Schema.from_dict` gives an equal schema back."""
-        from tamis.model.document import write_schema
+        """The document form; `Schema.from_dict` reads it back to an equal schema."""
+        from tamis.model.schema_document import write_schema
 
         return write_schema(self)
 
     def to_yaml(self) -> str:
         """The document form as YAML text."""
-        from tamis.model.document import to_yaml
+        from tamis.model.schema_document import to_yaml
 
         return to_yaml(self)
 
     def summary(self) -> str:
-        """The schema as a person would want to read it."""
+        """A summary for people."""
         lines = [f"schema version {self.version}"]
         for name, uses in self.event_types.items():
-            lines.append(f"{name}")
+            lines.append(f"{name} (default)" if name == self.default_event_type else name)
             width = max((len(attribute) for attribute in uses), default=0)
             for attribute, use in uses.items():
                 described = self.attributes[attribute].describe()
@@ -304,7 +331,7 @@ class Schema:
         used = {attribute for uses in self.event_types.values() for attribute in uses}
         unused = [name for name in self._own_attributes() if name not in used]
         if unused:
-            lines.append("in no event type: " + ", ".join(unused))
+            lines.append("attributes in no event type: " + ", ".join(unused))
         return "\n".join(lines)
 
     def __eq__(self, other: object) -> bool:
@@ -327,8 +354,8 @@ class Schema:
 
 
 def check_name(where: str, name: object) -> None:
-    """Names are text without control characters and backquotes, so that every one can be quoted."""
+    """Refuse a name that cannot be quoted: with a backquote or a control character."""
     if not isinstance(name, str) or not name or len(name) > 256:
         raise SchemaError(f"{where}: a name is text of 1 to 256 characters; put it in quotes")
     if "`" in name or not name.isprintable():
-        raise SchemaError(f"{where}: a name holds no backquote and no control character")
+        raise SchemaError(f"{where}: a name cannot contain a backquote or a control character")

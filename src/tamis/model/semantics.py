@@ -32,7 +32,7 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain
 from tamis.model.event import Event
-from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
 

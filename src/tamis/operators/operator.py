@@ -20,7 +20,7 @@ from tamis.errors import OperatorError, TamisError, nearest
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
 from tamis.model.printer import KEYWORDS
-from tamis.operators.pickles import Recipe, reduced
+from tamis.operators.serialization import Recipe, reduced
 
 PLACES = ("here", "thread", "process")
 PAIRS = "pairs"

@@ -3,7 +3,7 @@
 A package offers operators by entry points:
 
     [project.entry-points."tamis.operators"]
-    locIn = "tamis.operators.spatial:locIn"
+    locIn = "tamis.operators.packs.spatial:locIn"
 
 They are listed by name without importing anything, and imported when a condition first names one:
 a pack for images costs nobody anything who only asks about places.

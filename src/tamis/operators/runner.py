@@ -20,12 +20,12 @@ from typing import Any
 
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault, Rows
+from tamis.operators.batch_size import Pace
+from tamis.operators.executor import Events, Here, Lane, Place
 from tamis.operators.faults import Breaker, Count, Report
-from tamis.operators.lanes import Events, Here, Lane, Place
 from tamis.operators.operator import Operator
-from tamis.operators.pace import Pace
 from tamis.operators.results import Answers
-from tamis.operators.threads import Threads
+from tamis.operators.thread_executor import Threads
 
 
 class Runner:
@@ -247,7 +247,7 @@ class Runner:
         if run == "thread":
             return Threads(self._left)
         # Only those who use it import cloudpickle.
-        from tamis.operators.workers import Processes
+        from tamis.operators.process_executor import Processes
 
         return Processes()
 

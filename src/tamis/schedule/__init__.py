@@ -1,5 +1,5 @@
-"""The order of expensive operators: what to evaluate next, so that few have to be.
+"""The order of expensive operators: which to evaluate next, so that few have to be.
 
-Integers only: clauses of literals over numbered predicates, no names and no functions. `registry`
-knows the schedulers by name.
+Integers only: clauses of literals over numbered predicates, without names or functions. `registry`
+lists the schedulers by name; `PythonScheduler` is the base class for one of your own.
 """

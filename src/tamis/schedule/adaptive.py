@@ -1,98 +1,76 @@
-"""Ours: next the predicate that is expected to save most for its cost, given what is known."""
+"""The default: the predicate that is expected to save most for its cost, given all results."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tamis.schedule import pricing
-from tamis.schedule.base import Run, Scheduler
-from tamis.schedule.graph import Int8s, Int32s, Int64s
-from tamis.schedule.numbering import Numbered
-from tamis.schedule.prices import priced_flat
-from tamis.schedule.statistics import Statistics
-from tamis.schedule.steps import IN_ORDER, Flat, Singles, begin
+from tamis.schedule.base import Scheduler
+from tamis.schedule.compiled import greedy
+from tamis.schedule.compiled.clause_order import IN_ORDER
+from tamis.schedule.compiled.event_graph import FlatEventGraph
+from tamis.schedule.compiled.greedy_state import allocate_greedy_state
+from tamis.schedule.compiled.run_state import FlatRunState, Singles, begin
+from tamis.schedule.run import GREEDY, Run
+from tamis.schedule.statistics import PredicateStatistics
 
 
-class Adaptive(Scheduler):
-    """No order is fixed: after each result, the predicate with the best score is next.
+class AdaptiveScheduler(Scheduler):
+    """No fixed order: after each result, the predicate with the best score is next.
 
-    At first the score is the number of undecided clauses that it can be expected to kill, by its
-    cost. It stays near the truth while many are undecided. Later, when clauses are left that few
-    predicates can kill, prices are made: killing a clause is worth what it would cost to kill it
-    otherwise, by its cheapest other predicate, shared among all that this one would kill. And a
-    predicate that a clause will need anyway, because the rest of it comes out right, costs only as
-    much as it is not needed; one that is the last to decide a clause is evaluated at once. Scores
-    fall as clauses are decided, so that the best is found in buckets that are gone through once;
-    prices are made from 4,096 undecided clauses on, anew after each halving, and for each step when
-    few are left.
+    At first the score is the number of undecided clauses that the predicate is expected to kill,
+    divided by its cost. This is a good estimate while many clauses are undecided. Later, when few
+    predicates can kill each remaining clause, clauses are priced: to kill a clause is worth what it
+    would cost otherwise, by its cheapest other predicate, shared among all clauses that this one
+    would kill. A predicate that some clause needs in any case, because the rest of the clause is
+    true, costs only as much as it is not needed. The last predicate to decide a clause is evaluated
+    at once. Scores fall as clauses are decided, so the best is found in one pass over buckets.
+    Clauses are priced from 4,096 undecided ones on, again after each halving, and at every step
+    when few are left.
 
     On 10,000 clauses over 5,000 predicates, prices save 2 % of the evaluations, and 3 % of the cost
-    where costs differ by 1,000. An event costs the literals of its survivors, some three times.
-    Without a paper; the plain score is the greedy of set cover.
+    where costs differ by a factor of 1,000. An event takes about three times the literals of its
+    survivors. Without a paper; the plain score is the greedy algorithm for set cover.
     """
 
-    def __init__(self, statistics: Statistics | None = None) -> None:
+    def __init__(self, statistics: PredicateStatistics | None = None) -> None:
         super().__init__(statistics)
-        self._spares = np.zeros(0, np.float32)
-        self._spare_of: Numbered | None = None
-        self._spare_at = 0
+        self._unneeded = np.zeros(0, np.float32)
+        self._unneeded_of: FlatEventGraph | None = None
+        self._unneeded_at = 0
         self._calls = np.zeros(0, np.int32)
 
-    def _room(self, numbered: Numbered) -> Flat:
-        return priced_flat(numbered)
+    def _allocate(self, graph: FlatEventGraph) -> FlatRunState:
+        return allocate_greedy_state(graph)
 
-    def _run(self, numbered: Numbered, room: Flat) -> Run:
-        known, who = numbered
-        octets, ints, longs, floats = room
-        told = self.statistics
-        begin(known, who, octets, ints, longs, IN_ORDER)
-        spare = self._unneeded(numbered)
-        pricing.value(
-            known, who, ints, longs, floats, told.p, told.doubt, told.cost, spare, self._calls
+    def _begin(self, graph: FlatEventGraph, state: FlatRunState) -> Run:
+        known = self.statistics
+        begin(graph, state, IN_ORDER)
+        unneeded = self._unneeded_chances(graph)
+        greedy.reset_greedy_state(
+            *graph,
+            state.ints,
+            state.longs,
+            state.floats,
+            known.p,
+            known.doubt,
+            known.cost,
+            unneeded,
+            self._calls,
         )
-        return PricedRun(numbered, room)
+        return Run(graph, state, GREEDY)
 
-    def _unneeded(self, numbered: Numbered) -> Singles:
-        """For each predicate the chance that nobody needs it; and who shares a call.
+    def _unneeded_chances(self, graph: FlatEventGraph) -> Singles:
+        """For each predicate the probability that no clause needs it; also sets the calls.
 
-        Of the same survivors as before it is known, unless much has been learned since.
+        Kept for the same survivors until many results were learned.
         """
-        told = self.statistics
-        news = told.learned + len(told) * told.settings
-        same = self._spare_of is numbered
-        if not same or news - self._spare_at > len(numbered.predicates):
-            self._spare_of, self._spare_at = numbered, news
+        known = self.statistics
+        learned = known.learned + len(known) * known.settings
+        same = self._unneeded_of is graph
+        if not same or learned - self._unneeded_at > len(graph.predicates):
+            self._unneeded_of, self._unneeded_at = graph, learned
             if not same:
-                shared = self._together
-                self._calls = np.zeros(0, np.int32) if shared is None else shared.dense
-            self._spares = pricing.unneeded(numbered.longs, numbered.ints, told.p, told.doubt)
-        return self._spares
-
-
-class PricedRun(Run):
-    """A run that chooses by prices."""
-
-    def _tell(self, places: Int64s, outcomes: Int8s) -> Int32s:
-        return pricing.tell(
-            self._known,
-            self._who,
-            self._octets,
-            self._ints,
-            self._longs,
-            places,
-            outcomes,
-            (self._floats,),
-        )
-
-    def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
-        return pricing.step(
-            self._known,
-            self._who,
-            self._octets,
-            self._ints,
-            self._longs,
-            outcomes,
-            told,
-            outcome,
-            self._floats,
-        )
+                shared = self._shared_calls
+                self._calls = np.zeros(0, np.int32) if shared is None else shared.local
+            self._unneeded = greedy.unneeded_chances(*graph, known.p, known.doubt)
+        return self._unneeded

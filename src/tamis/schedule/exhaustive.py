@@ -1,4 +1,4 @@
-"""A scheduler to learn with: it has everything evaluated, and counts what came out."""
+"""A scheduler for measuring: it evaluates every predicate, and counts the results."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.schedule.base import FAULT, TRUE, ClauseByClause, Run
-from tamis.schedule.graph import Graph, Int8s, Int64s, longer
-from tamis.schedule.numbering import Numbered
-from tamis.schedule.steps import IN_ORDER, Flat, begin
-from tamis.schedule.telling import UNKNOWN
+from tamis.schedule.compiled.batch_results import UNKNOWN
+from tamis.schedule.compiled.clause_order import IN_ORDER
+from tamis.schedule.compiled.event_graph import FlatEventGraph
+from tamis.schedule.compiled.graph import ClauseGraph, Int8s, Int64s, grow
+from tamis.schedule.compiled.run_state import FlatRunState, begin
 
 
-class Told(NamedTuple):
-    """What came of evaluating a predicate."""
+class PredicateCounts(NamedTuple):
+    """The results of one predicate."""
 
     seen: int  # results, without faults
     true: int  # of these
@@ -23,19 +24,19 @@ class Told(NamedTuple):
     spent: float  # on these calls, in the unit of costs
 
 
-class Exhaustive(ClauseByClause):
-    """All predicates of all survivors, whether or not they could still decide anything.
+class ExhaustiveScheduler(ClauseByClause):
+    """All predicates of all survivors, whether or not they can still decide anything.
 
-    Others see a predicate only after those that came before it; which ones these were depends on
-    what is known already. To know how often each is true by itself, none may be left out. That
-    costs as much as can be, and so it is for samples and not in the table of schedulers.
+    Other schedulers see a predicate only after those before it, and the order depends on what they
+    have learned. To measure how often each predicate is true by itself, none may be skipped. This
+    is as expensive as possible: it is for samples, and not in the table of schedulers.
 
-    An event costs the literals of its survivors, and as many calls as they have.
+    An event takes time proportional to the literals of its survivors, and makes all their calls.
     """
 
     way = IN_ORDER
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: ClauseGraph) -> None:
         super().__init__()
         self.graph = graph
         self.statistics.fit(graph.predicates)
@@ -47,11 +48,11 @@ class Exhaustive(ClauseByClause):
         self._spent = np.zeros(0)
         self._fit(graph.predicates)
 
-    def told(self, predicate: int) -> Told | None:
-        """What came of a predicate; None where it was never asked for."""
+    def counts(self, predicate: int) -> PredicateCounts | None:
+        """The results of a predicate; None if it was never evaluated."""
         if predicate >= len(self._seen) or not self._seen[predicate] + self._faults[predicate]:
             return None
-        return Told(
+        return PredicateCounts(
             int(self._seen[predicate]),
             int(self._true[predicate]),
             int(self._faults[predicate]),
@@ -74,18 +75,18 @@ class Exhaustive(ClauseByClause):
     def _fit(self, predicates: int) -> None:
         if predicates > len(self._seen):
             for name in ("_seen", "_true", "_faults", "_timed", "_spent"):
-                setattr(self, name, longer(getattr(self, name), predicates))
+                setattr(self, name, grow(getattr(self, name), predicates))
 
-    def _run(self, numbered: Numbered, room: Flat) -> Run:
-        begin(numbered.longs, numbered.ints, room.bytes, room.ints, room.longs, self.way)
-        return _All(numbered, room)
+    def _begin(self, graph: FlatEventGraph, state: FlatRunState) -> Run:
+        begin(graph, state, self.way)
+        return _ExhaustiveRun(graph, state)
 
 
-class _All(Run):
-    """One event, until no predicate is left."""
+class _ExhaustiveRun(Run):
+    """An event that ends when no predicate is left."""
 
     def next(self) -> int:
-        """The first predicate that has not come out."""
+        """The first predicate without a result."""
         unknown = np.flatnonzero(self._octets[: len(self._predicates)] == UNKNOWN)
         self._asked = int(unknown[0]) if len(unknown) else -1
         return int(self._predicates[self._asked]) if self._asked >= 0 else -1

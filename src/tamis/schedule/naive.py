@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tamis.schedule.base import ClauseByClause
-from tamis.schedule.steps import IN_ORDER
+from tamis.schedule.compiled.clause_order import IN_ORDER
 
 
-class Naive(ClauseByClause):
-    """Clauses as they come, predicates as they were written, until one kills.
+class NaiveScheduler(ClauseByClause):
+    """Clauses in the given order, predicates as written, until one kills.
 
-    Results are remembered for the event, so that no predicate is evaluated twice. But a clause does
-    not hear of results found for others: it learns that it is dead only on coming to the literal
-    that killed it, and evaluates those before it for nothing.
+    Results are kept for the event, so no predicate is evaluated twice. But a result reaches only
+    the clause that asked for it. Another clause that it kills learns of this only on coming to the
+    literal, and evaluates those before it for nothing.
 
-    An event costs the literals of its survivors. Liu et al., DEBS 2007, section 5.3, where it is
-    the algorithm that the others are compared with.
+    An event takes time proportional to the literals of its survivors. Liu et al., DEBS 2007,
+    section 5.3: the baseline of the paper.
     """
 
     way = IN_ORDER

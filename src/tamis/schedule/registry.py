@@ -1,87 +1,70 @@
-"""The table of schedulers. A new one is one file and one line here."""
+"""The table of schedulers. A new one is one file and one line here.
+
+Users add their own with `register`. The conformance checks, the engine and the command line find
+every scheduler by its name.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import SchedulerError, nearest
-from tamis.schedule.base import Scheduler
+from tamis.errors import SchedulerError
+from tamis.registry import Registry
+
+if TYPE_CHECKING:
+    from tamis.schedule.base import Scheduler
 
 
-class Entry(NamedTuple):
-    """What is known of a scheduler without importing it."""
+class SchedulerEntry(NamedTuple):
+    """What the table says about a scheduler, without importing it."""
 
     name: str
     path: str  # module:class, imported when used
     paper: str
     idea: str
-    options: tuple[str, ...] = ("statistics",)
 
 
-_TABLE: dict[str, Entry] = {
+_TABLE: dict[str, SchedulerEntry] = {
     entry.name: entry
     for entry in (
-        Entry(
+        SchedulerEntry(
             "adaptive",
-            "tamis.schedule.adaptive:Adaptive",
+            "tamis.schedule.adaptive:AdaptiveScheduler",
             "none: the default",
             "next the predicate that is expected to save most for its cost",
         ),
-        Entry(
+        SchedulerEntry(
             "sub-order",
-            "tamis.schedule.suborder:SubOrder",
+            "tamis.schedule.suborder:SubOrderScheduler",
             "Liu et al., DEBS 2007, section 4.2",
-            "chains, cheapest kill first, in an order that makes most of what they share",
-            options=("statistics", "chains"),
+            "chains, cheapest kill first, in an order that makes the most of common predicates",
         ),
-        Entry(
+        SchedulerEntry(
             "sequential",
-            "tamis.schedule.sequential:Sequential",
+            "tamis.schedule.sequential:SequentialScheduler",
             "Liu et al., DEBS 2007, section 4.1, algorithm 1",
-            "all predicates of an undecided clause, then of the next; at most d times the best",
+            "all predicates of an undecided clause, then of the next; at most d times the optimum",
         ),
-        Entry(
+        SchedulerEntry(
             "naive",
-            "tamis.schedule.naive:Naive",
+            "tamis.schedule.naive:NaiveScheduler",
             "Liu et al., DEBS 2007, section 5.3",
-            "clause by clause, remembering results, until a predicate kills",
+            "clause by clause, with results kept, until a predicate kills",
         ),
     )
 }
 
-
-def schedulers() -> list[str]:
-    """The names of all schedulers."""
-    return list(_TABLE)
-
-
-def entry(name: str) -> Entry:
-    """What the registry knows of a scheduler."""
-    try:
-        return _TABLE[name]
-    except KeyError:
-        hint = nearest(str(name), _TABLE)
-        raise SchedulerError(
-            f"unknown scheduler {name!r}" + (f"; {hint}" if hint else "")
-        ) from None
+_REGISTRY = Registry("scheduler", SchedulerError, _TABLE)
+schedulers, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 
 
 def create(name: str, **options: Any) -> Scheduler:
-    """A scheduler by name."""
-    known = entry(name)
-    for option in options:
-        if option not in known.options:
-            takes = ", ".join(known.options) or "none"
-            raise SchedulerError(f"scheduler {name!r} has no option {option!r}; it takes: {takes}")
-    module, _, cls = known.path.partition(":")
-    made = getattr(import_module(module), cls)(**options)
-    assert isinstance(made, Scheduler)
-    return made
+    """A scheduler by name. Its options are the parameters of its class."""
+    from tamis.schedule.base import Scheduler
 
-
-def register(new: Entry) -> None:
-    """Make a scheduler of your own known by name."""
-    if new.name in _TABLE:
-        raise SchedulerError(f"a scheduler named {new.name!r} is registered already")
-    _TABLE[new.name] = new
+    made = _REGISTRY.load(name)
+    if not (isinstance(made, type) and issubclass(made, Scheduler)):
+        raise SchedulerError(f"scheduler {name!r}: {made!r} is not a subclass of Scheduler")
+    _REGISTRY.check_options(name, options, signature(made).parameters)
+    return made(**options)

@@ -1,17 +1,17 @@
-"""How often each predicate is true and what it costs, learned from what was evaluated.
+"""How often each predicate is true and what it costs, learned from results.
 
-The share of true results is the mean of a Beta distribution over the results so far; older results
-weigh less, so that a change of the events is followed. What was seen rarely is doubtful, and a
-scheduler that always believed the mean would never look again at a predicate that began with bad
-luck. So schedulers are told the better end of the doubt: a predicate that was seen rarely is taken
-to kill more often than its mean says, is evaluated sooner for it, and is known better afterwards.
+The probability of a predicate is the mean of a Beta distribution over its results. Older results
+weigh less, so that the mean follows a change of the events. A mean of few results is doubtful: a
+scheduler that always trusted it would never try again a predicate that began with bad luck. So
+schedulers use the optimistic end of the doubt. They assume that a rarely seen predicate kills more
+often than its mean says, evaluate it sooner, and so learn about it.
 
-What one call of an operator answers costs the same, whoever asks for it: costs of calls are learned
-by call. Those of its predicates follow when these are next looked at; so a predicate that is new,
-or that has not been needed for long, is not taken to cost what its call has turned out not to.
+All predicates that one call answers cost the same, so costs are learned by call. A predicate takes
+over the cost of its call when an event next needs it; so even a new predicate, or one not needed
+for long, has an up-to-date cost.
 
-Only evaluated predicates are seen, often after others came out right. Schedulers take predicates to
-be independent of each other anyway, and under that assumption this does no harm.
+Only evaluated predicates have results, often only after others were true. This does no harm under
+the assumption that schedulers make anyway: predicates are independent of each other.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
-from tamis.schedule.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, longer
+from tamis.schedule.compiled.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, grow
 
 Floats = NDArray[np.float64]
-_FEW = 8  # predicates: one by one they are quicker than by array
+_FEW = 8  # predicates: up to here a loop is faster than array operations
 
 
-class Known(NamedTuple):
-    """What is known of a predicate from past events: how often it was true, and what it cost."""
+class PredicateEstimate(NamedTuple):
+    """What past events say about a predicate: how often it was true, and what it cost."""
 
     p: float
     cost: float
-    seen: int  # results that say so
+    seen: int  # results behind these figures
 
 
-class Statistics:
-    """For each predicate: `p`, `doubt` and `cost`, as arrays that grow with the predicates.
+class PredicateStatistics:
+    """For each predicate `p`, `doubt` and `cost`, in arrays that grow with the predicates.
 
     Args:
-        memory: how many results count; the older ones fade out.
-        p: taken for a predicate of which nothing is known, with the weight of two results.
-        cost: likewise.
-        optimism: `doubt` is so many standard deviations of what is known of `p`.
+        memory: how many results count; older ones fade out.
+        p: the probability assumed for a new predicate, with the weight of two results.
+        cost: the cost assumed for a new predicate, likewise.
+        optimism: `doubt` is this many standard deviations of `p`.
     """
 
     def __init__(
@@ -58,29 +58,29 @@ class Statistics:
         self._optimism = optimism
         self._p = _share(p)
         self._cost = _cost(cost)
-        # For those who want to know whether there is news.
+        # For callers that check whether anything has changed.
         self.learned = 0  # results
-        self.settings = 0  # times that somebody said what is so
+        self.settings = 0  # calls of `set`, and of `expect` with results
         self.p = np.zeros(0)
         self.doubt = np.zeros(0)
         self.cost = np.zeros(0)
-        self._seen = np.zeros(0)  # results, the older ones faded
+        self._seen = np.zeros(0)  # results; older ones count less
         self._timed = np.zeros(0)
-        self.call_cost = np.zeros(0)  # by call; NaN where nothing is known
+        self.call_cost = np.zeros(0)  # by call; NaN where unknown
         self._call_timed = np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.p)
 
     def fit(self, predicates: int) -> None:
-        """Have at least so many predicates."""
+        """Make room for this many predicates."""
         have = len(self.p)
         if predicates > have:
-            self.p = longer(self.p, predicates, self._p)
-            self.cost = longer(self.cost, predicates, self._cost)
-            self.doubt = longer(self.doubt, predicates)
-            self._seen = longer(self._seen, predicates)
-            self._timed = longer(self._timed, predicates)
+            self.p = grow(self.p, predicates, self._p)
+            self.cost = grow(self.cost, predicates, self._cost)
+            self.doubt = grow(self.doubt, predicates)
+            self._seen = grow(self._seen, predicates)
+            self._timed = grow(self._timed, predicates)
             self.doubt[have:] = self._spread(self._p, 0.0)
 
     def expect(
@@ -90,9 +90,9 @@ class Statistics:
         cost: float | None = None,
         seen: float = 0.0,
     ) -> None:
-        """A new predicate has this number: forget the old one, and expect that of it.
+        """Reset a number that now stands for a new predicate, with these expectations.
 
-        What was `seen` so often elsewhere weighs like as many results.
+        They weigh as much as `seen` results.
         """
         self.fit(predicate + 1)
         self.p[predicate] = self._p if p is None else _share(p)
@@ -102,21 +102,21 @@ class Statistics:
         self.settings += bool(seen)
 
     def expect_call(self, call: int, cost: float, seen: float = 0.0) -> None:
-        """A new call has this number: forget the old one, and expect that of it."""
+        """Reset a number that now stands for a new call, with this expected cost."""
         self._fit_calls(call + 1)
         self.call_cost[call] = _cost(cost)
         self._call_timed[call] = min(seen, self._memory)
 
-    def untold(self, predicate: int) -> bool:
-        """Whether nothing is known of a predicate but what it began with."""
+    def is_unseen(self, predicate: int) -> bool:
+        """Whether a predicate has no results, only its expectations."""
         return not self._seen[predicate] and not self._timed[predicate]
 
-    def untimed(self, call: int) -> bool:
-        """Whether nothing is known of a call but what it began with."""
+    def is_untimed(self, call: int) -> bool:
+        """Whether a call was never timed."""
         return not self._call_timed[call]
 
-    def follow(self, predicates: Int64s, calls: Int64s) -> None:
-        """Predicates come to cost what their calls do; a call below 0 is no call."""
+    def apply_call_costs(self, predicates: Int64s, calls: Int64s) -> None:
+        """Give predicates the cost of their calls; a number below 0 stands for no call."""
         if not len(self.call_cost):
             return
         cost = self.call_cost.take(calls, mode="clip")
@@ -125,11 +125,11 @@ class Statistics:
 
     def _fit_calls(self, calls: int) -> None:
         if calls > len(self.call_cost):
-            self.call_cost = longer(self.call_cost, calls, np.nan)
-            self._call_timed = longer(self._call_timed, calls)
+            self.call_cost = grow(self.call_cost, calls, np.nan)
+            self._call_timed = grow(self._call_timed, calls)
 
     def set(self, predicates: object, p: object | None = None, cost: object | None = None) -> None:
-        """Say what is so, of one predicate or an array of them. Learning goes on from there."""
+        """Set the figures of one predicate or an array of them. Learning goes on from there."""
         which = np.atleast_1d(np.asarray(predicates, np.int64))
         if not len(which):
             return
@@ -138,7 +138,7 @@ class Statistics:
         if p is not None:
             given = np.asarray(p, np.float64)
             if not ((given >= 0) & (given <= 1)).all():
-                raise SchedulerError("p is a probability: between 0 and 1")
+                raise SchedulerError("p is a probability, between 0 and 1")
             self.p[which] = given
             self.doubt[which] = 0.0
             self._seen[which] = self._memory
@@ -150,12 +150,12 @@ class Statistics:
             self._timed[which] = self._memory
 
     def learn(self, predicate: int, outcome: int, cost: float | None = None) -> None:
-        """One result, and what it cost. A fault tells nothing about how often it is true."""
+        """Learn one result and its cost. A fault says nothing about the probability."""
         check_outcome(outcome)
         self.fit(predicate + 1)
         self.learned += 1
         if outcome != FAULT:
-            # What was expected weighs as two results, and fades with them.
+            # The expectation weighs as much as two results, and fades with them.
             seen = min(float(self._seen[predicate]), self._memory - 1)
             p = float(self.p[predicate])
             p += ((outcome == TRUE) - p) / (seen + 3)
@@ -168,7 +168,7 @@ class Statistics:
             self._timed[predicate] = timed + 1
 
     def learn_call(self, call: int, cost: float, expected: float) -> float:
-        """What a call cost; its mean. Unless something was expected of it, that is `expected`."""
+        """Learn the cost of a call; returns its mean. An unknown call starts from `expected`."""
         self._fit_calls(call + 1)
         timed = min(float(self._call_timed[call]), self._memory - 1)
         known = float(self.call_cost[call])
@@ -180,27 +180,27 @@ class Statistics:
         return known
 
     def learn_all(self, predicates: Int64s, outcomes: Int8s, cost: float | None = None) -> None:
-        """The same as `learn` of several different predicates, each of which cost so much."""
+        """Like `learn` for several different predicates, each with this cost."""
         if len(predicates) <= _FEW:
             for predicate, outcome in zip(predicates.tolist(), outcomes.tolist(), strict=True):
                 self.learn(predicate, outcome, cost)
             return
         self.fit(int(predicates.max()) + 1)
         self.learned += len(predicates)
-        told = predicates[outcomes != FAULT]
-        seen = np.minimum(self._seen[told], self._memory - 1)
-        p = self.p[told]
+        answered = predicates[outcomes != FAULT]
+        seen = np.minimum(self._seen[answered], self._memory - 1)
+        p = self.p[answered]
         p += ((outcomes[outcomes != FAULT] == TRUE) - p) / (seen + 3)
-        self._seen[told] = seen + 1
-        self.p[told] = p
-        self.doubt[told] = self._optimism * np.sqrt(p * (1 - p) / (seen + 4))
+        self._seen[answered] = seen + 1
+        self.p[answered] = p
+        self.doubt[answered] = self._optimism * np.sqrt(p * (1 - p) / (seen + 4))
         if cost is not None:
             timed = np.minimum(self._timed[predicates], self._memory - 1)
             self.cost[predicates] += (_cost(cost) - self.cost[predicates]) / (timed + 2)
             self._timed[predicates] = timed + 1
 
     def check(self) -> None:
-        """Raise if something is no probability or no cost. For tests."""
+        """Raise if a probability or a cost is out of range. For tests."""
         assert ((self.p >= 0) & (self.p <= 1)).all()
         assert ((self.cost >= 0) & np.isfinite(self.cost)).all()
         assert ((self.doubt >= 0) & (self.doubt <= self._optimism)).all()
@@ -209,7 +209,7 @@ class Statistics:
         assert ((self._seen >= 0) & (self._seen <= self._memory)).all()
 
     def _spread(self, p: float, seen: float) -> float:
-        """Of a Beta distribution with mean p, after so many results and the two expected ones."""
+        """`doubt` of a Beta distribution with mean p, after `seen` results and two expected."""
         return self._optimism * math.sqrt(p * (1 - p) / (seen + 3))
 
 

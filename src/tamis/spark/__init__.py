@@ -11,21 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamis.spark.matching import match
-    from tamis.spark.reading import from_json
-    from tamis.spark.reports import report
-    from tamis.spark.sessions import session
-    from tamis.spark.validating import validate
+    from tamis.spark.frames.json_frame import from_json
+    from tamis.spark.frames.match_frame import match
+    from tamis.spark.frames.validate_frame import validate
+    from tamis.spark.runtime.operator_reports import report
+    from tamis.spark.runtime.sessions import session
 
 __all__ = ["from_json", "match", "report", "session", "validate"]
 
 # Imported when first used: a worker that reads one of these modules does not pay for the others.
 _WHERE = {
-    "from_json": "tamis.spark.reading",
-    "match": "tamis.spark.matching",
-    "report": "tamis.spark.reports",
-    "session": "tamis.spark.sessions",
-    "validate": "tamis.spark.validating",
+    "from_json": "tamis.spark.frames.json_frame",
+    "match": "tamis.spark.frames.match_frame",
+    "report": "tamis.spark.runtime.operator_reports",
+    "session": "tamis.spark.runtime.sessions",
+    "validate": "tamis.spark.frames.validate_frame",
 }
 
 

@@ -3,9 +3,9 @@
 | column | type | |
 | --- | --- | --- |
 | kind | string | one of the four |
-| id | string or int64 | as the log says |
-| condition | string | of a subscribe; else null |
-| until | timestamp, UTC | when the lease of a subscribe or renew runs out; null: it has no lease |
+| id | string or int64 | the same type throughout a log |
+| condition | string | of a subscribe; null otherwise |
+| until | timestamp, UTC | when the lease of a subscribe or renew ends; null: never |
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ COLUMNS = ("kind", "id", "condition", "until")
 ID_TYPES = {"text": pa.string(), "int64": pa.int64()}
 UNTIL = pa.timestamp("us", "UTC")
 Until = datetime | Sequence[datetime | None] | pa.Array | pa.ChunkedArray | None
-"""One moment for all, one for each, or None for no lease."""
+"""One end of the lease for all, one for each, or None for no lease."""
 
 
 def change_schema(ids: str) -> pa.Schema:
-    """The columns of changes in a log with ids of a kind ("text" or "int64").
+    """Return the columns of changes in a log whose ids are "text" or "int64".
 
     >>> change_schema("text").names
     ['kind', 'id', 'condition', 'until']
@@ -42,7 +42,7 @@ def change_schema(ids: str) -> pa.Schema:
 
 
 def subscribe(ids: Iterable[Any], conditions: Iterable[str], until: Until = None) -> pa.Table:
-    """Changes that add subscriptions, or replace live ones with the same id.
+    """Build changes that add subscriptions, or replace live ones with the same id.
 
     >>> subscribe(["ann"], ["price < 5"]).to_pylist()
     [{'kind': 'subscribe', 'id': 'ann', 'condition': 'price < 5', 'until': None}]
@@ -51,17 +51,17 @@ def subscribe(ids: Iterable[Any], conditions: Iterable[str], until: Until = None
 
 
 def renew(ids: Iterable[Any], until: Until) -> pa.Table:
-    """Changes that give live subscriptions a lease up to another moment; None: for ever."""
+    """Build changes that set a new end for the leases of live subscriptions; None: no end."""
     return changes_table(RENEW, ids, None, until)
 
 
 def cancel(ids: Iterable[Any]) -> pa.Table:
-    """Changes that end subscriptions because somebody asked for it."""
+    """Build changes that end subscriptions on request."""
     return changes_table(CANCEL, ids)
 
 
 def expire(ids: Iterable[Any]) -> pa.Table:
-    """Changes that end subscriptions whose lease has run out (see `Log.expire`)."""
+    """Build changes that end subscriptions whose lease has ended (see `Log.expire`)."""
     return changes_table(EXPIRE, ids)
 
 
@@ -71,7 +71,7 @@ def changes_table(
     conditions: Iterable[str | None] | None = None,
     until: Until = None,
 ) -> pa.Table:
-    """Changes of one kind, or of one kind each. Ids are all text or all 64-bit integers."""
+    """Build changes of one kind, or of a kind each. Ids are all text or all 64-bit integers."""
     id = _column(ids, None)
     if types.is_null(id.type):
         id = id.cast(pa.string())
@@ -85,24 +85,24 @@ def changes_table(
         lengths = ", ".join(
             f"{len(each)} × {name}" for each, name in zip(columns, COLUMNS, strict=True)
         )
-        raise StoreError(f"changes need as many of each column: {lengths}")
-    return checked(pa.table(list(columns), names=list(COLUMNS)))
+        raise StoreError(f"the columns of changes need the same length: {lengths}")
+    return validate(pa.table(list(columns), names=list(COLUMNS)))
 
 
-def checked(given: Any, ids: str | None = None) -> pa.Table:
-    """Changes with all columns in order and of the right types; a `StoreError` names a bad row.
+def validate(given: Any, ids: str | None = None) -> pa.Table:
+    """Return changes with all columns in order and of the right types; an error names a bad row.
 
-    `ids` is what the log's ids are; without it, text and integers are both right.
+    `ids` is the type of the log's ids, "text" or "int64"; without it, both are allowed.
     """
     try:
         table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
-        table.validate(full=True)  # for example bytes that are no UTF-8
+        table.validate(full=True)  # for example bytes that are not UTF-8
     except (TypeError, ValueError, pa.ArrowException) as why:
         raise StoreError(f"expected an Arrow table of changes: {why}") from None
     for name in table.column_names:
         if name not in COLUMNS:
             hint = nearest(name, COLUMNS)
-            raise StoreError(f"changes have no column {name!r}" + (f"; {hint}" if hint else ""))
+            raise StoreError(f"unknown column of changes {name!r}" + (f"; {hint}" if hint else ""))
         if table.column_names.count(name) > 1:
             raise StoreError(f"the changes have two columns named {name!r}")
     for name in ("kind", "id"):
@@ -122,7 +122,7 @@ def _column(given: Any, kind: pa.DataType | None) -> pa.Array | pa.ChunkedArray:
     try:
         return pa.array(given if isinstance(given, (list, np.ndarray)) else list(given), kind)
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as why:
-        raise StoreError(f"these are no values for a column of changes: {why}") from None
+        raise StoreError(f"these values cannot be a column of changes: {why}") from None
 
 
 def _cast(table: pa.Table, field: pa.Field, ids: str) -> pa.Array | pa.ChunkedArray:
@@ -137,7 +137,7 @@ def _cast(table: pa.Table, field: pa.Field, ids: str) -> pa.Array | pa.ChunkedAr
     else:
         fits = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     if not (fits or types.is_null(kind) or not table.num_rows):
-        log = f", since the log's ids are {ids}" if field.name == "id" else ""
+        log = f", because the ids of the log are {ids}" if field.name == "id" else ""
         raise StoreError(f"the column {field.name!r} is {kind}, expected {field.type}{log}")
     try:
         return column.cast(field.type)
@@ -150,7 +150,7 @@ def _check_rows(table: pa.Table) -> None:
     known = pc.is_in(kind, value_set=pa.array(KINDS))
     for row in _first(pc.invert(known)):
         written = kind[row].as_py()
-        raise StoreError(f"change {row}: the kind is {written!r}; it is one of {', '.join(KINDS)}")
+        raise StoreError(f"change {row}: the kind is {written!r}; expected {', '.join(KINDS)}")
     for row in _first(pc.is_null(id)):
         raise StoreError(f"change {row}: the id is null")
     if types.is_string(id.type):
@@ -169,11 +169,11 @@ def _check_rows(table: pa.Table) -> None:
     leases = pc.or_(adds, pc.equal(kind, RENEW))
     for row in _first(pc.and_not(pc.is_valid(until), leases)):
         raise StoreError(
-            f"change {row}: a {kind[row].as_py()} has a lease; only a subscribe and a renew have"
+            f"change {row}: a {kind[row].as_py()} has a lease; only a subscribe or renew has one"
         )
 
 
 def _first(wrong: Any) -> list[int]:
-    """The first row for which something holds, if there is one."""
+    """Return the first row that is wrong, if there is one."""
     at = pc.index(wrong, pa.scalar(True)).as_py()
     return [] if at < 0 else [at]

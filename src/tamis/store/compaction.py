@@ -1,16 +1,15 @@
-"""Small files merged into larger ones, under the eyes of readers.
+"""Small files of a log merged into larger ones, while readers go on.
 
-Neighbours become one table where they can, and a pack where they are of different kinds or columns.
-The merged file is put in place first; from then on the small ones are ignored, and they are removed
-after it. A listing that was overtaken by this has a hole and is taken again: the last file is never
-touched, so a hole is always before a file and shows.
+Neighbours become one table if they have the same kind and columns, and a pack otherwise. The merged
+file takes its place first; from then on readers ignore the small ones, which are deleted next. A
+listing that a merge overtook has a gap and is taken again. The last file is never merged, so a gap
+always lies before some file and is noticed.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -18,23 +17,22 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.index.placing import sync
+from tamis.files.atomic import atomic_file
 from tamis.store import packs, segments
-from tamis.store.durable import written
 from tamis.store.segments import PACKED, Listing, Segment
 
-_BYTES = 64 << 20  # of one merged file: all of it is in memory while it is written
-_MERGING = ".merge-"  # beginning of the names of files that are being written
+_BYTES = 64 << 20  # of one merged file, which is in memory while it is written
+_MERGING = ".merge-"  # prefix of unfinished files
 
 
 def merge(folder: Path, listing: Listing, before: int, rows: int) -> int:
-    """Merge what ends at or before a sequence number; gives how many files there are less.
+    """Merge files that end at or before a sequence number; return by how many files there are less.
 
-    Nobody else may merge meanwhile.
+    The caller holds the lock of compaction.
     """
     for left in folder.glob(f"{_MERGING}*"):
         left.unlink(missing_ok=True)
-    freed = _remove(folder, listing.covered())  # somebody died between the merge and the removal
+    freed = _remove(folder, listing.covered())  # left by a process that was killed
     for files in _runs(folder, listing.files[:-1], before, rows):
         parts = listing.within(files[0].first, files[-1].end)
         _put(folder, list(_joined(folder, parts)))
@@ -50,10 +48,10 @@ class _Run(NamedTuple):
     bytes: int
 
     def joins(self, other: _Run, rows: int) -> bool:
-        """Whether it is worth while to be merged with the next run.
+        """Whether merging with the next run pays.
 
-        One that is much larger waits until there is more beside it: a row is written again only
-        when its file grows by half, however often a log is compacted.
+        A much larger run waits for a larger neighbour: a row is rewritten only when its file grows
+        by half, however often a log is compacted.
         """
         return (
             self.rows <= 2 * other.rows
@@ -62,7 +60,7 @@ class _Run(NamedTuple):
         )
 
     def joined(self, other: _Run) -> _Run:
-        """Both as one."""
+        """Return both as one run."""
         self.files.extend(other.files)
         return _Run(self.files, self.rows + other.rows, self.bytes + other.bytes)
 
@@ -80,11 +78,11 @@ def _runs(folder: Path, files: list[Segment], before: int, rows: int) -> list[li
 
 
 _Part = tuple[Segment, pa.Table, datetime]
-"""A segment, its rows, and when the last of them was appended."""
+"""A segment, its rows, and when the last row was appended."""
 
 
 def _joined(folder: Path, parts: Iterator[Segment]) -> Iterator[_Part]:
-    """The segments of a run, neighbours of the same kind and columns as one."""
+    """Yield the segments of a run; neighbours with the same kind and columns become one."""
     read = [(part, segments.read(folder, part)) for part in parts]
     for (kind, _), group in groupby(read, _form):
         several = list(group)
@@ -94,30 +92,23 @@ def _joined(folder: Path, parts: Iterator[Segment]) -> Iterator[_Part]:
 
 
 def _form(part: tuple[Segment, pa.Table]) -> tuple[str, list[Any]]:
-    """What two segments must have in common to become one."""
+    """Return what two segments must share to become one."""
     segment, table = part
     return segment.kind, [(field.name, field.type, field.nullable) for field in table.schema]
 
 
 def _put(folder: Path, parts: list[_Part]) -> None:
-    """Put one file in place that has it all, and sync it before the small ones go."""
+    """Write the merged file. It is on disk before the small ones are deleted."""
     (merged, *_), *others = parts
     if others:
         last = others[-1][0]
         merged = Segment(merged.first, last.end - merged.first, PACKED)
     temporary = folder / f"{_MERGING}{secrets.token_hex(8)}"
-    with written(temporary) as file:
+    with atomic_file(folder / merged.name, temporary=temporary) as file:
         if others:
             packs.write(file, parts)
         else:
             segments.write(file, *parts[0][1:])
-    try:
-        temporary.rename(folder / merged.name)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync(folder)
 
 
 def _remove(folder: Path, names: list[str]) -> int:

@@ -1,8 +1,8 @@
 """Packs: many segments in one file.
 
-Where events and changes take turns, a segment has few rows, and neighbours cannot become one table.
-A pack has them one after another, each as it would be in a file of its own; then a table that says
-where each lies; and in the last eight bytes, where that table begins.
+Where events and changes alternate, a segment has few rows, and neighbours cannot become one table.
+A pack has the segments one after another, each as it would be in a file of its own; then a table
+that says where each lies; and in the last eight bytes, where that table begins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tamis.errors import StoreError
 from tamis.store import segments
 from tamis.store.segments import Segment
 
-_ALIGNED = 64  # Arrow's tables want to begin at a multiple of this
+_ALIGNMENT = 64  # Arrow's tables begin at a multiple of this
 _END = struct.Struct("<q")
 _COLUMNS = ("first", "rows", "kind", "offset", "bytes")
 
@@ -33,7 +33,7 @@ def write(file: BinaryIO, parts: Iterable[tuple[Segment, pa.Table, datetime]]) -
         content = sink.getvalue()
         found.append((segment.first, segment.rows, segment.kind, file.tell(), content.size))
         file.write(content)
-        file.write(bytes(-content.size % _ALIGNED))
+        file.write(bytes(-content.size % _ALIGNMENT))
     begin = file.tell()
     with pa.BufferOutputStream() as sink:
         table = pa.table(list(map(list, zip(*found, strict=True))), names=list(_COLUMNS))
@@ -44,7 +44,7 @@ def write(file: BinaryIO, parts: Iterable[tuple[Segment, pa.Table, datetime]]) -
 
 
 def unpack(folder: Path, name: str) -> list[Segment]:
-    """The segments in a pack; `FileNotFoundError` where it was merged away."""
+    """Return the segments in a pack; raise `FileNotFoundError` if it was merged away."""
     path = folder / name
     try:
         with path.open("rb") as file:

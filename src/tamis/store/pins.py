@@ -1,47 +1,45 @@
-"""Pins: which version each batch of a stream was matched with.
+"""Pins: the version with which each batch of a stream was matched.
 
-    INDEX/pins/<query>.json    {"batches": {"7": 42, "8": 57}}, of its last batches
+    INDEX/pins/<query>.json    {"batches": {"7": 42, "8": 57}}, for its last batches
 
-Spark runs a batch again when it was killed in the middle of it, and tries a task again that failed.
-By then there may be a newer version; but a batch must be answered by one of them only. So the first
-who asks writes down which, and all others go by that.
+Spark runs a batch again after it was killed halfway, and retries a task that failed. By then there
+may be a newer version, but all tasks of a batch must use the same one. So the first that asks
+writes down which, and all others follow.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
-from tamis.store.durable import make_folder, read_json, write_json
+from tamis.files.json_document import read_json, write_json
+from tamis.files.names import chosen_name
+from tamis.files.sync import make_folder
 
 PINS = "pins"
-KEPT = 100  # batches of a query: as many as Spark keeps the offsets of, unless it is told otherwise
-PATIENCE = 30 * 24 * 3600.0  # seconds for which the versions of a query that stands still are kept
-_QUERY = re.compile(r"[A-Za-z0-9._-]{1,100}")
+KEPT = 100  # batches per query, as many as Spark keeps the offsets of by default
+PATIENCE = 30 * 24 * 3600.0  # seconds for which the versions of an idle query are kept
 
 
 class Pins:
     """The pins of one query."""
 
     def __init__(self, index: Path, query: str) -> None:
-        if not _QUERY.fullmatch(query):
-            raise StoreError(f"a query is known by letters, digits, '.', '-' or '_': {query!r}")
-        self.path = index / PINS / f"{query}.json"
+        self.path = index / PINS / f"{chosen_name(query, 'a query', StoreError)}.json"
 
     def version(self, batch: int) -> int | None:
-        """What a batch was matched with; None where nobody has said."""
+        """Return the version of a batch; None if it has no pin yet."""
         return _batches(self.path).get(batch) if self.path.exists() else None
 
     def put(self, batch: int, version: int, keep: int = KEPT) -> None:
-        """Say it, on disk, and forget what is older than the last few batches.
+        """Pin a batch to a version, on disk, and drop all but the last `keep` pins.
 
-        Nobody else may say anything meanwhile.
+        The caller holds the lock of the index.
         """
         make_folder(self.path.parent)
-        for left in self.path.parent.glob(f".{self.path.name}.*"):  # of somebody who died
+        for left in self.path.parent.glob(f".{self.path.name}.*"):  # by a process that was killed
             left.unlink(missing_ok=True)
         known = _batches(self.path) if self.path.exists() else {}
         known[batch] = version
@@ -50,10 +48,10 @@ class Pins:
 
 
 def pinned(index: Path) -> set[int]:
-    """All versions that a batch which is run again may ask for.
+    """Return all versions that a batch may need when it runs again.
 
-    A query that has not begun a batch for long is taken to be gone. Its pins stay, so that it is
-    refused, should it come back in the middle of a batch, instead of answered by another version.
+    A query that has not begun a batch for long counts as gone. Its pins stay: should it come back
+    in the middle of a batch, it is refused instead of matched with another version.
     """
     found: set[int] = set()
     for path in (index / PINS).glob("*.json"):
@@ -63,7 +61,7 @@ def pinned(index: Path) -> set[int]:
 
 
 def _batches(path: Path) -> dict[int, int]:
-    batches: Any = read_json(path, "pins of a query").get("batches")
+    batches: Any = read_json(path, "the pins of a query", StoreError).get("batches")
     try:
         return {int(number): int(version) for number, version in batches.items()}
     except (AttributeError, TypeError, ValueError):

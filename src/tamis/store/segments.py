@@ -1,8 +1,8 @@
-"""Segments: the rows of a log as files, and the list of them.
+"""Segments: the rows of a log as files, and the listing of these files.
 
-A file's name says all that a listing needs: the sequence number of its first row, the number of
-its rows, and whether they are events or changes. Nothing has to be opened to know where a log ends
-or how many events lie in a range. A pack (see `packs`) has many segments in one file.
+The name of a file has all that a listing needs: the sequence number of the first row, the number of
+rows, and whether they are events or changes. No file has to be opened to know where a log ends or
+how many events lie in a range. A pack (see `packs`) has many segments in one file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tamis.errors import StoreError
 EVENTS, CHANGES, PACKED = "events", "changes", "packed"
 APPENDED = "tamis.appended"
 _NAME = re.compile(r"(\d{20})-(\d{10})-(events(?=\.)|changes(?=\.)|packed$)(?:\.arrow)?")
-_MAPPED = 64 << 10  # smaller ones are read: that is faster, and a process has only 65,530 maps
+_MAPPED = 64 << 10  # smaller ones are read: that is faster, and a process has at most 65,530 maps
 
 
 class Segment(NamedTuple):
@@ -30,7 +30,7 @@ class Segment(NamedTuple):
     first: int
     rows: int
     kind: str
-    # Where it lies in a pack; empty for one that is a file by itself.
+    # Where it lies in a pack; empty for a segment that is a file by itself.
     pack: str = ""
     offset: int = 0
     bytes: int = 0
@@ -48,50 +48,50 @@ class Segment(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> Segment | None:
-        """From a file's name; None for a file that is no segment and no pack."""
+        """Parse the name of a file; None if it is neither a segment nor a pack."""
         found = _NAME.fullmatch(name)
         return None if found is None else cls(int(found[1]), int(found[2]), found[3])
 
 
 def named(names: Iterable[str]) -> dict[str, Segment]:
-    """Those of some names that are names of segments and packs."""
+    """Parse the names of segments and packs among some names."""
     return {name: found for name in names if (found := Segment.named(name))}
 
 
-class HoleError(Exception):
-    """Files that do not follow each other without a gap: often, a merge overtook the listing."""
+class GapError(Exception):
+    """Files that leave a gap in the sequence: often, a merge overtook the listing."""
 
 
 Unpack = Callable[[str], list[Segment]]
-"""The segments in a pack; `FileNotFoundError` where it was merged away."""
+"""Returns the segments in a pack; raises `FileNotFoundError` if it was merged away."""
 
 
 class Listing:
-    """The files and segments of a log at one moment. It never changes: threads may share it."""
+    """The files and segments of a log at one moment. Immutable, so threads may share it."""
 
     def __init__(self) -> None:
-        self.names: frozenset[str] = frozenset()  # also of files that a larger one covers
+        self.names: frozenset[str] = frozenset()  # including files that a larger one covers
         self.files: list[Segment] = []
         self.segments: list[Segment] = []
         self.end = 0
         self._firsts: list[int] = []  # of each segment
         self._events = [0]  # before each segment, and in all
 
-    def grown(self, more: Mapping[str, Segment], unpack: Unpack) -> Listing:
-        """With more files, all of which come after those that are here.
+    def extended(self, more: Mapping[str, Segment], unpack: Unpack) -> Listing:
+        """Return a listing with more files, all of which come after those that are here.
 
-        `HoleError` where one is missing.
+        Raises `GapError` if one is missing.
         """
         after = Listing()
         after.names, after.end = self.names | more.keys(), self.end
         after.files, after.segments = self.files.copy(), self.segments.copy()
         after._firsts, after._events = self._firsts.copy(), self._events.copy()
-        # Of those that begin together, the largest first: the others were merged into it.
+        # Of files that begin together the largest comes first: it has the content of the others.
         for file in sorted(more.values(), key=lambda each: (each.first, -each.rows)):
             if file.first == after.end:
                 after._add(file, unpack(file.name) if file.kind == PACKED else [file])
             elif file.end > after.end:
-                raise HoleError(f"{file.name} does not follow on sequence number {after.end}")
+                raise GapError(f"{file.name} does not follow on sequence number {after.end}")
         return after
 
     def _add(self, file: Segment, parts: list[Segment]) -> None:
@@ -103,7 +103,7 @@ class Listing:
             self._events.append(self._events[-1] + (part.rows if part.kind == EVENTS else 0))
 
     def counts(self, start: int, end: int) -> tuple[int, int]:
-        """How many events and how many changes there are from `start` to before `end`."""
+        """Count the events and the changes from `start` to before `end`."""
         events = self._events_before(end) - self._events_before(start)
         return events, end - start - events
 
@@ -115,7 +115,7 @@ class Listing:
         return before + (sequence - segment.first if segment.kind == EVENTS else 0)
 
     def within(self, start: int, end: int) -> Iterator[Segment]:
-        """The segments with a row from `start` to before `end`."""
+        """Yield the segments with a row from `start` to before `end`."""
         at = max(bisect_right(self._firsts, start) - 1, 0)
         while at < len(self.segments) and self.segments[at].first < end:
             if self.segments[at].end > start:
@@ -123,22 +123,22 @@ class Listing:
             at += 1
 
     def covered(self) -> list[str]:
-        """Files that a larger one has made superfluous."""
+        """Return the names of files whose content a larger one has."""
         return sorted(self.names - {file.name for file in self.files})
 
 
 def write(sink: Any, table: pa.Table, moment: datetime | None = None) -> None:
     """Write a segment to an open file."""
     moment = moment or datetime.now(UTC)
-    said = {APPENDED: moment.isoformat(timespec="microseconds")}
-    whole = table.combine_chunks().replace_schema_metadata(said)
+    metadata = {APPENDED: moment.isoformat(timespec="microseconds")}
+    whole = table.combine_chunks().replace_schema_metadata(metadata)
     options = pa.ipc.IpcWriteOptions(unify_dictionaries=True)
     with pa.ipc.new_file(sink, whole.schema, options=options) as writer:
         writer.write_table(whole)
 
 
 def read(folder: Path, segment: Segment) -> pa.Table:
-    """The rows of a segment, mapped into memory; `FileNotFoundError` where it was merged away."""
+    """Map the rows of a segment; raise `FileNotFoundError` if it was merged away."""
     path = folder / segment.name
     try:
         table = pa.ipc.open_file(_content(path, segment)).read_all()
@@ -159,17 +159,17 @@ def _content(path: Path, segment: Segment) -> pa.Buffer:
         with path.open("rb") as file:
             file.seek(segment.offset)
             return pa.py_buffer(file.read(size))
-    with pa.memory_map(str(path)) as source:  # the map outlives the file's closing
+    with pa.memory_map(str(path)) as source:  # the map stays valid after the file is closed
         source.seek(segment.offset)
         return source.read_buffer(size)
 
 
 def appended(table: pa.Table) -> datetime:
-    """When the rows of a table that a log gave were appended to it.
+    """Return when the rows of a table that a log returned were appended.
 
-    Of segments that were merged, the time of the last is known.
+    Merged segments have the time of the last one.
     """
-    said = (table.schema.metadata or {}).get(APPENDED.encode())
-    if said is None:
-        raise StoreError("the table does not say when it was appended; it comes from no log")
-    return datetime.fromisoformat(said.decode())
+    written = (table.schema.metadata or {}).get(APPENDED.encode())
+    if written is None:
+        raise StoreError("the table does not come from a log: it lacks the time of its append")
+    return datetime.fromisoformat(written.decode())

@@ -1,11 +1,11 @@
-"""Statistics of past events: what is usual, for whoever has to plan for events to come.
+"""Statistics of past events, which help to plan for events to come.
 
-    STATS/stats.json        counts, the values of each attribute, what came of operators
-    STATS/sample.parquet    some of the events, drawn at random, in no order
+    STATS/stats.json        counts, values of each attribute, answers and costs of operators
+    STATS/sample.parquet    some of the events, drawn at random, in random order
 
-A matcher lays clauses out for the events of the sample; a scheduler begins with what operators came
-to answer and to cost; and people read how their events are distributed. The folder is put in place
-whole. Any first so many events of the sample are a random sample as well.
+A matcher lays out clauses for the events of the sample. A scheduler begins with the known answers
+and costs of operators. People read how their events are distributed. The folder appears complete
+or not at all. The first n events of the sample are a random sample too.
 """
 
 from __future__ import annotations
@@ -20,47 +20,48 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.errors import StoreError
-from tamis.index.placing import placed
-from tamis.store.durable import check_format, names_in, read_json, refusing, write_json, written
+from tamis.files.atomic import atomic_folder
+from tamis.files.json_document import read_json, write_json
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
 
 if TYPE_CHECKING:
-    from tamis.schedule.statistics import Known
+    from tamis.schedule.statistics import PredicateEstimate
 
 FORMAT = 1
 DOCUMENT, SAMPLE = "stats.json", "sample.parquet"
-SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of which the quantiles are
-_WHAT = "statistics"
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # the quantiles
 
 Value = int | float | str | bool
-"""A value of an attribute as JSON has it: a point in time is text."""
+"""A value of an attribute in JSON: a timestamp is text."""
 
 
 @dataclass(frozen=True)
 class AttributeStats:
-    """The values of an attribute over all good events. Of opaque ones nothing but the counts."""
+    """The values of an attribute over all valid events. Opaque attributes have only counts."""
 
     kind: str  # of its domain
     bound: int  # events that bind it
-    values: int  # that they have; more than `bound` where events have several
-    distinct: int | None = None  # about how many different ones
-    low: Value | None = None  # the least, where values have an order
+    values: int  # bound in all; more than `bound` if some events have several
+    distinct: int | None = None  # approximate number of different values
+    low: Value | None = None  # the least, if values have an order
     high: Value | None = None
-    quantiles: tuple[Value, ...] = ()  # of `SHARES`: so many are at most this
-    frequent: tuple[tuple[Value, float], ...] = ()  # most frequent ones; the share of all events
+    quantiles: tuple[Value, ...] = ()  # one for each of `SHARES`
+    frequent: tuple[tuple[Value, float], ...] = ()  # the most frequent, with their share of events
 
 
 @dataclass(frozen=True)
 class PredicateStats:
-    """A predicate on an operator, for events that pass the ordinary predicates beside it."""
+    """A predicate with an operator, over events that pass the plain predicates of its clause."""
 
     share: float  # of events for which it is true
-    seconds: float  # that a call takes in the mean
-    seen: int  # events that say so
+    seconds: float  # mean time of a call
+    seen: int  # events counted
     faults: int = 0  # events for which the operator failed
 
 
 @dataclass(frozen=True)
-class Most:
+class TopSubscription:
     """A subscription that many events match."""
 
     id: int | str
@@ -70,18 +71,18 @@ class Most:
 
 @dataclass(frozen=True)
 class SubscriptionStats:
-    """What events of the sample match."""
+    """How the events of the sample match."""
 
     subscriptions: int
-    events: int  # of the sample, that were matched
+    events: int  # of the sample
     pairs: int
     matched: int  # events with a pair
-    most: tuple[Most, ...] = ()  # matched most, descending
+    most: tuple[TopSubscription, ...] = ()  # the most matched first
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where in a log an event is, and when that was appended."""
+class LogPosition:
+    """The place of an event in a log, and when it was appended."""
 
     sequence: int
     appended: str
@@ -89,7 +90,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Stats:
-    """All that is known of past events.
+    """Statistics of past events, and a sample.
 
     >>> import tempfile; place = tempfile.TemporaryDirectory()
     >>> price = AttributeStats("decimal", 2, 2, 2, 3.0, 80.0, (3.0, 3.0, 3.0, 80.0, 80.0))
@@ -100,86 +101,86 @@ class Stats:
     True
     """
 
-    of: str  # files or log
-    schema: Mapping[str, Any]  # the document of it
-    events: int  # good ones
-    dead: int  # rows that are none, and have no part in what follows
+    of: str  # the files or the log
+    schema: Mapping[str, Any]  # its document
+    events: int  # valid ones
+    dead: int  # invalid rows, which count nowhere else
     attributes: Mapping[str, AttributeStats]
-    predicates: Mapping[str, PredicateStats] = field(default_factory=dict)  # by their texts
+    predicates: Mapping[str, PredicateStats] = field(default_factory=dict)  # by text
     subscriptions: SubscriptionStats | None = None
-    first: Place | None = None  # of a log
-    last: Place | None = None
-    reason: str | None = None  # why one of the dead is
+    first: LogPosition | None = None  # if the events are from a log
+    last: LogPosition | None = None
+    reason: str | None = None  # why one of the dead rows is invalid
     seed: int = 0  # of the sample
-    made: str = ""  # when
+    made: str = ""  # the time
     sample: pa.Table = field(default_factory=lambda: pa.table({}))
 
     @property
-    def known(self) -> dict[str, Known]:
-        """What schedulers may begin with; costs in milliseconds."""
-        from tamis.schedule.statistics import Known
+    def known(self) -> dict[str, PredicateEstimate]:
+        """Answers and costs for schedulers to begin with; costs are in milliseconds."""
+        from tamis.schedule.statistics import PredicateEstimate
 
         return {
-            text: Known(each.share, 1000 * each.seconds, each.seen)
+            text: PredicateEstimate(each.share, 1000 * each.seconds, each.seen)
             for text, each in self.predicates.items()
         }
 
     def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
-        """Put all of it into a folder; with `replace`, in the place of statistics before."""
+        """Save to a folder; with `replace`, statistics that are there are replaced."""
         target = check_free(folder, replace=replace)
         document = asdict(_without_sample(self)) | {"format": FORMAT}
         del document["sample"]
-        with refusing(f"{target}: cannot be written"):
+        with os_errors_as(StoreError, f"{target}: cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with placed(target, replace=target.exists()) as draft:
-                with written(draft / SAMPLE) as file:
-                    parquet.write_table(self.sample, file)
+            with atomic_folder(target, replace=target.exists()) as draft:
+                parquet.write_table(self.sample, draft / SAMPLE)
                 write_json(draft / DOCUMENT, document)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Stats:
-        """The statistics in a folder; a `StoreError` says what is there instead."""
+        """Open the statistics in a folder; a `StoreError` says what is there instead."""
         path = Path(folder).absolute() / DOCUMENT
-        document = read_json(path, _WHAT)
-        check_format(path, document, FORMAT, _WHAT)
+        document = read_json(path, "statistics", StoreError, newest=FORMAT)
         del document["format"]
         try:
             document["attributes"] = _each(AttributeStats, document["attributes"])
             document["predicates"] = _each(PredicateStats, document["predicates"])
-            for name, kind in (("first", Place), ("last", Place)):
-                document[name] = _one(kind, document[name])
-            told = document["subscriptions"]
-            if told is not None:
-                told["most"] = tuple(Most(**each) for each in told["most"])
-                document["subscriptions"] = SubscriptionStats(**told)
+            for name in ("first", "last"):
+                document[name] = _one(LogPosition, document[name])
+            matched = document["subscriptions"]
+            if matched is not None:
+                matched["most"] = tuple(TopSubscription(**each) for each in matched["most"])
+                document["subscriptions"] = SubscriptionStats(**matched)
             return cls(**document, sample=_read(path.with_name(SAMPLE)))
         except (KeyError, TypeError, AttributeError) as why:
-            raise StoreError(f"{path}: is damaged, it does not fit together: {why}") from None
+            raise StoreError(f"{path}: is damaged, its parts do not fit: {why}") from None
 
 
 def check_free(folder: str | os.PathLike[str], *, replace: bool = False) -> Path:
-    """Refuse a folder that statistics cannot be put into; what holds others is replaced only."""
+    """Refuse a folder that holds other files, or statistics unless they are to be replaced."""
     target = Path(folder).absolute()
-    with refusing(f"{target}: cannot be read"):
+    with os_errors_as(StoreError, f"{target}: cannot be read"):
         if target.exists() and not target.is_dir():
             raise StoreError(f"{target}: is a file; statistics need a folder of their own")
         names = names_in(target) if target.exists() else set()
     if not names:
         return target
     if not names <= {DOCUMENT, SAMPLE}:
-        raise StoreError(f"{target}: holds other things than statistics; name another folder")
+        raise StoreError(f"{target}: holds other files than statistics; choose another folder")
     if not replace:
-        raise StoreError(f"{target}: holds statistics already; name another folder, or replace it")
+        raise StoreError(
+            f"{target}: holds statistics already; choose another folder, or replace them"
+        )
     return target
 
 
 def _without_sample(stats: Stats) -> Stats:
-    """`asdict` would copy all of it."""
+    """Drop the sample: `asdict` would copy it."""
     return replace(stats, sample=pa.table({}))
 
 
 def _one(kind: Any, given: Mapping[str, Any] | None) -> Any:
-    """A record, with tuples where JSON has lists."""
+    """Build a record, with tuples where JSON has lists."""
     if given is None:
         return None
     return kind(**{name: _tuples(value) for name, value in given.items()})

@@ -11,7 +11,8 @@ import numpy as np
 
 from tamis.encode.terms import Row
 from tamis.engine import Engine
-from tamis.match.base import Bitmaps
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import match_bits
 from tamis.testing import cases
 from tamis.testing.checks import Make, check
 from tamis.testing.engine_checks import subscribe_random
@@ -57,7 +58,7 @@ def bits_of_slots(make: Make) -> None:
         fresh = dict(chance.sample(sorted(fresh.items()), more))
         add(matcher, fresh)
         clauses |= fresh
-        bits = matcher.match_bits(batch)
+        bits = match_bits(matcher, batch)
         assert bits.words.dtype == np.uint64
         assert bits.words.shape[0] == len(events)
         assert len(bits.slots) <= 64 * bits.words.shape[1]
@@ -66,7 +67,7 @@ def bits_of_slots(make: Make) -> None:
         assert [sorted(slots) for slots in bits] == [sorted(s) for s in matcher.match(batch)]
         before, kept = [sorted(slots) for slots in bits.matches()], bits.slots.copy()
         bits.words[:] = 0  # they were given away
-        assert [sorted(slots) for slots in matcher.match_bits(batch)] == before
+        assert [sorted(slots) for slots in match_bits(matcher, batch)] == before
         matcher.check()
         if clauses:
             slot = next(iter(clauses))

@@ -349,14 +349,14 @@ def survives_failure(make: Make) -> None:
     matcher = make()
     clauses, events = _random_set(14, 60, 10)
     add(matcher, clauses)
-    added = matcher._added
+    added = matcher.index_clauses
 
     def fails(slots: Slots, terms: Terms) -> None:
         added(slots, terms)
-        matcher._added = added  # type: ignore[method-assign]
+        matcher.index_clauses = added  # type: ignore[method-assign]
         raise MemoryError("in the middle")
 
-    matcher._added = fails  # type: ignore[method-assign]
+    matcher.index_clauses = fails  # type: ignore[method-assign]
     try:
         add(matcher, {1000 + slot: rows for slot, rows in clauses.items()})
     except MemoryError:

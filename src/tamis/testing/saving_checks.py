@@ -7,8 +7,9 @@ import json
 import numpy as np
 
 from tamis.engine import Engine
-from tamis.index.saved import Arrays
+from tamis.files.arrays import Arrays
 from tamis.match.base import Matcher
+from tamis.match.capabilities import restore, saved_form
 from tamis.testing import cases
 from tamis.testing.checks import Make, check
 from tamis.testing.engine_checks import agree, subscribe_random
@@ -16,14 +17,13 @@ from tamis.testing.engine_checks import agree, subscribe_random
 
 def restored(matcher: Matcher, empty: Matcher) -> Matcher:
     """`empty`, become what `matcher` is by way of what is saved of it."""
-    given = matcher.arrays()
-    wrong = [name for name, array in given.items() if array.dtype.kind not in "biuf"]
+    form = saved_form(matcher)
+    wrong = [name for name, array in form.arrays.items() if array.dtype.kind not in "biuf"]
     assert not wrong, f"arrays of numbers and booleans can be saved; these hold others: {wrong}"
-    facts = matcher.facts()
-    read = json.loads(json.dumps(facts, allow_nan=False))
-    assert read == facts, "facts are such as JSON can say: text for keys, lists for tuples"
-    arrays = Arrays({name: np.array(array, order="C") for name, array in given.items()})
-    empty.restore(arrays, read)
+    read = json.loads(json.dumps(form.facts, allow_nan=False))
+    assert read == form.facts, "facts are such as JSON can say: text for keys, lists for tuples"
+    arrays = Arrays({name: np.array(array, order="C") for name, array in form.arrays.items()})
+    restore(empty, arrays, read)
     return empty
 
 

@@ -9,7 +9,8 @@ time stand beside the operators.
 
 Pictures are generated (`tamis.workload.drones_images`) with what is to be seen encoded in them, and
 `scenes` tells it. Faces and pedestrians are for the real detectors of the vision pack, the rest for
-the stand-ins of `tamis.operators.drones`. Many events are near a place, and boats are near water.
+the stand-ins of `tamis.operators.packs.drones`. Many events are near a place, and boats are near
+water.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def schema() -> dict[str, Any]:
 
 def operators() -> tuple[Operator, ...]:
     """The operators that the subscriptions use: spatial over all 50 places, vision, stand-ins."""
-    from tamis.operators import drones, reasoning, spatial, vision
+    from tamis.operators.packs import drones, reasoning, spatial, vision
 
     points = {
         name: {"type": "Point", "coordinates": list(where)}

@@ -2,8 +2,8 @@
 
 A picture of 320 × 240 pixels: a sky with posters of faces, a square with crowds, and the ground
 with cars, boats and passers-by. Faces and pedestrians are drawn so that OpenCV's detectors see them
-in daylight. Everything else is a marker that the stand-ins of `tamis.operators.drones` count. Bands
-and slots keep one thing from hiding another, so that a scene is in the picture exactly.
+in daylight. Everything else is a marker that the stand-ins of `tamis.operators.packs.drones` count.
+Bands and slots keep one thing from hiding another, so that a scene is in the picture exactly.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import TamisError
-from tamis.operators.drones import CELL, COLOURS, CONGESTION, MARKER, MOB
-from tamis.operators.pictures import Picture, cv2
+from tamis.operators.packs.drones import CELL, COLOURS, CONGESTION, MARKER, MOB
+from tamis.operators.packs.pictures import Picture, cv2
 
 WIDTH, HEIGHT = 320, 240
 MOST_FACES = MOST_PEDESTRIANS = 3

@@ -20,8 +20,8 @@ from tamis.errors import EventError
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
-from tamis.spark.backtesting import Backtest
-from tamis.spark.samples import ranks
+from tamis.spark.backtest.backtest_job import Backtest
+from tamis.spark.backtest.event_samples import ranks
 from tamis.store import Log, subscribe
 
 SCHEMA = Schema.from_dict(

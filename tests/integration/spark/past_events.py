@@ -19,7 +19,9 @@ from tamis import Engine, Operator, Schema, operator
 from tamis.errors import EventError
 from tamis.model.event import Event
 from tamis.operators import registry
-from tamis.spark import gathering, row_groups, source
+from tamis.replay import row_groups
+from tamis.spark.stats import event_stats as gathering
+from tamis.spark.stream import log_source as source
 from tamis.store import Stats
 from tamis.store.stats import SHARES, AttributeStats
 

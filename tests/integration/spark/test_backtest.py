@@ -17,9 +17,9 @@ import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.language import parse, to_text
-from tamis.spark import row_groups
-from tamis.spark.backtesting import backtest
-from tamis.spark.compiling import compile_conditions
+from tamis.replay import row_groups
+from tamis.spark.backtest.backtest_job import backtest
+from tamis.spark.jobs.compile_index import compile_conditions
 from tamis.store import Log
 from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, lesubscribe
@@ -226,7 +226,7 @@ def test_a_log_against_the_definition_of_truth(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tamis.spark.source._FEW", 50)
+    monkeypatch.setattr("tamis.spark.stream.log_source._FEW", 50)
     with engine_of() as engine:
         found = backtest(spark, log.log, engine, time=time)
         assert found.tasks > 3
@@ -283,8 +283,8 @@ def test_thousands_of_conditions(spark: SparkSession, tmp_path: Path) -> None:
 def test_of_too_many_there_are_fewer(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tamis.spark.backtesting._COUNTS", 50)
-    monkeypatch.setattr("tamis.spark.backtesting._SAMPLES", 10)
+    monkeypatch.setattr("tamis.spark.backtest.backtest_job._COUNTS", 50)
+    monkeypatch.setattr("tamis.spark.backtest.backtest_job._SAMPLES", 10)
     folder = written(tmp_path / "events", offers(100))
     with engine_of() as engine:
         found = backtest(spark, folder, engine)

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from tamis.operators import registry
-from tamis.spark import row_groups
+from tamis.replay import row_groups
 from tests.integration.spark.past import (
     YAML,
     Past,

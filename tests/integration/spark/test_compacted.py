@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tamis.spark.sink import compact, manifests, sweep
+from tamis.spark.stream.notification_sink import compact, manifests, sweep
 from tests.integration.spark.test_readers import _uncommit
 from tests.integration.spark.test_stream import Story, _found, _run
 

@@ -6,16 +6,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
-from tamis.spark import sharding
-from tamis.spark.compiling import _describe, compile_conditions, compile_log
-from tamis.spark.compiling_tasks import FromLog, Made
+from tamis.spark.jobs import shard_count as sharding
+from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
+from tamis.spark.jobs.compile_shard import CompiledShard, FromLog
 from tamis.store import Log, changes
-from tamis.store.versions import Version, Versions
+from tamis.store.version import Version
+from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import DOCUMENT, SCHEMA
 
 if TYPE_CHECKING:
@@ -111,15 +111,9 @@ def test_rows_without_an_id_are_left_out_and_told(spark: SparkSession, versions:
 def test_two_attempts_at_a_shard_do_not_meet(log: Log, versions: Versions) -> None:
     """Spark starts a task again while the first attempt is still writing: one of them counts."""
     log.change(changes.subscribe(["ann"], ["price < 5"]))
-    number = pa.record_batch({"id": pa.array([0], pa.int64())})
     with versions.publish(log.end) as draft:
         task = FromLog(str(log.folder), str(draft), 0, log.end, 1, None, None, ())
-        first, second = (
-            Made(**row)
-            for _ in range(2)
-            for batch in task.run(iter([number]))
-            for row in batch.to_pylist()
-        )
+        first, second = (CompiledShard(**row) for _ in range(2) for row in task.run(0))
         assert (draft / first.folder).is_dir(), "the second has left it alone"
         assert first.folder != second.folder
         _describe(draft, [second], log.end, DOCUMENT, "text", {})

@@ -21,10 +21,10 @@ import tamis.spark
 from tamis import Engine, Schema
 from tamis.errors import SparkError
 from tamis.operators import operator
-from tamis.spark import connecting
-from tamis.spark.compiling import compile_conditions, compile_log
-from tamis.spark.files import Matched, match_files
-from tamis.spark.watching import cores, watched
+from tamis.spark.jobs.compile_index import compile_conditions, compile_log
+from tamis.spark.jobs.match_files import MatchedFiles, match_files
+from tamis.spark.runtime import connect_server as connecting
+from tamis.spark.runtime.job_runner import cores, run_job
 from tamis.store.versions import Versions
 from tamis.workload import dexin
 from tamis.workload.base import Workload
@@ -202,7 +202,7 @@ def test_a_log_is_compiled_and_streamed(client: Client, tmp_path: Path) -> None:
     assert dead == sorted(story.dead)
 
 
-def _files(folder: Path) -> tuple[int, int, list[str], Matched, set[int], Rows]:
+def _files(folder: Path) -> tuple[int, int, list[str], MatchedFiles, set[int], Rows]:
     spark = tamis.spark.session()
     rows = spark.read.parquet(str(folder / "subscriptions"))
     wrong = spark.createDataFrame([(-1, "prise < 5")], "id long, condition string")
@@ -221,7 +221,7 @@ def _files(folder: Path) -> tuple[int, int, list[str], Matched, set[int], Rows]:
 
 
 def test_conditions_are_compiled_and_files_matched(client: Client, tmp_path: Path) -> None:
-    from tamis.model.document import to_yaml
+    from tamis.model.schema_document import to_yaml
 
     workload, engine, wanted = _made(tmp_path / "events")
     (tmp_path / "schema.yaml").write_text(to_yaml(engine.schema), encoding="utf-8")
@@ -244,7 +244,7 @@ import sys
 import grpc
 from concurrent.futures import ThreadPoolExecutor
 from tamis.cli.main import _run
-from tamis.spark import connecting
+from tamis.spark.runtime import connect_server as connecting
 
 url, folder = sys.argv[1:]
 stranger = grpc.server(ThreadPoolExecutor(1))  # speaks gRPC, and knows nothing of Spark
@@ -310,7 +310,7 @@ def test_a_url_that_is_none(url: str) -> None:
 
 
 def test_one_that_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.spark import sessions
+    from tamis.spark.runtime import sessions
 
     asked: list[str] = []
     monkeypatch.setattr(sessions, "active", lambda: None)
@@ -328,7 +328,7 @@ def _left_alone() -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connecting, "_AWAY", 1.0)
         with pytest.raises(SparkError) as refusal:
-            watched(spark, lambda: spark.range(3).collect())
+            run_job(spark, lambda: spark.range(3).collect())
         spark.stop()  # which asks the server once more
     return str(refusal.value)
 

@@ -25,10 +25,10 @@ import pytest
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
-from tamis.spark.java import java_home
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
-from tamis.spark.sink import manifests
+from tamis.spark.runtime.java import java_home
+from tamis.spark.stream.notification_sink import manifests
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log, cancel, subscribe
 from tests.unit.cli.calls import Capture, run
 

@@ -14,10 +14,11 @@ from pyarrow import parquet
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
-from tamis.spark import file_tasks, row_groups
-from tamis.spark.compiling import compile_conditions
-from tamis.spark.files import match_files, read_files
-from tamis.spark.sink import manifests
+from tamis.replay import row_groups
+from tamis.spark.jobs import match_task as file_tasks
+from tamis.spark.jobs.compile_index import compile_conditions
+from tamis.spark.jobs.match_files import match_files, read_files
+from tamis.spark.stream.notification_sink import manifests
 from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, gryphon, lesubscribe, sparse, topss
 from tamis.workload.base import Workload
@@ -220,15 +221,15 @@ def test_a_task_that_is_tried_again_does_no_harm(
     wanted = expected(engine, written(workload, tmp_path / "events"))
     engine.save(tmp_path / "engine")
     failed = tmp_path / "failed"
-    run = file_tasks.Matching.run
+    run = file_tasks.MatchTask.run
 
-    def fails_once(self: Any, batches: Any) -> Any:
-        yield from run(self, batches)  # after its parts were closed
+    def fails_once(self: Any, number: int) -> Any:
+        yield from run(self, number)  # after its parts were closed
         if not failed.exists():
             failed.touch()
             raise RuntimeError("the worker is gone")
 
-    monkeypatch.setattr(file_tasks.Matching, "run", fails_once)
+    monkeypatch.setattr(file_tasks.MatchTask, "run", fails_once)
     done = _by_value(spark, tmp_path)
     assert failed.exists()
     assert done.pairs == len(wanted)

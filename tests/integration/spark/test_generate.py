@@ -15,8 +15,8 @@ from pyarrow import csv, parquet
 from tamis import Engine, Schema
 from tamis.cli import spark_generate
 from tamis.cli.spark_generate import draw
-from tamis.spark.generating import Draw, TableFile, generate, table_files
-from tamis.spark.sink import manifests
+from tamis.spark.jobs.generate_tables import Draw, TableFile, generate, table_files
+from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
 from tests.unit.cli.calls import Capture, refused, run
@@ -115,7 +115,7 @@ def test_a_command_that_failed_can_be_run_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tamis.model.document.to_yaml", full)  # when all files are there
+        patched.setattr("tamis.model.schema_document.to_yaml", full)  # when all files are there
         assert f"{there}: cannot be written to: No space left" in refused(capsys, *command)
     assert not list(there.rglob("*.parquet"))
     assert run(*command) == 0

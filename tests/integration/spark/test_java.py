@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from tamis.errors import SparkError
-from tamis.spark.java import java_home
+from tamis.spark.runtime.java import java_home
 
 
 @pytest.fixture

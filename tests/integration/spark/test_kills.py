@@ -23,11 +23,11 @@ import pytest
 
 from tamis.engine import Engine
 from tamis.model.schema import Schema
-from tamis.spark.compacting import compact
-from tamis.spark.filling import fill
-from tamis.spark.java import java_home
-from tamis.spark.sink import NOTIFICATIONS, manifests
-from tamis.store import Lives, Shard, Versions, describe
+from tamis.replay.compact_parts import compact
+from tamis.replay.subscribe_rows import subscribe_rows
+from tamis.spark.runtime.java import java_home
+from tamis.spark.stream.notification_sink import NOTIFICATIONS, manifests
+from tamis.store import Shard, Snapshot, Versions, describe
 from tests.integration.spark.test_stream import Story
 from tests.integration.spark.victim import notifying
 
@@ -124,10 +124,10 @@ def _compiled(story: Story, index: Path) -> None:
     """Publish a version of who is subscribed by now."""
     log = story.log
     at = log.end
-    lives = Lives()
-    lives.fold(log.changes(0, at))
+    snapshot = Snapshot()
+    snapshot.fold(log.changes(0, at))
     engine = Engine(Schema.from_dict(log.schema))
-    assert not fill(engine, lives.table(log.ids))
+    assert not subscribe_rows(engine, snapshot.table(log.ids))
     with Versions(index).publish(at) as draft:
         engine.save(draft / "shard-0000")
         shards = [Shard("shard-0000", len(engine), 1)]

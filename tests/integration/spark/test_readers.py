@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tamis.errors import StoreError
-from tamis.spark.compiling import Compiled, compile_log
-from tamis.spark.keeping import Keeper
-from tamis.spark.progress import Watch, query_of
-from tamis.spark.running import Job, Stream, reader
-from tamis.spark.sink import manifests
-from tamis.spark.source import next_event
+from tamis.replay.log_events import next_event
+from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
+from tamis.spark.stream.housekeeping import Keeper
+from tamis.spark.stream.notification_sink import manifests
+from tamis.spark.stream.progress import Watch, query_of
+from tamis.spark.stream.stream import Job, Stream, reader
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
 
@@ -77,7 +77,7 @@ def test_a_version_is_used_for_the_first_event_that_it_can_serve(
 def _keeper(story: Story, versions: Versions) -> Keeper:
     """Of another stream, which has read everything."""
 
-    def compile() -> Compiled:
+    def compile() -> CompiledIndex:
         raise AssertionError("nothing is compiled here")
 
     return Keeper(story.log, versions, compile, every=10**9)

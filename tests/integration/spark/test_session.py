@@ -15,7 +15,7 @@ from rich.console import Console
 import tamis.spark
 from tamis.cli.spark_jobs import started
 from tamis.errors import SparkError
-from tamis.spark import sessions
+from tamis.spark.runtime import sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,13 +15,13 @@ import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
-from tamis.errors import SparkError
+from tamis.errors import SparkError, StoreError
 from tamis.model.event import Event
-from tamis.spark import row_groups
-from tamis.spark.asking import ask
-from tamis.spark.gathering import gather
-from tamis.spark.gathering_tasks import ranked
-from tamis.spark.values import in_order
+from tamis.replay import row_groups
+from tamis.spark.stats.attribute_values import in_order
+from tamis.spark.stats.event_stats import gather
+from tamis.spark.stats.subscription_stats import ask
+from tamis.spark.stats.value_task import ranked
 from tamis.store import Log, Stats, changes
 from tamis.store.stats import SHARES, AttributeStats
 from tests.integration.spark.past_events import (
@@ -268,7 +268,7 @@ def test_a_log_has_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(SparkError, match="no such file or folder"):
+    with pytest.raises(StoreError, match="no such file or folder"):
         gather(spark, tmp_path / "nowhere", SCHEMA)
     table = as_table(offers(3))
     parquet.write_table(table, tmp_path / "0.parquet")

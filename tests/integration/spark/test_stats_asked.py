@@ -13,10 +13,11 @@ import pytest
 
 from tamis import Engine, Schema, operator
 from tamis.errors import EventError, OperatorError, SparkError, StoreError
-from tamis.schedule.statistics import Known
-from tamis.spark.asking import ask
-from tamis.spark.compiling import compile_conditions, compile_log
-from tamis.spark.gathering import gather
+from tamis.match.capabilities import saved_form
+from tamis.schedule.statistics import PredicateEstimate
+from tamis.spark.jobs.compile_index import compile_conditions, compile_log
+from tamis.spark.stats.event_stats import gather
+from tamis.spark.stats.subscription_stats import ask
 from tamis.store import Log, Stats, Versions, changes
 from tamis.store.stats import PredicateStats
 from tests.integration.spark.past_events import (
@@ -181,8 +182,10 @@ def test_versions_are_laid_out_for_the_sample(
             else compile_conditions(frame, versions, SCHEMA, stats=past)
         )
     told, untold = (Engine.open(each.version.shard_folders[0]) for each in made)
-    assert told.matcher.facts()["laid_out"] == 400
-    assert untold.matcher.facts()["laid_out"] is None, "there was no event to lay it out for"
+    assert saved_form(told.matcher).facts["laid_out"] == 400
+    assert saved_form(untold.matcher).facts["laid_out"] is None, (
+        "there was no event to lay it out for"
+    )
     assert told.plan().events == stats.events
     batch = as_table(offers(80, seed=9)).filter(
         pa.array([bool(good_events([row])) for row in offers(80, seed=9)])
@@ -204,14 +207,14 @@ def test_versions_keep_what_schedulers_know(
         made = compile_log(spark, log, versions, stats=past)
         engine = Engine.open(made.version.shard_folders[0])
         assert id in engine
-        assert engine.calls.known == {"far()": Known(0.25, 500.0, 40)}
+        assert engine.calls.known == {"far()": PredicateEstimate(0.25, 500.0, 40)}
 
 
 def test_what_is_no_statistics_is_refused_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame([("a", "price < 5")], "id string, condition string")
-    with pytest.raises(StoreError, match="is no statistics"):
+    with pytest.raises(StoreError, match="is not statistics"):
         compile_conditions(frame, Versions(tmp_path / "index"), SCHEMA, stats=tmp_path)
     other = Stats("elsewhere", {}, 1, 0, {}, sample=pa.table({"colour": ["red"]}))
     other.save(tmp_path / "stats")

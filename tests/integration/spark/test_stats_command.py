@@ -12,8 +12,8 @@ from pyarrow import parquet
 import tamis.spark
 from tamis import Engine
 from tamis.operators import registry
-from tamis.spark.asking import ask
-from tamis.spark.gathering import gather
+from tamis.spark.stats.event_stats import gather
+from tamis.spark.stats.subscription_stats import ask
 from tamis.store import Stats, Versions
 from tests.connect import Client
 from tests.integration.spark.past_events import (
@@ -101,7 +101,7 @@ def test_the_command(
     given = ["--conditions", str(tmp_path / "conditions.parquet"), "--schema", str(schema)]
     index = ["--index", str(tmp_path / "index")]
     said = refused(capsys, "spark", "compile", *given, *index, "--stats", str(folder))
-    assert "is no statistics" in said
+    assert "is not statistics" in said
     assert run("spark", "compile", *given, *index, "--stats", str(out)) == 0
     (shard,) = Versions(tmp_path / "index").all()[0].shard_folders
     assert Engine.open(shard).plan().events == 50
@@ -160,9 +160,9 @@ def test_what_the_command_refuses(
         ([*files, "--log", str(tmp_path), *out], "Give either --events and --schema, or --log."),
         (["--events", str(events[0]), *out], "Give either --events and --schema, or --log."),
         (["--events", "nowhere", "--schema", str(schema), *out], "no such file or folder"),
-        (["--log", str(tmp_path / "log"), *out], "is no log"),
+        (["--log", str(tmp_path / "log"), *out], "is not a log"),
         ([*files, "--subscriptions", "nowhere", *out], "there is no folder of that name"),
-        ([*files, "--out", str(tmp_path)], "holds other things than statistics"),
+        ([*files, "--out", str(tmp_path)], "holds other files than statistics"),
         ([*files, *out, "--sample", "0"], "0 is not in the range"),
     ]
     for given, said in wrong:

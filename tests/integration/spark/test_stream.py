@@ -16,8 +16,8 @@ from tamis.errors import SparkError
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
-from tamis.spark.compiling import compile_conditions, compile_log
-from tamis.spark.sink import manifests
+from tamis.spark.jobs.compile_index import compile_conditions, compile_log
+from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, changes
 from tamis.store.versions import Versions
 
@@ -145,7 +145,7 @@ def test_a_batch_job_reads_the_same(spark: SparkSession, tmp_path: Path) -> None
 def test_versions_change_nothing_but_the_work(
     spark: SparkSession, tmp_path: Path, shards: int
 ) -> None:
-    """Compiled between batches, from nothing, from the version before, in shards."""
+    """CompiledIndex between batches, from nothing, from the version before, in shards."""
     story = Story(tmp_path / "log", seed=5, text=False)
     versions = Versions(tmp_path / "index")
     counts = []

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
-from tamis.spark.sessions import session
-from tamis.spark.sink import NotificationsDataSource
+from tamis.spark.runtime.sessions import session
+from tamis.spark.stream.notification_sink import NotificationsDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

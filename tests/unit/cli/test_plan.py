@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from tamis import Engine, Schema
-from tamis.match.tamis.plan import Plan
+from tamis.match.plan import Plan
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = "attributes: {price: integer, title: text, code: text}\n"

@@ -21,8 +21,8 @@ from tamis.cli.stopping import Stopping
 from tamis.cli.stream_screen import Facts, StreamScreen, line, rows
 from tamis.errors import SparkError
 from tamis.operators import Count, Report
-from tamis.spark.progress import Standing
-from tamis.spark.running import Job, Stream
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
 from tamis.store import Log
 from tamis.workload import make
 from tamis.workload.auction_schema import schema
@@ -145,7 +145,7 @@ def test_a_stream_that_was_told_to_stop_is_gone(tmp_path: Path) -> None:
 def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Capture) -> None:
     log, index, out = (str(tmp_path / name) for name in ("log", "index", "out"))
     where = ("--log", log, "--index", index, "--out", out)
-    assert "is no log" in refused(capsys, "spark", "run", *where)
+    assert "is not a log" in refused(capsys, "spark", "run", *where)
     assert "available-now" in refused(capsys, "spark", "run", *where, "--trigger", "sometimes")
     assert "--out" in refused(capsys, "spark", "run", "--log", log, "--index", index)
     refused(capsys, "spark", "walk")
@@ -169,8 +169,8 @@ def test_the_demonstration_goes_on_with_as_many_as_there_are(tmp_path: Path) -> 
         file = io.StringIO()
         with Stopping() as stopping:
             steps = Steps(Console(file=file, width=200), stopping)
-            _, lives = _filled(steps, tmp_path / "log", subscriptions, asked=asked)
-        assert len(lives) == 5
+            _, snapshot = _filled(steps, tmp_path / "log", subscriptions, asked=asked)
+        assert len(snapshot) == 5
         return file.getvalue()
 
     assert said(5, asked=True) == ""

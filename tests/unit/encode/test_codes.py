@@ -27,7 +27,7 @@ from tamis.encode.intervals import before
 from tamis.model import semantics
 from tamis.model.condition import Literal, Predicate
 from tamis.model.domain import Decimal, Integer, Text
-from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.named_domains import Enumerated, Hierarchy
 from tests.unit.engine.world import POOL, SCHEMA, predicates
 
 doubles = st.floats(allow_nan=False, allow_infinity=False)

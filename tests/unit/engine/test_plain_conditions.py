@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tamis.encode.conditions import plain
-from tamis.encode.table import Bulk
+from tamis.encode.bulk_terms import BulkTerms
+from tamis.encode.plain_conditions import read_plain
 from tamis.engine import Engine
 from tamis.errors import TamisError
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
@@ -126,7 +126,7 @@ def _outcome(text: str, bulk: bool) -> Any:
 @pytest.fixture(autouse=True)
 def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few conditions would all be left to the parser."""
-    monkeypatch.setattr("tamis.engine.bulk._MANY", 1)
+    monkeypatch.setattr("tamis.engine.bulk_load._MANY", 1)
 
 
 @settings(
@@ -160,9 +160,9 @@ OTHERS = ["n < 5 or n > 7", "not n = 5", "n in (1, 2)", "n exists", "(n < 5)", "
 
 
 def _fast(texts: list[str | None], kind: pa.DataType) -> list[int]:
-    lists = plain(pa.array(texts, pa.string()).cast(kind), TEXT_LIMIT)
+    lists = read_plain(pa.array(texts, pa.string()).cast(kind), TEXT_LIMIT)
     lists.validate(full=True)
-    return list(Bulk(Engine(SCHEMA).encoder, lists, PREDICATE_LIMIT).fast.tolist())
+    return list(BulkTerms(Engine(SCHEMA).encoder, lists, PREDICATE_LIMIT).fast.tolist())
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_plain_ones_do_not_go_through_the_parser(kind: pa.DataType) -> None:
 
 def test_rows_of_both_sorts_get_their_own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain ones, those with several clauses, and more of them than are read at once."""
-    monkeypatch.setattr("tamis.encode.conditions._AT_ONCE", 7)
+    monkeypatch.setattr("tamis.encode.plain_conditions._AT_ONCE", 7)
     rng = np.random.default_rng(3)
     texts = [
         f"n = {i % 5} and x < 2.5" if rng.random() < 0.5 else f"n = {i % 5} or n = {i % 5 + 100}"
@@ -203,20 +203,20 @@ def test_rows_of_both_sorts_get_their_own_ids(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_few_are_left_to_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.engine.bulk._MANY", 3)
+    monkeypatch.setattr("tamis.engine.bulk_load._MANY", 3)
     read: list[str] = []
     compiled = Engine.compile
 
-    def noted(self: Engine, text: Any) -> Any:
+    def noted(self: Engine, text: Any, language: str) -> Any:
         read.append(text)
-        return compiled(self, text)
+        return compiled(self, text, language)
 
     def for_many(column: pa.Array, *more: Any) -> Any:
         assert len(column) >= 3, "Arrow is not called for a few: that alone takes a millisecond"
-        return plain(column, *more)
+        return read_plain(column, *more)
 
     monkeypatch.setattr(Engine, "compile", noted)
-    monkeypatch.setattr("tamis.engine.bulk.plain", for_many)
+    monkeypatch.setattr("tamis.engine.bulk_load.read_plain", for_many)
     for rows in (2, 3):
         engine = Engine(SCHEMA)
         engine.subscribe_table(pa.table({"id": list(range(rows)), "condition": ["n = 5"] * rows}))
@@ -236,7 +236,7 @@ def test_a_table_with_a_mistake_changes_nothing() -> None:
 def test_a_condition_that_is_too_long() -> None:
     long = " and ".join(["n < 5"] * (TEXT_LIMIT // 8))
     engine = Engine(SCHEMA)
-    with pytest.raises(TamisError, match=r"row 0: .*at most 65,536 bytes"):
+    with pytest.raises(TamisError, match=r"row 0: .*the limit is 65,536 bytes"):
         engine.subscribe_table(pa.table({"id": [1], "condition": [long]}))
     many = " and ".join(["n < 5"] * (PREDICATE_LIMIT + 1))
     assert _outcome(many, bulk=True) == _outcome(many, bulk=False)

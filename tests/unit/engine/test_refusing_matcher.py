@@ -9,7 +9,7 @@ from tamis import Engine, Schema
 from tamis.encode.terms import Terms
 from tamis.errors import LimitError, MatcherError
 from tamis.match.base import Slots
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tamis.model.condition import And, Or, Predicate
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "t": "text"}})
@@ -18,7 +18,7 @@ SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "t": "text"}})
 class Full(Naive):
     """Takes five clauses and not one more."""
 
-    def _added(self, slots: Slots, terms: Terms) -> None:
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
         if len(self) > 5:
             raise MatcherError("full")
 

@@ -8,10 +8,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tamis.index.ordered import Ordered, bisect_left, bisect_right
-from tamis.index.pairmap import PairMap, find
+from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.pair_map import PairMap, find
 from tamis.index.postings import Postings
-from tamis.index.slotset import SlotSet
+from tamis.index.slot_set import SlotSet
 
 
 def _ints(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -60,7 +60,7 @@ def test_removing_a_slot_that_is_not_there_is_refused() -> None:
 
 def test_ordered_lists_stay_sorted() -> None:
     chance = random.Random(2)
-    ordered = Ordered()
+    ordered = OrderedLists()
     plain: dict[int, list[tuple[int, int]]] = {i: [] for i in range(12)}
     for _ in range(300):
         many = chance.choice([1, 1, 3, 60])

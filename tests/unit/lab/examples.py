@@ -21,8 +21,9 @@ from tamis.lab.records import (
 )
 from tamis.lab.timing import Spread
 from tamis.match.base import Matches
-from tamis.match.naive import Naive
-from tamis.match.registry import Entry
+from tamis.match.capabilities import RunsInThreads
+from tamis.match.lesubscribe.naive import Naive
+from tamis.match.registry import MatcherEntry
 
 MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -73,34 +74,32 @@ OPERATOR_RUN = OperatorRun(
 class Lossy(Naive):
     """Loses the first match of a batch."""
 
-    def match(self, batch: EventBatch) -> Matches:
-        found = super().match(batch)
+    def find(self, batch: EventBatch) -> Matches:
+        found = super().find(batch)
         return Matches(np.maximum(found.starts - 1, 0), found.slots[1:])
 
 
 class Greedy(Naive):
     """Finds one match too many, for the first event of a batch."""
 
-    def match(self, batch: EventBatch) -> Matches:
-        found = super().match(batch)
+    def find(self, batch: EventBatch) -> Matches:
+        found = super().find(batch)
         slots = np.insert(found.slots, 0, self.clauses.live_slots()[0])
         return Matches(np.append(0, found.starts[1:] + 1), slots)
 
 
-class Threaded(Naive):
+class Threaded(Naive, RunsInThreads):
     """Has threads, and remembers with how many of them it matched."""
 
-    def __init__(self, threads: int = 2) -> None:
-        super().__init__()
-        self.threads = threads
+    def clear(self) -> None:
         self.used: list[int] = []
 
-    def match(self, batch: EventBatch) -> Matches:
+    def find(self, batch: EventBatch) -> Matches:
         self.used.append(self.threads)
-        return super().match(batch)
+        return super().find(batch)
 
 
-def entry(kind: type[Naive], *options: str) -> dict[str, Entry]:
+def entry(kind: type[Naive]) -> dict[str, MatcherEntry]:
     """A registry with this matcher in it, under its name in small letters."""
     name = kind.__name__.lower()
-    return {name: Entry(name, f"{kind.__module__}:{kind.__name__}", "none", "wrong", True, options)}
+    return {name: MatcherEntry(name, f"{kind.__module__}:{kind.__name__}", "none", "wrong")}

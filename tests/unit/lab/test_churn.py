@@ -16,7 +16,7 @@ from tamis.lab.records import Churn
 from tamis.lab.setting import Setting
 from tamis.match import registry
 from tamis.match.base import Matches, Slots
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
 QUICK = Setting(matchers=("quarantine",)).quick()
@@ -70,7 +70,7 @@ def test_a_matcher_that_misses_changes_is_found_out(monkeypatch: pytest.MonkeyPa
     old, new = _workloads(setting, 300)
     (found,) = [
         each
-        for each in churn._churn(setting, _MatcherDoor("naive", old, new))
+        for each in churn._churn(setting, _MatcherDoor(setting, "naive", old, new))
         if isinstance(each, Churn)
     ]
     assert found.disagreements > 0
@@ -79,7 +79,7 @@ def test_a_matcher_that_misses_changes_is_found_out(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("door", [_EngineDoor, _MatcherDoor])
 def test_both_sides_of_a_door_hold_the_same(door: type[_EngineDoor | _MatcherDoor]) -> None:
     old, new = _workloads(QUICK, 300)
-    made = door("naive", old, new)
+    made = door(QUICK, "naive", old, new)
     events = old.events(50)
     assert made.changes == 150
     for first, last in pairwise((0, 40, 41, 150)):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
+from tamis.encode.batch import EventBatch
 from tamis.lab import peers
 from tamis.lab.peers import ROWS, Row, _Round, _speed, duels, rows
 from tamis.lab.progress import Step
@@ -17,7 +18,10 @@ from tamis.lab.records import Duel, Goal, Refusal
 from tamis.lab.setting import Setting
 from tamis.lab.yardstick import Yardstick
 from tamis.match import registry
-from tamis.match.naive import Naive
+from tamis.match.base import Matcher
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import match_bits
+from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, Threaded, entry
 
 QUICK = Setting(matchers=("scan",)).quick()
@@ -138,14 +142,14 @@ def test_a_wrong_matcher_has_no_figures(
 
 
 def test_wrong_bits_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Naive.match_bits
+    right = match_bits
 
-    def flipped(self: Naive, batch: Any) -> Any:
-        found = right(self, batch)
+    def flipped(matcher: Matcher, batch: EventBatch) -> Bitmaps:
+        found = right(matcher, batch)
         found.words[0, 0] ^= np.uint64(1)
         return found
 
-    monkeypatch.setattr(Naive, "match_bits", flipped)
+    monkeypatch.setattr(peers, "match_bits", flipped)
     setting = replace(QUICK, matchers=("naive",))
     with pytest.raises(TamisError, match="disagree on event 0"):
         _duels(replace(setting, rows=("topss-w4",)))
@@ -156,12 +160,12 @@ def test_threads_are_one_but_where_two_are_measured(monkeypatch: pytest.MonkeyPa
     made: list[Threaded] = []
     init = Threaded.__init__
 
-    def remember(self: Threaded, threads: int = 2) -> None:
-        init(self, threads)
+    def remember(self: Threaded, **options: Any) -> None:
+        init(self, **options)
         made.append(self)
 
     monkeypatch.setattr(Threaded, "__init__", remember)
-    monkeypatch.setitem(registry._TABLE, "threaded", entry(Threaded, "threads")["threaded"])
+    monkeypatch.setitem(registry._TABLE, "threaded", entry(Threaded)["threaded"])
     found = _only(replace(QUICK, rows=("dexin",), matchers=("threaded",)))
     assert found.two_threads_us is not None
     assert all(matcher.threads == 1 for matcher in made)

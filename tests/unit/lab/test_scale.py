@@ -13,7 +13,7 @@ from tamis.lab.records import Point
 from tamis.lab.scale import SIZES, _chunks, points, sizes
 from tamis.lab.setting import Setting
 from tamis.match import registry
-from tamis.match.naive import Naive
+from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
 QUICK = Setting(matchers=("scan",)).quick()

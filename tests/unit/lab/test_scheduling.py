@@ -15,9 +15,9 @@ from tamis.lab import scheduling
 from tamis.lab.records import Goal, Schedule
 from tamis.lab.scheduling import AS_A_SET, AS_DRAWN, CASES, SCHEDULERS, Case, exceptions
 from tamis.lab.setting import Setting
-from tamis.schedule.base import Scheduler, Simulated
-from tamis.schedule.graph import Int8s, Int64s
-from tamis.schedule.naive import Naive
+from tamis.schedule.base import Scheduler, Simulation
+from tamis.schedule.compiled.graph import Int8s, Int64s
+from tamis.schedule.naive import NaiveScheduler
 from tamis.schedule.registry import schedulers
 from tests.unit.lab.examples import SCHEDULE
 
@@ -132,9 +132,11 @@ def test_goals_of_costs_and_times_are_for_full_sizes(monkeypatch: pytest.MonkeyP
 def test_a_wrong_scheduler_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Scheduler.simulate
 
-    def lossy(self: Scheduler, clauses: Int64s, outcome: Int8s) -> Simulated:
+    def lossy(self: Scheduler, clauses: Int64s, outcome: Int8s) -> Simulation:
         found = right(self, clauses, outcome)
-        return found._replace(matched=found.matched[1:]) if isinstance(self, Naive) else found
+        return (
+            found._replace(matched=found.matched[1:]) if isinstance(self, NaiveScheduler) else found
+        )
 
     monkeypatch.setattr(Scheduler, "simulate", lossy)
     with pytest.raises(TamisError, match="naive matches other clauses"):

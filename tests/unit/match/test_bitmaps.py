@@ -13,16 +13,17 @@ from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
 from tamis.match.answers import Matches
 from tamis.match.bitmaps import Bitmaps
-from tamis.match.naive import Naive
+from tamis.match.capabilities import AnswersInBits
+from tamis.match.lesubscribe.naive import Naive
 from tamis.model.condition import Condition
 from tests.unit.engine.world import SCHEMA, conditions, events, expected, fill
 
 
-class Scattered(Naive):
+class Scattered(Naive, AnswersInBits):
     """Numbers its bits from the end, with gaps that stand for nothing."""
 
-    def match_bits(self, batch: EventBatch) -> Bitmaps:
-        found = self.match(batch)
+    def find_bits(self, batch: EventBatch) -> Bitmaps:
+        found = self.find(batch)
         slots = np.full(3 * self.clauses.slots + 70, -1, np.int32)
         bits = len(slots) - 1 - 3 * np.arange(self.clauses.slots)
         live = self.clauses.live_slots()

@@ -23,7 +23,7 @@ from tamis.model.domain import (
     Text,
     Timestamp,
 )
-from tamis.model.named import Enumerated, Hierarchy
+from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.timestamp import parse_timestamp
 
 ACCEPTED: list[tuple[Domain, Any, Any]] = [

@@ -90,9 +90,9 @@ REFUSED: list[tuple[dict[Any, Any], str, str | None, str]] = [
     ({"event_type": [None]}, "R1", "event_type", "names no event type"),
     ({"event_type": "ofer"}, "R1", "event_type", "did you mean 'offer'"),
     ({"event_type": ["offer", "x"]}, "R1", "event_type", "unknown event type 'x'"),
-    ({"event_type": 5}, "R1", "event_type", "5 is no event type"),
-    ({"event_type": [["offer"]]}, "R1", "event_type", "is no event type"),
-    ({"event_type": {"offer": 1}}, "R1", "event_type", "is no event type"),
+    ({"event_type": 5}, "R1", "event_type", "5 is not an event type"),
+    ({"event_type": [["offer"]]}, "R1", "event_type", "is not an event type"),
+    ({"event_type": {"offer": 1}}, "R1", "event_type", "is not an event type"),
     ({"event_type": "offer"}, "R2", "price", "'price' is mandatory"),
     ({"event_type": "offer", "price": None}, "R2", "price", "'price' is mandatory"),
     ({"event_type": "offer", "price": []}, "R2", "price", "'price' is mandatory"),
@@ -165,7 +165,7 @@ def test_an_event_nested_without_end_is_refused() -> None:
 
 def test_an_event_checked_under_another_schema_is_checked_again() -> None:
     other = Schema.from_dict({"attributes": {"price": "text"}})
-    with pytest.raises(EventError, match="checked against"):
+    with pytest.raises(EventError, match="validated against"):
         SCHEMA.event(other.event({"price": "cheap"}))  # type: ignore[arg-type]
 
 

@@ -9,14 +9,21 @@ import numpy as np
 import pytest
 
 from tamis.schedule.base import FALSE, NEVER, ON_FALSE, ON_TRUE, TRUE
-from tamis.schedule.chains import Floats, difference, join, scores, sort_chains, walk
-from tamis.schedule.graph import BITS, Graph, Int32s
+from tamis.schedule.compiled.chains import (
+    Floats,
+    join_paths,
+    order_difference,
+    score_chains,
+    sort_chains,
+    walk_paths,
+)
+from tamis.schedule.compiled.graph import BITS, ClauseGraph, Int32s
 
 _PREDICATES = 7
 
 
-def _graph(*chains: list[tuple[int, int]]) -> Graph:
-    graph = Graph()
+def _graph(*chains: list[tuple[int, int]]) -> ClauseGraph:
+    graph = ClauseGraph()
     for number, chain in enumerate(chains):
         graph.add(number, [t for t, _ in chain], [kill for _, kill in chain], number)
     return graph
@@ -52,8 +59,8 @@ def _chain(rng: random.Random, kills: tuple[int, ...]) -> list[tuple[int, int]]:
     return [(t, rng.choice(kills)) for t in chosen]
 
 
-def _sorted(graph: Graph, told: tuple[Floats, Floats, Floats]) -> None:
-    start, size, _, pool = graph.links
+def _sorted(graph: ClauseGraph, told: tuple[Floats, Floats, Floats]) -> None:
+    start, size, _, pool = graph.arrays
     sort_chains(start, size, pool, graph.degree, graph.clauses(), *told)
 
 
@@ -77,7 +84,7 @@ def test_difference_is_exact_with_any_number_of_links(kills: tuple[int, ...]) ->
             continue
         p, _, cost = told
         exact = _expected([first, second], p, cost) - _expected([second, first], p, cost)
-        assert difference(first, second, *told) == pytest.approx(exact, abs=1e-9 * cost.sum())
+        assert order_difference(first, second, *told) == pytest.approx(exact, abs=1e-9 * cost.sum())
         links = max(links, len(set((first >> BITS).tolist()) & set((second >> BITS).tolist())))
     assert links >= 3
 
@@ -92,8 +99,8 @@ def test_a_chain_is_sorted_such_that_it_costs_least() -> None:
         chain = graph.literals(0)
         assert sorted(chain) == sorted(given)
         p, _, cost = told
-        start, size, _, pool = graph.links
-        (spent,), _ = scores(start, size, pool, graph.degree, graph.clauses(), *told)
+        start, size, _, pool = graph.arrays
+        (spent,), _ = score_chains(start, size, pool, graph.degree, graph.clauses(), *told)
         assert spent == pytest.approx(_expected([chain], p, cost))
         for _ in range(10):
             other = np.array(rng.sample(given.tolist(), len(given)), np.int32)
@@ -105,8 +112,8 @@ def test_the_cost_of_a_chain_is_that_of_the_paper() -> None:
     graph = _graph([(0, ON_FALSE), (1, ON_FALSE), (2, ON_FALSE)])
     told = np.array([0.2, 0.5, 0.9]), np.zeros(3), np.ones(3)
     _sorted(graph, told)
-    start, size, _, pool = graph.links
-    (spent,), (score,) = scores(start, size, pool, graph.degree, graph.clauses(), *told)
+    start, size, _, pool = graph.arrays
+    (spent,), (score,) = score_chains(start, size, pool, graph.degree, graph.clauses(), *told)
     assert spent == pytest.approx(1 + 0.2 + 0.2 * 0.5)
     assert score == 0, "it has nothing in common with others"
 
@@ -120,7 +127,7 @@ def test_of_equal_literals_the_popular_and_then_the_lower_number_comes_first() -
 def test_paths_have_no_forks_and_no_rings() -> None:
     before = np.array([0, 0, 1, 2, 4, 3])
     after = np.array([1, 2, 2, 0, 3, 4])
-    following, leading = join(before, after, 6)
+    following, leading = join_paths(before, after, 6)
     assert following.tolist() == [1, 2, -1, -1, 3, -1]
     assert leading.tolist() == [-1, 0, 1, 4, -1, -1]
-    assert walk(np.array([4, 0, 5]), following).tolist() == [4, 3, 0, 1, 2, 5]
+    assert walk_paths(np.array([4, 0, 5]), following).tolist() == [4, 3, 0, 1, 2, 5]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.schedule.adaptive import Adaptive
+from tamis.schedule.adaptive import AdaptiveScheduler
 from tamis.schedule.base import ON_FALSE, Scheduler
 from tamis.schedule.registry import create
-from tamis.schedule.statistics import Statistics
+from tamis.schedule.statistics import PredicateStatistics
 from tests.unit.schedule.instances import Ints, Workload, workload
 
 _ORDER = ("adaptive", "sub-order", "sequential", "naive")
@@ -92,7 +92,7 @@ def _bound(load: Workload, outcome: Ints) -> float:
 
 def test_costs_that_differ_by_a_thousand_independently_of_all_else() -> None:
     """Here nobody can halve what sub-order spends: the bound for one who knows the outcome is more
-    than that. Adaptive stays close to the bound."""
+    than that. AdaptiveScheduler stays close to the bound."""
     load = workload(8000, 4000, dear=1000.0)
     spent = _costs(load)
     bound = np.mean([_bound(load, outcome.astype(np.int64)) for outcome in load.outcomes(4)])
@@ -132,7 +132,7 @@ def test_few_dear_predicates_that_all_have_and_many_cheap_ones() -> None:
     mixed = Workload(subscriptions, p, cost)
     spent = _costs(mixed, events=12)
     assert spent["adaptive"] <= 0.97 * spent["sub-order"], spent
-    scheduler = mixed.load(Adaptive())
+    scheduler = mixed.load(AdaptiveScheduler())
     trail = scheduler.simulate(np.arange(8000), mixed.outcomes(1)[0]).trail
     assert sorted(trail[:4].tolist()) == [20_000, 20_001, 20_002, 20_003]
 
@@ -141,7 +141,7 @@ def test_adaptive_learns_what_it_is_not_told() -> None:
     load = workload(1500, 600, dear=1000.0, seed=5)
     clauses = np.arange(len(load.subscriptions))
     events = load.outcomes(160, seed=6)
-    scheduler = Adaptive(Statistics())
+    scheduler = AdaptiveScheduler(PredicateStatistics())
     for number, predicates in enumerate(load.subscriptions):
         scheduler.add(number, predicates, [ON_FALSE] * len(predicates), number)
     spent = []
@@ -150,14 +150,14 @@ def test_adaptive_learns_what_it_is_not_told() -> None:
         spent.append(load.cost[trail].sum())
         for predicate in trail.tolist():
             scheduler.statistics.learn(predicate, int(outcome[predicate]), load.cost[predicate])
-    told = load.load(Adaptive())
+    told = load.load(AdaptiveScheduler())
     wanted = np.mean([told.simulate(clauses, outcome).cost for outcome in events[-40:]])
     assert np.mean(spent[:3]) > 1.4 * wanted
     assert np.mean(spent[-40:]) < 1.1 * wanted
 
 
 def test_one_clause_is_killed_by_what_kills_it_for_least() -> None:
-    scheduler = Adaptive()
+    scheduler = AdaptiveScheduler()
     scheduler.add(0, [0, 1, 2, 3], [ON_FALSE] * 4, 0)
     scheduler.statistics.set(range(4), p=[0.9, 0.1, 0.5, 0.2], cost=[1, 100, 2, 50])
     trail = scheduler.simulate(np.array([0]), np.ones(4, np.int8)).trail
@@ -165,7 +165,7 @@ def test_one_clause_is_killed_by_what_kills_it_for_least() -> None:
 
 
 def test_the_alternative_that_matches_for_least_comes_first() -> None:
-    scheduler = Adaptive()
+    scheduler = AdaptiveScheduler()
     scheduler.add(0, [0], [ON_FALSE], 7)
     scheduler.add(1, [1], [ON_FALSE], 7)
     scheduler.statistics.set([0, 1], p=[0.5, 0.6], cost=[100, 1])
@@ -174,7 +174,7 @@ def test_the_alternative_that_matches_for_least_comes_first() -> None:
 
 def test_what_is_needed_anyway_comes_first() -> None:
     """Clause 0 needs predicate 5 whatever else happens; it may spare the cheaper ones."""
-    scheduler = Adaptive()
+    scheduler = AdaptiveScheduler()
     scheduler.add(0, [5], [ON_FALSE], 0)
     scheduler.add(1, [5, 1, 2], [ON_FALSE] * 3, 1)
     scheduler.statistics.set(range(6), p=0.5, cost=[1, 1, 1, 1, 1, 1000])

@@ -1,11 +1,10 @@
-"""Clauses come and go, survivors are any of them: schedulers agree with the oracle throughout."""
+"""Clauses are added and removed at random: schedulers always agree with the oracle."""
 
 from __future__ import annotations
 
 import random
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -18,8 +17,9 @@ from hypothesis.stateful import (
 )
 
 from tamis.schedule.base import FAULT, NEVER
-from tamis.schedule.registry import create, schedulers
-from tests.unit.schedule.instances import Clause, Instance, walk
+from tamis.schedule.registry import create
+from tamis.testing.scheduler_checks import ScheduledClause, ScheduledClauses, check_event
+from tests.unit.schedule.instances import NAMES
 
 _PREDICATES = 9
 _literals = st.lists(
@@ -35,12 +35,14 @@ class Churn(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.scheduler = create(self.name)
-        self.instance = Instance({}, _PREDICATES)
+        self.instance = ScheduledClauses({}, _PREDICATES)
 
     @rule(number=st.integers(0, 40), literals=_literals, owner=st.integers(0, 12))
     def add(self, number: int, literals: list[tuple[int, int]], owner: int) -> None:
         if number not in self.instance.clauses:
-            clause = Clause([t for t, _ in literals], [kill for _, kill in literals], owner)
+            clause = ScheduledClause(
+                [t for t, _ in literals], [kill for _, kill in literals], owner
+            )
             self.scheduler.add(number, clause.predicates, clause.kills, owner)
             self.instance.clauses[number] = clause
 
@@ -82,15 +84,9 @@ class Churn(RuleBasedStateMachine):
     )
     def event(self, seed: int, outcome: list[int]) -> None:
         rng = random.Random(seed)
-        everybody = sorted(self.instance.clauses)
-        survivors = rng.sample(everybody, rng.randint(0, len(everybody)))
-        clauses = np.array(survivors, np.int64)
-        trail, matched = walk(self.scheduler.run(clauses), outcome)
-        found = {self.instance.clauses[clause].owner for clause in matched}
-        assert found == self.instance.owners(survivors, outcome)
-        simulated = self.scheduler.simulate(clauses, np.array(outcome, np.int8))
-        assert simulated.trail.tolist() == trail
-        assert simulated.matched.tolist() == matched
+        every = sorted(self.instance.clauses)
+        survivors = rng.sample(every, rng.randint(0, len(every)))
+        check_event(self.instance, self.scheduler, survivors, outcome)
 
     @invariant()
     def sound(self) -> None:
@@ -98,7 +94,7 @@ class Churn(RuleBasedStateMachine):
         assert len(self.scheduler) == len(self.instance.clauses)
 
 
-@pytest.mark.parametrize("name", schedulers())
+@pytest.mark.parametrize("name", NAMES)
 def test_churn(name: str) -> None:
     run_state_machine_as_test(
         type("ChurnOf", (Churn,), {"name": name}),

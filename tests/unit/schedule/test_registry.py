@@ -8,13 +8,14 @@ import pytest
 from tamis.errors import SchedulerError, TamisError
 from tamis.schedule import registry
 from tamis.schedule.base import ON_FALSE, TRUE
-from tamis.schedule.registry import create, entry, schedulers
-from tamis.schedule.statistics import Statistics
+from tamis.schedule.registry import SchedulerEntry, create, entry, schedulers
+from tamis.schedule.statistics import PredicateStatistics
+from tests.unit.schedule.instances import NAMES
 
 
 def test_the_table() -> None:
-    assert schedulers() == ["adaptive", "sub-order", "sequential", "naive"]
-    statistics = Statistics()
+    assert schedulers() == ["adaptive", "sub-order", "sequential", "naive", "in-python"]
+    statistics = PredicateStatistics()
     for name in schedulers():
         known = entry(name)
         assert known.paper
@@ -31,16 +32,16 @@ def test_unknown_names_and_options() -> None:
     assert issubclass(SchedulerError, TamisError)
 
 
-def test_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_TABLE", dict(registry._TABLE))
-    registry.register(registry.Entry("mine", "tamis.schedule.naive:Naive", "none", "an alias"))
+def test_ones_own() -> None:
+    path = "tamis.schedule.naive:NaiveScheduler"
+    registry.register(SchedulerEntry("mine", path, "none", "an alias"))
     assert "mine" in schedulers()
     assert len(create("mine")) == 0
     with pytest.raises(SchedulerError, match="already"):
         registry.register(entry("mine"))
 
 
-@pytest.mark.parametrize("name", schedulers())
+@pytest.mark.parametrize("name", NAMES)
 def test_refusals(name: str) -> None:
     scheduler = create(name)
     scheduler.add(2, [0, 1], [ON_FALSE] * 2, owner=0)
@@ -65,13 +66,13 @@ def test_refusals(name: str) -> None:
         scheduler.simulate(np.array([2]), np.ones(1, np.int8))
     run = scheduler.run(np.array([2]))
     with pytest.raises(SchedulerError, match="FAULT"):
-        run.tell(run.next(), 7)
+        run.record(run.next(), 7)
     with pytest.raises(SchedulerError, match="not complete"):
         run.settle(2, True)
-    run.tell(0, TRUE)
-    with pytest.raises(SchedulerError, match="before"):
-        run.tell(0, TRUE)
-    assert run.tell(1, TRUE).tolist() == [2]
+    run.record(0, TRUE)
+    with pytest.raises(SchedulerError, match="recorded"):
+        run.record(0, TRUE)
+    assert run.record(1, TRUE).tolist() == [2]
     run.settle(2, False)
     with pytest.raises(SchedulerError, match="settled"):
         run.settle(2, True)

@@ -2,59 +2,15 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
 from tamis.errors import SchedulerError
 from tamis.schedule.base import FALSE, FAULT, ON_FALSE, TRUE
-from tamis.schedule.registry import create, schedulers
-from tests.unit.schedule.instances import Instance, random_instance, random_outcome
+from tamis.schedule.registry import create
+from tests.unit.schedule.instances import NAMES
 
-each = pytest.mark.parametrize("name", schedulers())
-
-
-def _walk(instance: Instance, name: str, rng: random.Random, size: int) -> None:
-    """All that a call answers is told at once, some of it for clauses that are not there."""
-    scheduler = instance.load(create(name))
-    calls = [rng.randrange(max(1, instance.predicates // 3)) for _ in range(instance.predicates)]
-    for predicate, call in enumerate(calls):
-        scheduler.share(predicate, call)
-    survivors = rng.sample(list(instance.clauses), min(size, len(instance.clauses)))
-    outcome = random_outcome(rng, instance.predicates, rng.random())
-    run = scheduler.run(np.array(survivors, np.int64))
-    called: set[int] = set()
-    matched: list[int] = []
-    while (predicate := run.next()) >= 0:
-        assert calls[predicate] not in called, "it was told of this"
-        called.add(calls[predicate])
-        together = [t for t, call in enumerate(calls) if call == calls[predicate]]
-        outcomes = np.array([outcome[t] for t in together], np.int8)
-        for clause in run.tell_all(np.array(together, np.int64), outcomes).tolist():
-            matched.append(clause)
-            run.settle(clause, matched=True)
-    assert run.undecided == 0
-    assert {instance.clauses[clause].owner for clause in matched} == instance.owners(
-        survivors, outcome
-    )
-    assert all(instance.complete(clause, outcome) for clause in matched)
-    scheduler.check()
-
-
-@each
-def test_what_comes_out_together(name: str) -> None:
-    rng = random.Random(5)
-    for _ in range(200):
-        instance = random_instance(rng, rng.randint(1, 40), rng.randint(1, 20), rng.choice([1, 99]))
-        _walk(instance, name, rng, rng.randint(0, 25))
-
-
-@each
-def test_so_many_that_prices_are_made(name: str) -> None:
-    rng = random.Random(6)
-    for owners in (7, 10_000):
-        _walk(random_instance(rng, 600, 90, owners), name, rng, 500)
+each = pytest.mark.parametrize("name", NAMES)
 
 
 def test_a_call_that_decides_more_goes_first() -> None:
@@ -72,7 +28,7 @@ def test_a_call_that_decides_more_goes_first() -> None:
     every = np.arange(clause)
     assert adaptive.run(every).next() == 10
     for predicate in range(10):
-        adaptive.share(predicate, 3)
+        adaptive.assign_call(predicate, 3)
     assert adaptive.run(every).next() < 10
 
 
@@ -81,38 +37,38 @@ def test_who_shares() -> None:
     predicates = np.array([4, 0, 7, 5, 9])
     assert len(set(graph.calls(predicates).tolist())) == 5
     for predicate, call in ((4, 2), (7, 2), (0, 4)):
-        graph.share(predicate, call)
+        graph.assign_call(predicate, call)
     found = graph.calls(predicates).tolist()
     assert found[0] == found[2]
     assert len(set(found)) == 4, "a call may have the number of a predicate"
-    graph.share(7, 3)
+    graph.assign_call(7, 3)
     assert len(set(graph.calls(predicates).tolist())) == 5
     with pytest.raises(SchedulerError, match="numbered 0 to"):
-        graph.share(-1, 0)
+        graph.assign_call(-1, 0)
 
 
 def test_nobody_shares_a_call_unless_two_predicates_in_use_have_it() -> None:
     graph = create("naive").graph
-    graph.share(0, 5)
-    graph.share(1, 6)
-    graph.share(2, 6)
+    graph.assign_call(0, 5)
+    graph.assign_call(1, 6)
+    graph.assign_call(2, 6)
     for clause, predicates in enumerate(([0, 3], [1], [0, 1])):
         graph.add(clause, predicates, [ON_FALSE] * len(predicates), clause)
         graph.check()
-        assert not graph.shared, "2 is in no clause"
+        assert not graph.has_shared_calls, "2 is in no clause"
     graph.add(3, [2], [ON_FALSE], 3)
     graph.check()
-    assert graph.shared
-    graph.share(2, 5)
-    assert graph.shared
-    graph.share(2, 7)
-    assert not graph.shared
-    graph.share(2, 6)
+    assert graph.has_shared_calls
+    graph.assign_call(2, 5)
+    assert graph.has_shared_calls
+    graph.assign_call(2, 7)
+    assert not graph.has_shared_calls
+    graph.assign_call(2, 6)
     graph.check()
     graph.remove(1)
-    assert graph.shared, "clause 2 has 1 as well"
+    assert graph.has_shared_calls, "clause 2 has 1 as well"
     graph.remove(2)
-    assert not graph.shared
+    assert not graph.has_shared_calls
     graph.check()
     graph.call[2] = 5
     with pytest.raises(AssertionError):
@@ -122,7 +78,7 @@ def test_nobody_shares_a_call_unless_two_predicates_in_use_have_it() -> None:
 def test_what_is_known_of_calls_is_counted() -> None:
     scheduler = create("naive")
     before = scheduler.nbytes
-    scheduler.share(1000, 3)
+    scheduler.assign_call(1000, 3)
     assert scheduler.nbytes >= before + 4000
 
 
@@ -131,14 +87,14 @@ def test_predicates_that_share_a_call_cost_what_it_costs(name: str) -> None:
     scheduler = create(name)
     statistics = scheduler.statistics
     for predicate in range(4):
-        scheduler.share(predicate, predicate // 2)
+        scheduler.assign_call(predicate, predicate // 2)
         scheduler.add(predicate, [predicate], [ON_FALSE], predicate)
     statistics.expect_call(0, 8.0)
     run = scheduler.run(np.array([0, 1, 2]))
     assert statistics.cost.tolist()[:4] == [8.0, 8.0, 1.0, 1.0], "of the other nothing is known"
-    assert run.together(1).tolist() == [0, 1]
-    assert run.together(2).tolist() == [2], "3 is no survivor"
-    assert run.together(3).tolist() == []
+    assert run.answered_with(1).tolist() == [0, 1]
+    assert run.answered_with(2).tolist() == [2], "3 is no survivor"
+    assert run.answered_with(3).tolist() == []
     scheduler.learn(0, TRUE, 4.0)
     assert statistics.call_cost[0] == statistics.cost[0] == 6.0
     assert statistics.cost[1] == 8.0
@@ -158,25 +114,27 @@ def test_predicates_that_share_a_call_cost_what_it_costs(name: str) -> None:
 def test_who_shares_a_call_with_whom_does_not_change_under_way(name: str) -> None:
     scheduler = create(name)
     for predicate in range(4):
-        scheduler.share(predicate, predicate // 2)
+        scheduler.assign_call(predicate, predicate // 2)
         scheduler.add(predicate, [predicate], [ON_FALSE], predicate)
     every = np.arange(4)
     run = scheduler.run(every)
-    scheduler.share(1, 1)
-    assert run.together(0).tolist() == [0, 1]
-    assert scheduler.run(every).together(0).tolist() == [0]
-    assert sorted(scheduler.run(every).together(3).tolist()) == [1, 2, 3]
+    scheduler.assign_call(1, 1)
+    assert run.answered_with(0).tolist() == [0, 1]
+    assert scheduler.run(every).answered_with(0).tolist() == [0]
+    assert sorted(scheduler.run(every).answered_with(3).tolist()) == [1, 2, 3]
 
 
 def test_a_predicate_that_nobody_has_is_no_news() -> None:
     scheduler = create("naive")
     scheduler.add(0, [3, 5], [ON_FALSE, ON_FALSE], 0)
     run = scheduler.run(np.array([0]))
-    assert run.tell_all(np.array([1, 9]), np.array([TRUE, FALSE], np.int8)).tolist() == []
+    assert run.record_all(np.array([1, 9]), np.array([TRUE, FALSE], np.int8)).tolist() == []
     assert run.next() == 3
-    assert run.tell_all(np.array([5, 3, 3]), np.array([TRUE, TRUE, FAULT], np.int8)).tolist() == [0]
+    assert run.record_all(np.array([5, 3, 3]), np.array([TRUE, TRUE, FAULT], np.int8)).tolist() == [
+        0
+    ]
     assert run.next() == -1
-    assert scheduler.run(np.zeros(0, np.int64)).tell_all(
+    assert scheduler.run(np.zeros(0, np.int64)).record_all(
         np.array([3]), np.array([TRUE], np.int8)
     ).tolist() == []  # fmt: skip
 

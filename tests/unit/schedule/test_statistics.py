@@ -7,13 +7,13 @@ import pytest
 
 from tamis.errors import SchedulerError
 from tamis.schedule.base import FAULT
-from tamis.schedule.statistics import Statistics
+from tamis.schedule.statistics import PredicateStatistics
 
 
 def test_learning_converges() -> None:
     rng = np.random.default_rng(8)
     truth = np.array([0.02, 0.3, 0.97])
-    statistics = Statistics()
+    statistics = PredicateStatistics()
     for _ in range(3000):
         for predicate, p in enumerate(truth):
             statistics.learn(predicate, int(rng.random() < p), 5.0 * (predicate + 1))
@@ -23,7 +23,7 @@ def test_learning_converges() -> None:
 
 
 def test_the_first_results_count_as_a_mean() -> None:
-    statistics = Statistics(p=0.5)
+    statistics = PredicateStatistics(p=0.5)
     for outcome in (1, 1, 0, 1):
         statistics.learn(0, outcome)
     # Four results and two expected ones, of which one is true.
@@ -31,7 +31,7 @@ def test_the_first_results_count_as_a_mean() -> None:
 
 
 def test_old_results_fade() -> None:
-    statistics = Statistics(memory=100)
+    statistics = PredicateStatistics(memory=100)
     for _ in range(2000):
         statistics.learn(0, 1, 1.0)
     for _ in range(500):
@@ -41,7 +41,7 @@ def test_old_results_fade() -> None:
 
 
 def test_doubt_falls_with_results() -> None:
-    statistics = Statistics()
+    statistics = PredicateStatistics()
     statistics.fit(1)
     doubts = [statistics.doubt[0]]
     for turn in range(64):
@@ -53,14 +53,14 @@ def test_doubt_falls_with_results() -> None:
 
 
 def test_a_fault_tells_of_the_cost_only() -> None:
-    statistics = Statistics()
+    statistics = PredicateStatistics()
     statistics.learn(0, FAULT, 7.0)
     assert statistics.p[0] == 0.5
     assert statistics.cost[0] > 1
 
 
 def test_a_number_used_again_starts_anew() -> None:
-    statistics = Statistics()
+    statistics = PredicateStatistics()
     for _ in range(50):
         statistics.learn(4, 1, 100.0)
     statistics.expect(4, cost=2.0)
@@ -70,13 +70,13 @@ def test_a_number_used_again_starts_anew() -> None:
 
 
 def test_what_was_seen_elsewhere_weighs_as_much_as_if_it_were_seen_here() -> None:
-    here, elsewhere = Statistics(), Statistics()
+    here, elsewhere = PredicateStatistics(), PredicateStatistics()
     for at in range(100):
         here.learn(0, at % 4 == 0, 8.0)
     elsewhere.expect(0)
-    assert elsewhere.untold(0)
+    assert elsewhere.is_unseen(0)
     elsewhere.expect(0, p=float(here.p[0]), cost=8.0, seen=100)
-    assert not elsewhere.untold(0)
+    assert not elsewhere.is_unseen(0)
     assert elsewhere.doubt[0] == pytest.approx(here.doubt[0])
     assert elsewhere.settings == 1, "there is news for whoever has made a plan"
     for statistics in (here, elsewhere):
@@ -91,16 +91,16 @@ def test_what_was_seen_elsewhere_weighs_as_much_as_if_it_were_seen_here() -> Non
 
 
 def test_calls_are_timed_elsewhere_too() -> None:
-    statistics = Statistics()
+    statistics = PredicateStatistics()
     statistics.expect_call(2, 5.0)
-    assert statistics.untimed(2)
+    assert statistics.is_untimed(2)
     statistics.expect_call(2, 5.0, seen=48)
-    assert not statistics.untimed(2)
+    assert not statistics.is_untimed(2)
     assert statistics.learn_call(2, 55.0, 1.0) == pytest.approx(6.0)
 
 
 def test_refusals() -> None:
-    statistics = Statistics()
+    statistics = PredicateStatistics()
     with pytest.raises(SchedulerError, match="between 0 and 1"):
         statistics.set(0, p=1.5)
     with pytest.raises(SchedulerError, match="finite"):
@@ -110,8 +110,8 @@ def test_refusals() -> None:
     with pytest.raises(SchedulerError, match="FALSE"):
         statistics.learn(0, 3)
     with pytest.raises(SchedulerError, match="1 or more"):
-        Statistics(memory=0)
+        PredicateStatistics(memory=0)
     with pytest.raises(SchedulerError, match="0 or more"):
-        Statistics(optimism=-1)
+        PredicateStatistics(optimism=-1)
     with pytest.raises(SchedulerError, match="between 0 and 1"):
         statistics.expect(0, p=2)

@@ -9,15 +9,16 @@ import pytest
 
 from tamis.errors import SchedulerError
 from tamis.schedule.base import ON_FALSE, TRUE
-from tamis.schedule.statistics import Statistics
-from tamis.schedule.suborder import SubOrder
-from tests.unit.schedule.instances import random_instance, workload
+from tamis.schedule.statistics import PredicateStatistics
+from tamis.schedule.suborder import SubOrderScheduler
+from tamis.testing.scheduler_checks import random_clauses
+from tests.unit.schedule.instances import workload
 
 
 def test_the_order_is_a_permutation_through_churn() -> None:
     rng = random.Random(7)
-    instance = random_instance(rng, 300, 60, 1000)
-    scheduler = SubOrder()
+    instance = random_clauses(rng, 300, 60, 1000)
+    scheduler = SubOrderScheduler()
     instance.load(scheduler)
     assert sorted(scheduler.order().tolist()) == sorted(instance.clauses)
     gone: list[int] = []
@@ -37,7 +38,7 @@ def test_the_order_is_a_permutation_through_churn() -> None:
 
 
 def test_few_survivors_come_in_the_order_of_all() -> None:
-    scheduler = SubOrder()
+    scheduler = SubOrderScheduler()
     workload(500, 100, seed=3).load(scheduler)
     order = scheduler.order().tolist()
     for few in (20, 400):
@@ -49,7 +50,7 @@ def test_few_survivors_come_in_the_order_of_all() -> None:
 
 
 def test_the_chain_that_comes_sooner_to_what_is_shared_goes_first() -> None:
-    scheduler = SubOrder()
+    scheduler = SubOrderScheduler()
     scheduler.add(0, [5, 9], [ON_FALSE] * 2, 0)
     scheduler.add(1, [6, 9], [ON_FALSE] * 2, 1)
     statistics = scheduler.statistics
@@ -60,7 +61,7 @@ def test_the_chain_that_comes_sooner_to_what_is_shared_goes_first() -> None:
 
 
 def test_what_is_learned_changes_the_order() -> None:
-    scheduler = SubOrder(Statistics(memory=50))
+    scheduler = SubOrderScheduler(PredicateStatistics(memory=50))
     scheduler.add(0, [5, 9], [ON_FALSE] * 2, 0)
     scheduler.add(1, [6, 9], [ON_FALSE] * 2, 1)
     scheduler.statistics.set([5, 6, 9], p=[0.3, 0.7, 0.9])
@@ -72,7 +73,7 @@ def test_what_is_learned_changes_the_order() -> None:
 
 
 def test_a_few_new_clauses_do_not_move_the_others() -> None:
-    scheduler = SubOrder()
+    scheduler = SubOrderScheduler()
     workload(400, 80, seed=4).load(scheduler)
     before = scheduler.order().tolist()
     for number in range(400, 420):
@@ -86,13 +87,13 @@ def test_a_few_new_clauses_do_not_move_the_others() -> None:
 
 
 def test_a_killed_chain_is_skipped_and_a_result_used_again() -> None:
-    scheduler = SubOrder()
+    scheduler = SubOrderScheduler()
     for number in range(3):
         scheduler.add(number, [number, 3], [ON_FALSE] * 2, number)
     scheduler.statistics.set(range(4), p=[0.5, 0.5, 0.5, 0.1])
     run = scheduler.run(np.arange(3))
     assert run.next() == 3
-    assert run.tell(3, 0).tolist() == []
+    assert run.record(3, 0).tolist() == []
     assert run.next() == -1
     simulated = scheduler.simulate(np.arange(3), np.full(4, TRUE, np.int8))
     assert simulated.evaluated == 4
@@ -100,9 +101,9 @@ def test_a_killed_chain_is_skipped_and_a_result_used_again() -> None:
 
 def test_chains_by_cost_or_as_in_the_paper() -> None:
     for chains, first in (("cost", 0), ("selectivity", 1)):
-        scheduler = SubOrder(chains=chains)
+        scheduler = SubOrderScheduler(chains=chains)
         scheduler.add(0, [0, 1], [ON_FALSE] * 2, 0)
         scheduler.statistics.set([0, 1], p=[0.5, 0.4], cost=[1, 1000])
         assert scheduler.run(np.array([0])).next() == first
     with pytest.raises(SchedulerError, match="selectivity"):
-        SubOrder(chains="price")
+        SubOrderScheduler(chains="price")

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from tamis import Schema
 from tamis.errors import SparkError
-from tamis.spark.columns import quoted, sources, struct_of
+from tamis.spark.frames.frame_columns import quoted, sources, struct_of
 
 SCHEMA = Schema.from_dict(
     {
@@ -144,6 +144,11 @@ def test_what_every_event_binds_has_to_be_there() -> None:
     with pytest.raises(SparkError, match="attribute 'event_type', which says what an event is"):
         found({"n": "long", "m": "long"}, TWO)
     assert found({"event_type": "string", "n": "long"}, TWO)  # some events are of the other type
+    default = Schema.from_dict({**TWO.to_dict(), "default_event_type": "b"})
+    assert found({"m": "long"}, default)  # all events are of the default type
+    with pytest.raises(SparkError, match="'m', which every event binds"):
+        found({"n": "long"}, default)
+    assert found({"event_type": "string", "n": "long"}, default)
     optional = Schema.from_dict(
         {"attributes": {"x": "integer"}, "event_types": {"e": {"x": "optional"}}}
     )

@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.errors import SparkError
-from tamis.spark import sink
-from tamis.spark.manifest_files import listed, retire
-from tamis.spark.sink import Parts, commit, compact, manifests, sweep
-from tamis.store.durable import locked
+from tamis.errors import SparkError, StoreError
+from tamis.files.lock import locked
+from tamis.replay.manifests import listed, retire
+from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.notification_sink import Parts, commit, compact, manifests, sweep
 from tests.unit.spark.written_out import Out
 
 
@@ -198,5 +198,5 @@ def test_a_folder_of_a_newer_tamis_is_refused(out: Out) -> None:
     out.batches(0)
     (path,) = (out.path / "manifests").glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3}))
-    with pytest.raises(SparkError, match="use the newer tamis"):
+    with pytest.raises(StoreError, match="use the newer tamis"):
         manifests(out.path)

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.spark import manifest_files, sink
-from tamis.spark.progress import Watch
-from tamis.spark.sink import compact, manifests, sweep
+from tamis.replay import manifests as manifest_files
+from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.notification_sink import compact, manifests, sweep
+from tamis.spark.stream.progress import Watch
 from tamis.store import Log
 from tests.unit.spark.written_out import Out
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.spark.compiling_tasks import _sample
+from tamis.spark.jobs.compile_shard import _sample
 from tamis.store.log import Log
 
 SCHEMA = {

@@ -16,15 +16,16 @@ import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
-from tamis.engine.expecting import lay_out
+from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError, StoreError
-from tamis.spark.file_columns import every_group, layouts
-from tamis.spark.files import check_given
-from tamis.spark.generating import _write, drafted, table_files
-from tamis.spark.part_files import Part
-from tamis.spark.row_groups import Rows, found, shares
-from tamis.spark.scratch import scratch
-from tamis.spark.subscriptions import engine_folders, laid_out, mentioned
+from tamis.replay.parts import PartWriter
+from tamis.replay.row_groups import RowRange, parquet_files, row_shares
+from tamis.spark.events.parquet_columns import layouts
+from tamis.spark.events.past_files import PastFiles
+from tamis.spark.jobs.generate_tables import _write, drafted, table_files
+from tamis.spark.jobs.match_files import check_given
+from tamis.spark.runtime.engine_folders import engine_folders, laid_out, mentioned
+from tamis.spark.runtime.scratch_folder import scratch
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
 
@@ -34,9 +35,9 @@ def write(path: Path, rows: int, group: int = 100) -> None:
     parquet.write_table(pa.table({"n": np.arange(rows)}), path, row_group_size=group)
 
 
-def groups(*sizes: int) -> list[Rows]:
+def groups(*sizes: int) -> list[RowRange]:
     firsts = np.cumsum([0, *sizes]).tolist()
-    return [Rows(0, at, 0, size, firsts[at]) for at, size in enumerate(sizes)]
+    return [RowRange(0, at, 0, size, firsts[at]) for at, size in enumerate(sizes)]
 
 
 def test_rows_are_numbered_in_the_order_of_the_files(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_rows_are_numbered_in_the_order_of_the_files(tmp_path: Path) -> None:
     write(tmp_path / "a" / "x.parquet", 250)
     write(tmp_path / "_temporary" / "y.parquet", 9)
     write(tmp_path / "c.parquet", 0)
-    there = found(tmp_path)
+    there = parquet_files(tmp_path)
     assert [Path(file).name for file in there.files] == ["x.parquet", "b.parquet", "c.parquet"]
     assert [(rows.file, rows.group, rows.first) for rows in there.groups] == [
         (0, 0, 0),
@@ -53,16 +54,16 @@ def test_rows_are_numbered_in_the_order_of_the_files(tmp_path: Path) -> None:
         (1, 0, 250),
     ]
     assert there.rows == 300
-    assert found(tmp_path / "b.parquet").rows == 50
-    assert found(str(tmp_path / "*.parquet")).rows == 50
-    assert found(str(tmp_path / "**" / "x*.parquet")).rows == 250
+    assert parquet_files(tmp_path / "b.parquet").rows == 50
+    assert parquet_files(str(tmp_path / "*.parquet")).rows == 50
+    assert parquet_files(str(tmp_path / "**" / "x*.parquet")).rows == 250
 
 
 def test_files_with_other_columns_are_told_apart(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", 5)
     parquet.write_table(pa.table({"kind": ["x"]}), tmp_path / "b.parquet")
     write(tmp_path / "c.parquet", 5)
-    assert found(tmp_path).schema_of == [0, 1, 0]
+    assert parquet_files(tmp_path).schema_of == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -70,23 +71,23 @@ def test_files_with_other_columns_are_told_apart(tmp_path: Path) -> None:
     [("nothing", "no such file or folder"), ("*.parquet", "no parquet files"), (".", "no parquet")],
 )
 def test_nothing_to_read(name: str, why: str, tmp_path: Path) -> None:
-    with pytest.raises(SparkError, match=why):
-        found(f"{tmp_path}/{name}")
+    with pytest.raises(StoreError, match=why):
+        parquet_files(f"{tmp_path}/{name}")
 
 
 def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "kind=oak" / "x.parquet", 5)
     with pytest.raises(SparkError, match="only the folder 'kind=oak' tells"):
-        layouts(found(tmp_path), SCHEMA)
+        layouts(parquet_files(tmp_path), SCHEMA)
     write(tmp_path / "other" / "day=3" / "x.parquet", 5)  # no attribute
     write(tmp_path / "other" / "n=3" / "x.parquet", 5)  # a column as well
-    assert len(layouts(found(tmp_path / "other"), SCHEMA)) == 1
+    assert len(layouts(parquet_files(tmp_path / "other"), SCHEMA)) == 1
 
 
 def test_what_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(SparkError, match=r"a\.parquet: is no parquet that can be read"):
-        found(tmp_path)
+    with pytest.raises(StoreError, match=r"a\.parquet: is no parquet that can be read"):
+        parquet_files(tmp_path)
 
 
 def test_what_should_hold_attributes_has_to_be_a_struct(tmp_path: Path) -> None:
@@ -94,11 +95,11 @@ def test_what_should_hold_attributes_has_to_be_a_struct(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     small = pa.array([{"rating": 3}], pa.struct([("rating", pa.uint8())]))  # no type of Spark's
     parquet.write_table(pa.table({"n": [1], "seller": small}), path)
-    (found_there,) = layouts(found(tmp_path), schema)
-    assert ("seller.rating", ("seller", "rating")) in found_there.attributes
+    (found_there,) = layouts(parquet_files(tmp_path), schema)
+    assert ("seller", "rating") in found_there.attributes
     parquet.write_table(pa.table({"n": [1], "seller": ["Ann"]}), path)
     with pytest.raises(SparkError, match=r"a\.parquet: the column 'seller' is string, but 'seller"):
-        layouts(found(tmp_path), schema)
+        layouts(parquet_files(tmp_path), schema)
 
 
 def test_a_page_that_is_damaged(tmp_path: Path) -> None:
@@ -107,9 +108,9 @@ def test_a_page_that_is_damaged(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 3)
         file.write(b"\xff" * 64)
-    events = every_group(found(path), SCHEMA)
-    shares_of = map(events.pieces, range(len(events.shares)))
-    with pytest.raises(SparkError, match=r"a\.parquet: cannot be read: "):
+    events = PastFiles(parquet_files(path), SCHEMA).sample()
+    shares_of = map(events.chunks, range(len(events.shares)))
+    with pytest.raises(StoreError, match=r"a\.parquet: cannot be read: "):
         list(chain.from_iterable(shares_of))
 
 
@@ -119,7 +120,7 @@ def test_a_page_that_is_damaged(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("cores", [1, 2, 16])
 def test_each_row_has_one_reader(sizes: tuple[int, ...], cores: int) -> None:
-    dealt = shares(groups(*sizes), cores)
+    dealt = row_shares(groups(*sizes), cores)
     all_rows = [rows for share in dealt for rows in share]
     ends = [rows.first + rows.stop - rows.start for rows in all_rows]
     assert all_rows[0].first == 0
@@ -134,11 +135,11 @@ def test_each_row_has_one_reader(sizes: tuple[int, ...], cores: int) -> None:
 
 
 def test_no_rows_no_shares() -> None:
-    assert shares([], 4) == []
+    assert row_shares([], 4) == []
 
 
 def test_a_part_is_there_when_it_is_closed(tmp_path: Path) -> None:
-    part = Part(tmp_path / "notifications", "part-1.parquet")
+    part = PartWriter(tmp_path / "notifications", "part-1.parquet")
     part.write(pa.table({"sequence": [1, 2], "subscription": ["a", "b"]}))
     part.write(pa.table({"sequence": [2], "subscription": ["c"]}))
     told = part.close()
@@ -148,7 +149,7 @@ def test_a_part_is_there_when_it_is_closed(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
-    part = Part(tmp_path / "dead", "part-1.parquet")
+    part = PartWriter(tmp_path / "dead", "part-1.parquet")
     part.write(pa.table({"sequence": np.arange(1 << 21)}))
     assert list((tmp_path / "dead").iterdir())
     part.discard()
@@ -170,7 +171,7 @@ def test_an_engine_is_laid_out_by_events(tmp_path: Path) -> None:
     engine.subscribe("price < 5")
     engine.save(tmp_path / "before")
     assert not laid_out(Engine.open(tmp_path / "before"))
-    lay_out(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
+    plan_for(engine, pa.table({"price": [1.0, float("nan"), 9.0]}))
     engine.save(tmp_path / "after")
     assert laid_out(Engine.open(tmp_path / "after"))
     other = Engine(SCHEMA, "naive")  # which has nothing to decide
@@ -231,7 +232,7 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
-    begin = "import os; from tamis.spark.generating import drafted\n"
+    begin = "import os; from tamis.spark.jobs.generate_tables import drafted\n"
     killed = f"with drafted({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
     done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
     assert done.returncode == 9
@@ -248,7 +249,7 @@ def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
     with full_disk(), pytest.raises(StoreError, match=r"part-0\.parquet: cannot be written: File"):
         _write(table, path)
     assert not list(tmp_path.iterdir())
-    part = Part(tmp_path, "part-1.parquet")
+    part = PartWriter(tmp_path, "part-1.parquet")
     part.write(table)
     with full_disk(), pytest.raises(StoreError, match=r"part-1\.parquet: cannot be written: File"):
         part.close()
@@ -269,7 +270,8 @@ def full_disk() -> Iterator[None]:
 
 def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     """A lock inside says that somebody lives; what has none is not known, and stays."""
-    begin = "import sys, time; from pathlib import Path; from tamis.spark.scratch import scratch\n"
+    begin = "import time; from pathlib import Path\n"
+    begin += "from tamis.spark.runtime.scratch_folder import scratch\n"
     code = f"{begin}with scratch(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
     left = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert left.stdout is not None

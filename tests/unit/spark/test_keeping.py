@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError
-from tamis.spark import keeping
-from tamis.spark.compiling import Compiled
-from tamis.spark.keeping import Keeper, worth
-from tamis.spark.manifest_files import manifests
-from tamis.spark.progress import Standing
-from tamis.store import Lives, Log, Shard, Versions, describe, subscribe
+from tamis.replay.manifests import manifests
+from tamis.spark.jobs.compile_index import CompiledIndex
+from tamis.spark.stream import housekeeping as keeping
+from tamis.spark.stream.housekeeping import Keeper, worth
+from tamis.spark.stream.progress import Standing
+from tamis.store import Log, Shard, Snapshot, Versions, describe, subscribe
 from tests.unit.spark.written_out import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -31,7 +31,7 @@ class Compiler:
         self.may, self.fails, self.calls = Event(), False, 0
         self.may.set()
 
-    def __call__(self) -> Compiled:
+    def __call__(self) -> CompiledIndex:
         self.calls += 1
         assert self.may.wait(60)
         if self.fails:
@@ -43,7 +43,7 @@ class Compiler:
             describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=shards)
         version = self._versions.at(at)
         assert version is not None
-        return Compiled(version, 40, 0, [])
+        return CompiledIndex(version, 40, 0, [])
 
 
 class World:
@@ -53,8 +53,8 @@ class World:
         self.compiler = Compiler(self.log, self.versions)
         self._next = 0
 
-    def keeper(self, every: int | None = None, lives: Lives | None = None) -> Keeper:
-        return Keeper(self.log, self.versions, self.compiler, every=every, lives=lives)
+    def keeper(self, every: int | None = None, snapshot: Snapshot | None = None) -> Keeper:
+        return Keeper(self.log, self.versions, self.compiler, every=every, snapshot=snapshot)
 
     def subscribe(self, count: int, until: datetime | None = None) -> None:
         ids = range(self._next, self._next + count)
@@ -75,22 +75,22 @@ def test_leases_that_have_run_out_are_expired(world: World) -> None:
     keeper, now = world.keeper(), datetime.now(UTC)
     world.subscribe(3)
     keeper.turn(None)
-    assert keeper.lives is None, "nobody has a lease, so nobody is remembered"
+    assert keeper.snapshot is None, "nobody has a lease, so nobody is remembered"
     world.subscribe(2, now - timedelta(seconds=1))
     world.subscribe(1, now + timedelta(hours=1))
     keeper.turn(None)
     assert keeper.expired == 2
     assert world.log.changes(6)["kind"].to_pylist() == ["expire", "expire"]
-    assert keeper.lives is not None
+    assert keeper.snapshot is not None
     keeper.turn(None)
-    assert (len(keeper.lives), keeper.expired, world.log.end) == (4, 2, 8)
+    assert (len(keeper.snapshot), keeper.expired, world.log.end) == (4, 2, 8)
 
 
 def test_who_is_live_is_known_where_that_is_asked_for(world: World) -> None:
-    lives = Lives()
+    snapshot = Snapshot()
     world.subscribe(3)
-    world.keeper(lives=lives).turn(None)
-    assert len(lives) == 3
+    world.keeper(snapshot=snapshot).turn(None)
+    assert len(snapshot) == 3
 
 
 def test_a_version_is_compiled_when_enough_has_changed(world: World) -> None:
@@ -224,7 +224,7 @@ def test_whatever_goes_wrong_in_a_turn_is_told(
 def test_a_compilation_may_fail_without_a_word(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails() -> Compiled:
+    def fails() -> CompiledIndex:
         raise MemoryError
 
     keeper = Keeper(world.log, world.versions, fails, every=1)

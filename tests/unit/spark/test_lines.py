@@ -13,7 +13,7 @@ import pytest
 from tamis import Schema
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
-from tamis.spark.lines import Lines
+from tamis.replay.json_lines import LineReader
 from tamis.workload import auctions
 
 SCHEMA = Schema.from_dict(
@@ -114,10 +114,10 @@ def bound(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def same_as_alone(lines: list[str | None], texts: pa.Array | None = None) -> None:
-    parsed = Lines(Encoder(SCHEMA)).parse(pa.array(lines) if texts is None else texts)
-    assert parsed.events.num_rows == len(parsed.dead) == len(lines)
+    parsed = LineReader(Encoder(SCHEMA)).parse(pa.array(lines) if texts is None else texts)
+    assert parsed.events.num_rows == len(parsed.reasons) == len(lines)
     for line, row, dead in zip(
-        lines, parsed.events.to_pylist(), parsed.dead.to_pylist(), strict=True
+        lines, parsed.events.to_pylist(), parsed.reasons.to_pylist(), strict=True
     ):
         wanted = alone(line)
         assert (wanted is None) == (dead is not None), (line, dead)
@@ -134,6 +134,23 @@ def same_as_alone(lines: list[str | None], texts: pa.Array | None = None) -> Non
 def test_one_line(line: str) -> None:
     same_as_alone([line])
     same_as_alone([*GOOD, line, *GOOD])
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_lines_without_a_type_are_of_the_default_type(listed: bool) -> None:
+    document = {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "optional"}, "f": {}}}
+    schema = Schema.from_dict({**document, "default_event_type": "e"})
+    lines = ['{"n": 1}', '{"event_type": null, "n": 1}']
+    types = [("e",), ("e",)]
+    if listed:
+        lines += ['{"event_type": [], "n": 1}', '{"event_type": [null]}', '{"event_type": ["f"]}']
+        types += [("e",), ("e",), ("f",)]
+    else:
+        lines, types = [*lines, '{"event_type": "f"}'], [*types, ("f",)]
+    for order in (1, -1):
+        parsed = LineReader(Encoder(schema)).parse(pa.array(lines[::order]))
+        assert [bound(row)["event_type"] for row in parsed.events.to_pylist()] == types[::order]
+        assert parsed.reasons.null_count == len(lines)
 
 
 def test_any_mixture_of_lines() -> None:
@@ -161,8 +178,8 @@ def test_bytes_slices_and_large_texts() -> None:
     same_as_alone(lines, pa.array(lines, pa.large_string()))
     same_as_alone(lines[2:7], pa.array(lines)[2:7])
     same_as_alone([], pa.array([], pa.string()))
-    broken = Lines(Encoder(SCHEMA)).parse(pa.array([b'{"s": "\xff"}', b'{"s": "a"}', None]))
-    assert broken.dead.to_pylist() == [
+    broken = LineReader(Encoder(SCHEMA)).parse(pa.array([b'{"s": "\xff"}', b'{"s": "a"}', None]))
+    assert broken.reasons.to_pylist() == [
         "not UTF-8: invalid start byte at byte 7",
         None,
         "there is no text",
@@ -175,7 +192,7 @@ def test_events_come_back_from_text() -> None:
     schema = Schema.from_dict(workload.schema)
     events = workload.events(5000)
     texts = [json.dumps(each, default=datetime.isoformat) for each in events.to_pylist()]
-    parsed = Lines(Encoder(schema)).parse(pa.array(texts))
-    assert parsed.dead.null_count == len(events)
+    parsed = LineReader(Encoder(schema)).parse(pa.array(texts))
+    assert parsed.reasons.null_count == len(events)
     for name in events.column_names:
         assert parsed.events[name].to_pylist() == events[name].to_pylist(), name

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema
+from tamis.encode.validation import validate
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
-from tamis.schedule.statistics import Known
-from tamis.spark.live import Live, shard_of
+from tamis.replay.live_subscriptions import LiveSubscriptions, shard_of
+from tamis.schedule.statistics import PredicateEstimate
 
 SCHEMA = Schema.from_dict(
     {
@@ -83,6 +84,12 @@ def _version(story: list[Any], sequence: int, shard: int, shards: int) -> Engine
     return engine
 
 
+def _match(live: LiveSubscriptions, events: pa.Table, numbers: list[int]) -> tuple[Any, pa.Array]:
+    known = np.array(numbers, np.int64)
+    rows, ids = live.match(validate(live.encoder, events), known)
+    return known[rows], ids
+
+
 @pytest.mark.parametrize("ids", ["text", "int64"])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_each_event_sees_who_is_live(ids: str, shards: int) -> None:
@@ -94,7 +101,7 @@ def test_each_event_sees_who_is_live(ids: str, shards: int) -> None:
         begin = rng.choice([0, 0, rng.randrange(60)])
         wanted = {pair for pair in _expected(story) if pair[0] >= begin}
         lives = [
-            Live(
+            LiveSubscriptions(
                 SCHEMA,
                 ids,
                 _version(story, begin, shard, shards) if begin else None,
@@ -116,8 +123,8 @@ def test_each_event_sees_who_is_live(ids: str, shards: int) -> None:
                 pa.schema([("price", pa.int64()), ("kind", pa.string())]),
             )
             for live in lives:
-                live.take(_changes(rng.choice([rows, again]), kind), high)
-                sequences, subscriptions = live.match(events, np.array(numbers, np.int64))
+                live.take_changes(_changes(rng.choice([rows, again]), kind), high)
+                sequences, subscriptions = _match(live, events, numbers)
                 assert subscriptions.type == kind
                 found += zip(sequences.tolist(), subscriptions.to_pylist(), strict=True)
         assert len(found) == len(set(found)), "no pair twice"
@@ -125,24 +132,24 @@ def test_each_event_sees_who_is_live(ids: str, shards: int) -> None:
 
 
 def test_a_replay_gives_the_same_though_more_is_known() -> None:
-    live = Live(SCHEMA, "text")
+    live = LiveSubscriptions(SCHEMA, "text")
     rows = [(0, "subscribe", "a", "price < 5"), (2, "cancel", "a", None)]
-    live.take(_changes(rows, pa.string()), 4)
+    live.take_changes(_changes(rows, pa.string()), 4)
     events = pa.table({"price": [1, 1], "kind": ["x", "x"]})
     for _ in range(2):
-        sequences, ids = live.match(events, np.array([1, 3]))
+        sequences, ids = _match(live, events, [1, 3])
         assert (sequences.tolist(), ids.to_pylist()) == ([1], ["a"])
 
 
 def test_a_condition_that_is_wrong_is_left_out() -> None:
-    live = Live(SCHEMA, "text")
+    live = LiveSubscriptions(SCHEMA, "text")
     rows = [
         (0, "subscribe", "good", "price < 5"),
         (1, "subscribe", "bad", "prize < 5"),
         (2, "subscribe", "worse", "price <"),
     ]
-    live.take(_changes(rows, pa.string()), 3)
-    _, ids = live.match(pa.table({"price": [1], "kind": ["x"]}), np.array([3]))
+    live.take_changes(_changes(rows, pa.string()), 3)
+    _, ids = _match(live, pa.table({"price": [1], "kind": ["x"]}), [3])
     assert ids.to_pylist() == ["good"]
 
 
@@ -155,6 +162,8 @@ def test_shards_are_even_and_do_not_move() -> None:
 
 def test_what_came_later_knows_what_the_version_knows() -> None:
     base = Engine(SCHEMA)
-    base.calls.expect({"far()": Known(0.25, 500.0, 40)})
-    assert Live(SCHEMA, "text", base)._added.calls.known == {"far()": Known(0.25, 500.0, 40)}
-    assert Live(SCHEMA, "text")._added.calls.known == {}
+    base.calls.expect({"far()": PredicateEstimate(0.25, 500.0, 40)})
+    assert LiveSubscriptions(SCHEMA, "text", base)._added.calls.known == {
+        "far()": PredicateEstimate(0.25, 500.0, 40)
+    }
+    assert LiveSubscriptions(SCHEMA, "text")._added.calls.known == {}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.spark.progress import Standing, Watch, quantile, query_of, rate
+from tamis.spark.stream.progress import Standing, Watch, quantile, query_of, rate
 from tamis.store import Log, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}

@@ -15,7 +15,14 @@ import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.operators import Count, Report
-from tamis.spark.reports import clear, document, noting, read, since, total
+from tamis.spark.runtime.operator_reports import (
+    clear,
+    noted_calls,
+    read_report,
+    report_document,
+    since,
+    total,
+)
 
 SCHEMA = Schema.from_dict(
     {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -46,18 +53,18 @@ def test_sums_and_differences() -> None:
     assert total([early, fresh]) == late
     assert since(late, late) == Report(())
     assert total([]) == Report(())
-    assert read(json.loads(json.dumps(document(late)))) == late
+    assert read_report(json.loads(json.dumps(report_document(late)))) == late
 
 
 def test_what_a_block_asked_is_noted(tmp_path: Path) -> None:
     engine, folder = _engine(), str(tmp_path / "report")
     _match(engine, 1, 3)  # before
     for _ in range(2):
-        with noting([engine], folder):
+        with noted_calls([engine], folder):
             _match(engine, 1, 2, 3, 99)
-    with noting([engine], folder):
+    with noted_calls([engine], folder):
         _match(engine, 99)
-    with noting([engine], None):
+    with noted_calls([engine], None):
         _match(engine, 1)
     report = tamis.spark.report(folder)
     (count,) = report
@@ -76,7 +83,7 @@ def test_a_block_that_fails_has_asked_too(tmp_path: Path) -> None:
         _match(engine, 1)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), noting([engine], str(tmp_path)):
+    with pytest.raises(ZeroDivisionError), noted_calls([engine], str(tmp_path)):
         fail()
     assert tamis.spark.report(tmp_path)["reportsOdd"].events == 1
 
@@ -84,9 +91,9 @@ def test_a_block_that_fails_has_asked_too(tmp_path: Path) -> None:
 _OTHER = """
 import sys
 from tests.unit.spark.test_reports import _engine, _match
-from tamis.spark.reports import noting
+from tamis.spark.runtime.operator_reports import noted_calls
 engine = _engine()
-with noting([engine], sys.argv[1]):
+with noted_calls([engine], sys.argv[1]):
     _match(engine, 1, 2, 3)
 """
 
@@ -97,7 +104,9 @@ def test_processes_add_up(tmp_path: Path) -> None:
     report = tamis.spark.report(tmp_path)
     assert (report["reportsOdd"].events, report.faults) == (6, 2)
     newest = tmp_path / "zz.json"
-    newest.write_text(json.dumps(document(Report((Count("reportsOdd", 1, raised=1, last="new"),)))))
+    newest.write_text(
+        json.dumps(report_document(Report((Count("reportsOdd", 1, raised=1, last="new"),))))
+    )
     os.utime(newest, (time.time(), time.time() + 60))
     assert tamis.spark.report(tmp_path)["reportsOdd"].last == "new"
 
@@ -107,7 +116,7 @@ def test_refusals(tmp_path: Path) -> None:
     engine = _engine()
     with (
         pytest.raises(SparkError, match="a worker cannot note there"),
-        noting([engine], str(tmp_path / "file")),
+        noted_calls([engine], str(tmp_path / "file")),
     ):
         _match(engine, 1)
     (tmp_path / "a.json").write_text("[]")

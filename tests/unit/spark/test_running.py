@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import SparkError, StoreError
-from tamis.spark.job_checks import alone, check_written
-from tamis.spark.manifest_files import put
-from tamis.spark.reasons import reason
-from tamis.spark.running import Job, Stream, first_event
+from tamis.replay.manifests import put
+from tamis.spark.runtime.error_text import reason
+from tamis.spark.stream.stream import Job, Stream, first_event
+from tamis.spark.stream.stream_checks import alone, check_written
 from tamis.store import Log, Versions, subscribe
-from tamis.store.versions import describe
+from tamis.store.version import describe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 _CALL = "<_Rendezvous of RPC that terminated with:"
@@ -43,7 +43,7 @@ def test_it_has_to_be_opened_first(tmp_path: Path) -> None:
 
 
 def test_without_a_log_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no log"):
+    with pytest.raises(StoreError, match="is not a log"):
         Stream(_job(tmp_path))
     assert not (tmp_path / "out").exists()
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
-from tamis.errors import SparkError
-from tamis.spark.part_files import Part
-from tamis.spark.sink import NotificationsDataSource, manifests
+from tamis.errors import SparkError, StoreError
+from tamis.replay.parts import PartWriter
+from tamis.spark.stream.notification_sink import NotificationsDataSource, manifests
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_batch_whose_offsets_were_set_back_is_refused(tmp_path: Path, checkpoi
 
 def test_large_rows_do_not_wait_for_many(tmp_path: Path) -> None:
     """A million rows are written together, but not of a hundred kilobytes each."""
-    part = Part(tmp_path, "part-a.parquet", as_is=True)
+    part = PartWriter(tmp_path, "part-a.parquet", as_is=True)
     letter = pa.table({"sequence": [1], "raw": ["x" * 100_000]})
     waited = 0
     for _ in range(2_000):
@@ -104,7 +104,7 @@ def test_large_rows_do_not_wait_for_many(tmp_path: Path) -> None:
 
 
 def test_lists_are_written_with_a_dictionary(tmp_path: Path) -> None:
-    part = Part(tmp_path, "part-a.parquet", as_is=True)
+    part = PartWriter(tmp_path, "part-a.parquet", as_is=True)
     ids, tags = list(range(1000)), [[f"tag-{i % 7}", "oak"] for i in range(1000)]
     part.write(pa.table({"sequence": ids, "subscription": ids, "tags": tags}))
     part.close()
@@ -119,7 +119,7 @@ def test_lists_are_written_with_a_dictionary(tmp_path: Path) -> None:
 def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "q-0000000000-x.json").write_text(text, encoding="utf-8")
-    with pytest.raises(SparkError, match=r"q-0000000000-x\.json: is damaged"):
+    with pytest.raises(StoreError, match=r"q-0000000000-x\.json: is damaged"):
         manifests(tmp_path)
 
 

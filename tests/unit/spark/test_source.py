@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError, StoreError
-from tamis.spark.source import Options, TamisDataSource, next_event
+from tamis.replay.log_events import next_event
+from tamis.spark.stream.log_source import Options, TamisDataSource
 from tamis.store import Log, Shard, Versions, describe, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}

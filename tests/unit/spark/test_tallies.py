@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encode.sifting import Refused
-from tamis.spark import samples, tallies
-from tamis.spark.samples import Samples, ranks
-from tamis.spark.tallies import OTHER, Counts, Tally
+from tamis.encode.validation import Refused
+from tamis.spark.backtest import event_samples as samples
+from tamis.spark.backtest import tally as tallies
+from tamis.spark.backtest.event_samples import Samples, ranks
+from tamis.spark.backtest.tally import OTHER, Counts, Tally
 
 RNG = np.random.default_rng(3)
 

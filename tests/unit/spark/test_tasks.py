@@ -6,12 +6,16 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from tamis import Engine, Schema
-from tamis.spark import tasks
-from tamis.spark.live import Live
-from tamis.spark.tasks import Range, answered
+from tamis.encode.encoder import Encoder
+from tamis.replay.event_source import EventChunk
+from tamis.replay.log_events import LogLayout
+from tamis.replay.pipeline import Pace, read_events
+from tamis.spark.stream import log_task as tasks
+from tamis.spark.stream.log_task import LogTask
 from tamis.store import Log, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -19,11 +23,9 @@ SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandat
 
 def _found(log: Log, folder: Path | None = None, sequence: int = 0) -> list[tuple[int, int]]:
     base = None if folder is None else str(folder)
-    part = Range(str(log.folder), 0, log.end, base, sequence, 0, 1, (), ())
+    task = LogTask(str(log.folder), 0, log.end, base, sequence, 0, 1, (), ())
     return [
-        (row["sequence"], row["subscription"])
-        for batch in answered(part)
-        for row in batch.to_pylist()
+        (row["sequence"], row["subscription"]) for batch in task.run() for row in batch.to_pylist()
     ]
 
 
@@ -54,14 +56,18 @@ def test_a_shard_that_was_made_anew_is_another_one(tmp_path: Path) -> None:
 def test_few_logs_are_kept(tmp_path: Path) -> None:
     for number in range(tasks._KEPT + 2):
         _found(_log(tmp_path / str(number), "n < 3"))
-    assert len(tasks._logs) == tasks._KEPT
+    assert len(tasks._logs.kept) == tasks._KEPT
 
 
 def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
     """As of a damaged segment: Arrow calls it text, and it is not."""
     broken = pa.array([b'{"n": 1}', b'{"n": \xa4}'], pa.binary()).view(pa.string())
-    live = Live(Schema.from_dict(SCHEMA), "int64")
-    some = tasks._Some(pa.table({"json": broken}), 10, json.dumps(SCHEMA))
-    (row,) = some.dead_letters(live, ()).to_pylist()
-    assert (row["sequence"], row["raw"]) == (11, '{"n": \ufffd}')
-    assert "UTF-8" in row["reason"]
+    chunk = EventChunk(
+        np.array([10, 11]), pa.table({"json": broken}), LogLayout(json.dumps(SCHEMA))
+    )
+    (events,) = read_events([chunk], Encoder(Schema.from_dict(SCHEMA)), Pace())
+    assert events.numbers.tolist() == [10]
+    assert events.raw_texts().to_pylist() == ['{"n": \ufffd}']
+    ((row, reason),) = events.valid.refused
+    assert row == 1
+    assert "UTF-8" in reason

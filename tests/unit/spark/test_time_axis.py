@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from tamis import Schema
 from tamis.errors import SparkError
-from tamis.spark.past_events import past
-from tamis.spark.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock
-from tamis.spark.worker import document
+from tamis.spark.events.past_events import past_events
+from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock_of
+from tamis.spark.runtime.worker_cache import schema_document
 
 SCHEMA = Schema.from_dict({"attributes": {"at": "timestamp", "seller.since": "timestamp"}})
 
@@ -149,13 +149,13 @@ NAIVE = MOMENT.replace(tzinfo=None)
     ],
 )
 def test_columns_that_tell_the_time(column: pa.Array, expected: float) -> None:
-    values, known = clock("at", [column.type]).values(pa.chunked_array([column]))
+    values, known = clock_of("at", [column.type]).values(pa.chunked_array([column]))
     assert known.tolist() == [True, *[False] * (len(column) - 1)]
     assert values[0] == expected
 
 
 def test_text_of_an_attribute_is_read_by_its_rules() -> None:
-    told = clock("seller.since", [pa.string()], document(SCHEMA))
+    told = clock_of("seller.since", [pa.string()], schema_document(SCHEMA))
     column = pa.array(["2024-02-03T05:05:06+01:00", None, "never"])
     values, known = told.values(column)
     assert known.tolist() == [True, False, False]
@@ -164,29 +164,29 @@ def test_text_of_an_attribute_is_read_by_its_rules() -> None:
 
 
 def test_a_time_too_far_is_none() -> None:
-    _, known = clock("at", [pa.timestamp("s")]).values(pa.array([2**60, 5], pa.timestamp("s")))
+    _, known = clock_of("at", [pa.timestamp("s")]).values(pa.array([2**60, 5], pa.timestamp("s")))
     assert known.tolist() == [False, True]
 
 
 def test_columns_of_another_type_tell_nothing() -> None:
     """As rows of a log may: they are dead, but they are rows."""
-    told = clock("at", [pa.timestamp("us")])
+    told = clock_of("at", [pa.timestamp("us")])
     for column in (pa.array(["x"]), pa.array([3]), pa.nulls(1)):
         assert told.values(column)[1].tolist() == [False]
-    whole = clock("n", [pa.int64()])
+    whole = clock_of("n", [pa.int64()])
     values, known = whole.values(pa.array([5.0, 5.5, float("inf"), None]))
     assert (values[:2].tolist(), known.tolist()) == ([5, 5], [True, True, False, False])
 
 
 def test_types_of_several_files() -> None:
-    assert clock("n", [pa.int64(), pa.float64()]).kind == DECIMAL
-    assert clock("n", [pa.date32(), pa.timestamp("us", "UTC")]).zone
-    assert not clock("n", [pa.date32(), pa.timestamp("us")]).days
+    assert clock_of("n", [pa.int64(), pa.float64()]).kind == DECIMAL
+    assert clock_of("n", [pa.date32(), pa.timestamp("us", "UTC")]).zone
+    assert not clock_of("n", [pa.date32(), pa.timestamp("us")]).days
     with pytest.raises(SparkError, match="points in time in some files, numbers in others"):
-        clock("n", [pa.int64(), pa.date32()])
+        clock_of("n", [pa.int64(), pa.date32()])
     for kind in (pa.string(), pa.bool_(), pa.list_(pa.int64()), pa.time64("us")):
         with pytest.raises(SparkError, match="which tells no time"):
-            clock("n", [kind])
+            clock_of("n", [kind])
 
 
 def test_a_file_whose_column_tells_no_time_is_named(tmp_path: Path) -> None:
@@ -194,6 +194,6 @@ def test_a_file_whose_column_tells_no_time_is_named(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"n": [1], "at": [5]}), tmp_path / "a.parquet")
     parquet.write_table(pa.table({"n": [1], "at": ["soon"]}), tmp_path / "b.parquet")
     with pytest.raises(SparkError, match=r"b\.parquet: the column 'at' is string, which tells no"):
-        past(tmp_path, schema, "at")
-    assert past(tmp_path / "a.parquet", schema, "at").where == str(tmp_path / "a.parquet")
-    assert past(tmp_path, schema).where == str(tmp_path)
+        past_events(tmp_path, schema).clock("at")
+    assert past_events(tmp_path / "a.parquet", schema).where == str(tmp_path / "a.parquet")
+    assert past_events(tmp_path, schema).where == str(tmp_path)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
 from pathlib import Path
 
 import pytest
 
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
-from tamis.spark import worker
+from tamis.spark.runtime import worker_cache as worker
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "optional"}}})
 
@@ -24,43 +23,43 @@ def saved(folder: Path, condition: str = "n > 1", replace: bool = False) -> Path
 
 def test_a_folder_is_opened_once(tmp_path: Path) -> None:
     folder = saved(tmp_path / "index")
-    engine = worker.opened(folder)
-    assert worker.opened(str(folder)) is engine
+    engine = worker.open_engine(folder)
+    assert worker.open_engine(str(folder)) is engine
     assert engine.match({"n": 2}) == [1]
 
 
 def test_one_put_in_its_place_is_opened_anew(tmp_path: Path) -> None:
     folder = saved(tmp_path / "index")
-    before = worker.opened(folder)
+    before = worker.open_engine(folder)
     saved(folder, "n < 1", replace=True)
-    assert worker.opened(folder).match({"n": 0}) == [1]
+    assert worker.open_engine(folder).match({"n": 0}) == [1]
     assert before.match({"n": 2}) == [1]
 
 
 def test_few_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_engines", OrderedDict())
+    monkeypatch.setattr(worker, "_engines", worker.LruCache())
     folders = [saved(tmp_path / f"index-{number}") for number in range(6)]
-    engines = [worker.opened(folder) for folder in folders]
-    assert worker.opened(folders[-1]) is engines[-1]
-    assert worker.opened(folders[0]) is not engines[0]
+    engines = [worker.open_engine(folder) for folder in folders]
+    assert worker.open_engine(folders[-1]) is engines[-1]
+    assert worker.open_engine(folders[0]) is not engines[0]
 
 
 def test_all_shards_of_a_version_and_of_the_one_before_stay_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_engines", OrderedDict())
+    monkeypatch.setattr(worker, "_engines", worker.LruCache())
     folders = [saved(tmp_path / f"shard-{number}") for number in range(12)]
-    engines = [worker.opened(folder, shards=6) for folder in folders]
-    assert [worker.opened(folder, shards=6) for folder in folders] == engines
-    more = worker.opened(saved(tmp_path / "later"))
-    assert worker.opened(folders[-1]) is engines[-1]
-    assert worker.opened(tmp_path / "later") is more
-    assert worker.opened(folders[0]) is not engines[0], "not for ever"
+    engines = [worker.open_engine(folder, shards=6) for folder in folders]
+    assert [worker.open_engine(folder, shards=6) for folder in folders] == engines
+    more = worker.open_engine(saved(tmp_path / "later"))
+    assert worker.open_engine(folders[-1]) is engines[-1]
+    assert worker.open_engine(tmp_path / "later") is more
+    assert worker.open_engine(folders[0]) is not engines[0], "not for ever"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match="a folder that all machines share"):
-        worker.opened(tmp_path / "nowhere")
+        worker.open_engine(tmp_path / "nowhere")
 
 
 def test_operators_travel_as_bytes(tmp_path: Path) -> None:
@@ -71,18 +70,18 @@ def test_operators_travel_as_bytes(tmp_path: Path) -> None:
     engine = Engine(SCHEMA, operators=[is_even])
     engine.subscribe("isEven()", id=1)
     engine.save(tmp_path / "index")
-    packed = worker.packed([is_even])
-    assert worker.packed([is_even]) == packed
-    opened = worker.opened(tmp_path / "index", packed)
+    packed = worker.pack_operators([is_even])
+    assert worker.pack_operators([is_even]) == packed
+    opened = worker.open_engine(tmp_path / "index", packed)
     assert opened.match({"n": 2}) == [1]
-    assert worker.opened(tmp_path / "index", packed) is opened
-    assert worker.packed(()) == b""
+    assert worker.open_engine(tmp_path / "index", packed) is opened
+    assert worker.pack_operators(()) == b""
 
 
 def test_an_encoder_is_made_once() -> None:
-    document = worker.document(SCHEMA)
-    assert worker.encoder(document) is worker.encoder(document)
-    assert worker.encoder(document).schema == SCHEMA
+    document = worker.schema_document(SCHEMA)
+    assert worker.schema_encoder(document) is worker.schema_encoder(document)
+    assert worker.schema_encoder(document).schema == SCHEMA
 
 
 def test_a_worker_alone_puts_aside_what_it_has_opened(
@@ -91,12 +90,12 @@ def test_a_worker_alone_puts_aside_what_it_has_opened(
     """Whoever else opens an engine decides himself where his garbage is looked for."""
     saved(tmp_path / "a")
     before = gc.get_freeze_count()
-    worker.opened(tmp_path / "a")
+    worker.open_engine(tmp_path / "a")
     assert gc.get_freeze_count() == before
     monkeypatch.setattr("pyspark.TaskContext.get", lambda: "a task")
     saved(tmp_path / "b")
     try:
-        worker.opened(tmp_path / "b")
+        worker.open_engine(tmp_path / "b")
         assert gc.get_freeze_count() > before
     finally:
         gc.unfreeze()

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.spark import sink
-from tamis.spark.sink import Parts, commit, manifests
+from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.notification_sink import Parts, commit, manifests
 
 Row = tuple[int, int]
 

@@ -1,4 +1,4 @@
-"""The log: what is appended is read back, in order; what is no log is refused."""
+"""The log: what is appended is read back, in order; other folders are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tamis.errors import SchemaError, StoreError
 from tamis.model.schema import Schema
-from tamis.store import Lives, Log, Segment, appended, cancel, renew, subscribe
+from tamis.store import Log, Segment, Snapshot, appended, cancel, renew, subscribe
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
 
@@ -61,7 +61,7 @@ def test_a_range_that_is_not_there(tmp_path: Path, start: int, end: int | None) 
     log = fresh(tmp_path)
     log.publish(prices(1, 2, 3))
     for read in (log.events, log.changes, log.counts, log.boundaries):
-        with pytest.raises(StoreError, match="it ends at 3"):
+        with pytest.raises(StoreError, match="the log ends at 3"):
             read(start, end)
 
 
@@ -151,7 +151,7 @@ def test_when_a_segment_was_appended(tmp_path: Path) -> None:
     log.publish(prices(1).replace_schema_metadata({"pandas": "something"}))
     ((_, table),) = log.events(0)
     assert before <= appended(table) <= datetime.now(UTC)
-    with pytest.raises(StoreError, match="comes from no log"):
+    with pytest.raises(StoreError, match="does not come from a log"):
         appended(prices(1))
 
 
@@ -195,13 +195,13 @@ def test_no_events(tmp_path: Path, given: Any, says: str) -> None:
 
 def test_ids_of_the_other_kind(tmp_path: Path) -> None:
     log = fresh(tmp_path)
-    with pytest.raises(StoreError, match="'id' is int64, expected string, since the log's ids"):
+    with pytest.raises(StoreError, match="'id' is int64, expected string, because the ids"):
         log.change(cancel([7]))
     with pytest.raises(StoreError, match="'text' or 'int64', not 'uuid'"):
         Log.create(tmp_path / "other", SCHEMA, "uuid")
 
 
-# -- what is no log --------------------------------------------------------------------------------
+# -- folders that are not a log --------------------------------------------------------------------
 
 
 def test_a_log_is_not_made_twice(tmp_path: Path) -> None:
@@ -228,11 +228,11 @@ def test_folders_that_are_no_log(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the folder is empty"):
         Log.open(tmp_path)
     (tmp_path / "photo.jpg").touch()
-    with pytest.raises(StoreError, match=r"is no log: .* only: photo\.jpg"):
+    with pytest.raises(StoreError, match=r"is not a log: .* only: photo\.jpg"):
         Log.open(tmp_path)
     with pytest.raises(StoreError, match="it is a file, not a folder"):
         Log.open(tmp_path / "photo.jpg")
-    with pytest.raises(StoreError, match="no log can be made here"):
+    with pytest.raises(StoreError, match="a log cannot be created here"):
         Log.create(tmp_path / "photo.jpg", SCHEMA)
 
 
@@ -254,7 +254,7 @@ def test_documents_of_another_time(tmp_path: Path, changed: dict[str, Any], says
 
 def test_documents_that_are_damaged(tmp_path: Path) -> None:
     log = fresh(tmp_path)
-    for text, says in (("{", "not valid JSON"), ("[]", "no JSON object")):
+    for text, says in (("{", "not valid JSON"), ("[]", "not hold a JSON object")):
         (log.folder / "tamis-log.json").write_text(text)
         with pytest.raises(StoreError, match=says):
             Log.open(log.folder)
@@ -311,16 +311,16 @@ def test_overlapping_segments_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ids", "names"), [("text", ["a", "b", "c"]), ("int64", [1, 2, 3])])
 def test_leases_run_out(tmp_path: Path, ids: str, names: list[Any]) -> None:
-    log, lives = fresh(tmp_path, ids), Lives()
+    log, snapshot = fresh(tmp_path, ids), Snapshot()
     now = datetime(2026, 1, 1, tzinfo=UTC)
     hour = timedelta(hours=1)
     log.change(subscribe(names, ["price < 6"] * 3, [now, now + hour, None]))
-    assert log.expire(lives, now - hour) == range(3, 3)
-    log.change(renew(names[:1], now + 2 * hour))  # after the last time that `lives` looked
-    assert log.expire(lives, now + hour) == range(4, 5)
-    lives.fold(log.changes(lives.sequence), log.end)
-    assert list(lives) == [names[0], names[2]]
-    assert log.expire(lives, now + 9 * hour) == range(5, 6)
-    assert log.expire(lives, now + 9 * hour) == range(6, 6)
-    assert list(lives) == [names[2]]
-    assert not lives.ignored
+    assert log.expire(snapshot, now - hour) == range(3, 3)
+    log.change(renew(names[:1], now + 2 * hour))  # after the last time that `snapshot` looked
+    assert log.expire(snapshot, now + hour) == range(4, 5)
+    snapshot.fold(log.changes(snapshot.sequence), log.end)
+    assert list(snapshot) == [names[0], names[2]]
+    assert log.expire(snapshot, now + 9 * hour) == range(5, 6)
+    assert log.expire(snapshot, now + 9 * hour) == range(6, 6)
+    assert list(snapshot) == [names[2]]
+    assert not snapshot.ignored

@@ -1,4 +1,4 @@
-"""A log and the lives in it against plain lists, with lagging readers and merges between."""
+"""A log and the snapshot in it against plain lists, with lagging readers and merges between."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tamis.store import Lives, Log, cancel, changes_table, expire, renew, subscribe
+from tamis.store import Log, Snapshot, cancel, changes_table, expire, renew, subscribe
 from tests.unit.store.world import fresh, prices, published
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.place = tempfile.TemporaryDirectory()
         self.log = fresh(Path(self.place.name))
-        self.reader, self.lives = Log.open(self.log.folder), Lives()
+        self.reader, self.snapshot = Log.open(self.log.folder), Snapshot()
         self.rows: list[tuple[str, Any, Any, Any]] = []  # by sequence number
 
     def teardown(self) -> None:
@@ -72,7 +72,7 @@ class Machine(RuleBasedStateMachine):
         live, _ = self._model(len(self.rows))
         due = [(until, id) for id, (_, _, until) in live.items() if until and until <= now]
         rows = [("expire", id, None, None) for _, id in sorted(due)]
-        self._appended(self.log.expire(self.lives, now), rows)
+        self._appended(self.log.expire(self.snapshot, now), rows)
 
     @rule(share=st.floats(0, 1), rows=st.integers(1, 20), other=st.booleans())
     def compact(self, share: float, rows: int, other: bool) -> None:
@@ -97,15 +97,15 @@ class Machine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def fold(self, data: st.DataObject) -> None:
-        end = data.draw(st.integers(self.lives.sequence, len(self.rows)))
-        self.lives.fold(self.reader.changes(self.lives.sequence, end), end)
+        end = data.draw(st.integers(self.snapshot.sequence, len(self.rows)))
+        self.snapshot.fold(self.reader.changes(self.snapshot.sequence, end), end)
 
     @invariant()
     def the_lives_are_those_of_the_model(self) -> None:
-        live, ignored = self._model(self.lives.sequence)
-        found = self.lives.table().to_pylist()
+        live, ignored = self._model(self.snapshot.sequence)
+        found = self.snapshot.table().to_pylist()
         assert {r["id"]: (r["added"], r["condition"], r["until"]) for r in found} == live
-        assert self.lives.ignored.total() == ignored
+        assert self.snapshot.ignored.total() == ignored
 
     @invariant()
     def the_log_ends_where_it_should(self) -> None:

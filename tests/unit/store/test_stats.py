@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
-from tamis.schedule.statistics import Known
+from tamis.schedule.statistics import PredicateEstimate
 from tamis.store import Stats
 from tamis.store.stats import (
     DOCUMENT,
     SAMPLE,
     AttributeStats,
-    Most,
-    Place,
+    LogPosition,
     PredicateStats,
     SubscriptionStats,
+    TopSubscription,
     check_free,
 )
 
@@ -34,9 +34,11 @@ STATS = Stats(
         "picture": AttributeStats("opaque", 2, 2),
     },
     predicates={'near("Bronx")': PredicateStats(0.25, 0.002, 40, 3)},
-    subscriptions=SubscriptionStats(2, 3, 4, 2, (Most("ann", 1.0, "price < 5"), Most(7, 0.5))),
-    first=Place(0, "2026-01-31T12:00:00+00:00"),
-    last=Place(9, "2026-02-01T12:00:00+00:00"),
+    subscriptions=SubscriptionStats(
+        2, 3, 4, 2, (TopSubscription("ann", 1.0, "price < 5"), TopSubscription(7, 0.5))
+    ),
+    first=LogPosition(0, "2026-01-31T12:00:00+00:00"),
+    last=LogPosition(9, "2026-02-01T12:00:00+00:00"),
     reason="'price' is mandatory",
     seed=4,
     made="2026-02-02T12:00:00+00:00",
@@ -54,7 +56,7 @@ def test_what_is_saved_is_opened(tmp_path: Path) -> None:
 
 
 def test_schedulers_read_milliseconds() -> None:
-    assert STATS.known == {'near("Bronx")': Known(0.25, 2.0, 40)}
+    assert STATS.known == {'near("Bronx")': PredicateEstimate(0.25, 2.0, 40)}
 
 
 def test_a_folder_is_replaced_only_where_that_was_asked(tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ def test_what_is_no_statistics_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
     (tmp_path / "file").write_text("x")
     for replace in (False, True):
-        with pytest.raises(StoreError, match="other things than statistics"):
+        with pytest.raises(StoreError, match="other files than statistics"):
             STATS.save(tmp_path / "mine", replace=replace)
         with pytest.raises(StoreError, match="is a file"):
             check_free(tmp_path / "file", replace=replace)
@@ -86,14 +88,14 @@ def _edit(folder: Path, **changed: object) -> None:
 
 
 DAMAGES: list[tuple[Callable[[Path], object], str]] = [
-    (lambda folder: (folder / DOCUMENT).unlink(), "is no statistics: it has no stats.json"),
+    (lambda folder: (folder / DOCUMENT).unlink(), "is not statistics: it has no stats.json"),
     (lambda folder: (folder / DOCUMENT).write_text("{"), "is not valid JSON"),
     (lambda folder: (folder / SAMPLE).unlink(), "sample.parquet is missing"),
     (lambda folder: (folder / SAMPLE).write_bytes(b"PAR1"), "is damaged or cannot be read"),
     (lambda folder: _edit(folder, format=2), "use the newer tamis"),
-    (lambda folder: _edit(folder, attributes={"price": {"kind": "text"}}), "does not fit together"),
-    (lambda folder: _edit(folder, predicates=None), "does not fit together"),
-    (lambda folder: _edit(folder, more=1), "does not fit together"),
+    (lambda folder: _edit(folder, attributes={"price": {"kind": "text"}}), "its parts do not fit"),
+    (lambda folder: _edit(folder, predicates=None), "its parts do not fit"),
+    (lambda folder: _edit(folder, more=1), "its parts do not fit"),
 ]
 
 

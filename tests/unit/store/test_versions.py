@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,9 @@ def test_a_publish_that_fails_leaves_nothing(tmp_path: Path) -> None:
     versions = Versions(tmp_path)
     with pytest.raises(ZeroDivisionError), versions.publish(1) as folder:
         _write(folder, 1 // 0)
-    with pytest.raises(StoreError, match=r"is no version: .*empty"), versions.publish(1):
+    with pytest.raises(StoreError, match=r"is not a version: .*empty"), versions.publish(1):
         pass
-    wrong = "is of sequence number 2 instead of 1"
+    wrong = "has the sequence number 2 instead of 1"
     with pytest.raises(StoreError, match=wrong), versions.publish(1) as folder:
         _write(folder, 2)
     assert _names(versions) == []
@@ -127,11 +128,13 @@ def test_sweeping(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"format": 7}, "the version has format 7"),
+        ({"format": 7}, "has format 7"),
         ({"ids": "uuid"}, "ids are 'text' or 'int64', not 'uuid'"),
         ({"shards": None}, "lacks 'shards'"),
         ({"shards": [{"folder": "x"}]}, "a shard has folder, subscriptions, bytes"),
         ({"shards": [Shard("gone", 1, 1)._asdict()]}, "the shard 'gone' is missing"),
+        ({"shards": [Shard("..", 1, 1)._asdict()]}, "the folder of a shard is named '..'"),
+        ({"shards": [Shard(tempfile.gettempdir(), 1, 1)._asdict()]}, "without '/'"),
     ],
 )
 def test_versions_that_are_none(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
@@ -144,14 +147,14 @@ def test_versions_that_are_none(tmp_path: Path, changed: dict[str, Any], says: s
 
 
 def test_places_where_no_version_is(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no version; one is named like v0"):
+    with pytest.raises(StoreError, match="is not a version; versions have names like v0"):
         Version.open(tmp_path)
     with pytest.raises(StoreError, match="there is no such folder"):
         Version.open(tmp_path / f"v{1:020d}")
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be read: Not a directory"):
         Versions(tmp_path / "file").all()
-    with pytest.raises(StoreError, match="no version can be published here"):
+    with pytest.raises(StoreError, match="a version cannot be published here"):
         _publish(Versions(tmp_path / "file"), 1)
 
 
@@ -159,28 +162,29 @@ def test_what_a_reader_needs_is_kept(tmp_path: Path) -> None:
     versions = Versions(tmp_path)
     for sequence in (10, 20, 30):
         _publish(versions, sequence)
-    versions.needed("slow", 25)
-    versions.needed("quick", 31)
+    versions.retain("slow", 25)
+    versions.retain("quick", 31)
     assert versions.sweep(40) == [10]
-    versions.needed("slow", None)
+    versions.retain("slow", None)
     assert versions.sweep(40) == [20]
-    with pytest.raises(StoreError, match="named with letters"):
-        versions.needed("../up", 1)
+    for name in ("../up", ".hidden"):  # files with hidden names are ignored, so it would be too
+        with pytest.raises(StoreError, match="a reader is named"):
+            versions.retain(name, 1)
 
 
 def test_what_a_job_reads_is_kept_until_it_is_over(tmp_path: Path) -> None:
     versions = Versions(tmp_path)
-    with versions.used() as nothing:
+    with versions.held() as nothing:
         assert nothing is None
     assert not (tmp_path / "jobs").exists()
     for sequence in (1, 5, 9):
         _publish(versions, sequence)
-    with versions.used(5) as version:
+    with versions.held(5) as version:
         assert version is not None
         assert version.sequence == 5
         assert versions.sweep(9) == [1]
     assert versions.sweep(9) == [5]
-    with versions.used() as version:
+    with versions.held() as version:
         _publish(versions, 12)
         assert versions.sweep(12) == []
         assert version is not None
@@ -192,7 +196,7 @@ def test_a_job_that_never_ended_is_forgotten_after_a_day(tmp_path: Path) -> None
     versions = Versions(tmp_path)
     for sequence in (1, 5, 9):
         _publish(versions, sequence)
-    job = versions.keep([1, 5])
+    job = versions.hold([1, 5])
     assert job is not None
     assert versions.sweep(9) == []
     long_ago = time.time() - 25 * 3600

@@ -23,11 +23,11 @@ from tamis.language import parse, to_text
 from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
 from tamis.model.semantics import Function, satisfies
-from tamis.operators import drones as standins
 from tamis.operators.operator import Operator
-from tamis.operators.pictures import decoded
+from tamis.operators.packs import drones as standins
+from tamis.operators.packs.pictures import decoded
+from tamis.operators.packs.spatial import position_of
 from tamis.operators.results import answers
-from tamis.operators.spatial import position_of
 from tamis.workload import as_dicts, drones
 from tamis.workload.drones_images import (
     HEIGHT,

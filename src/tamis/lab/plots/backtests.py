@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tamis.errors import TamisError
 from tamis.lab.plots.strip import BATCH, COLOURS, YARDSTICK_BATCH, tidy
-from tamis.spark.time_axis import TIME
+from tamis.spark.events.time_axis import TIME
 
 if TYPE_CHECKING:
-    from tamis.spark.backtesting import Backtest
+    from tamis.spark.backtest.backtest_job import Backtest
 
 LINES = 8  # conditions that have a line of their own
 _COLOURS = (*COLOURS, "#fe9929", "#1d91c0", "#ae017e")

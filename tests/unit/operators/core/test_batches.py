@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
+from tamis.operators.batch_size import Pace
 from tamis.operators.faults import LateError
-from tamis.operators.pace import Pace
-from tests.unit.operators.core.workers import kinds
+from tests.unit.operators.core.worker_process import kinds
 
 
 def _made(timeout: float, *, run: str = "thread", cost: float = 1.0, batch: Any = True) -> Operator:
@@ -243,7 +243,7 @@ def test_what_alone_is_in_time_is_so_in_a_batch(events: int, seconds: float, cos
 
 
 def test_a_pace_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.operators.pace._KNOWN", 2)
+    monkeypatch.setattr("tamis.operators.batch_size._KNOWN", 2)
     pace = Pace(0.001, 1.0)
     for key, seconds in (("a", 0.1), ("b", 0.01), ("c", 0.001), ("c", 0.001)):
         pace.took(key, 1, seconds)

@@ -16,7 +16,15 @@ import pytest
 from tamis.model.operator import Fault
 from tamis.operators import Runner, operator
 from tests.unit.operators.core import declared
-from tests.unit.operators.core.workers import at_last, exists, gone, kinds, pid_of, reason_of, state
+from tests.unit.operators.core.worker_process import (
+    at_last,
+    exists,
+    gone,
+    kinds,
+    pid_of,
+    reason_of,
+    state,
+)
 
 
 def test_it_runs_elsewhere_and_stays_there(runner: Runner) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.workers import Processes
-from tests.unit.operators.core.workers import at_last, exists, gone, kinds, reason_of
+from tamis.operators.process_executor import Processes
+from tests.unit.operators.core.worker_process import at_last, exists, gone, kinds, reason_of
 
 STILL = "its worker process was still starting"
 
@@ -133,11 +133,11 @@ def test_one_that_cannot_be_replaced_is_a_fault(
 
 
 def test_one_that_takes_for_ever_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.operators.processes.STARTING", 60.0)
+    monkeypatch.setattr("tamis.operators.worker_process.STARTING", 60.0)
     hanging = _hanging(timeout=0.1)
     with Runner(faults=1000) as runner:
         ((first,),) = at_last(runner, hanging)
-        monkeypatch.setattr("tamis.operators.processes.STARTING", 0.5)
+        monkeypatch.setattr("tamis.operators.worker_process.STARTING", 0.5)
         os.kill(first, signal.SIGKILL)
         assert gone(first)
         found: list[Any] = []

@@ -18,7 +18,7 @@ import pytest
 
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.threads import left_alone
+from tamis.operators.thread_executor import left_alone
 
 
 @pytest.fixture
@@ -247,7 +247,8 @@ def test_values_are_not_held_after_the_call(runner: Runner) -> None:
 def test_the_interpreter_ends_though_a_thread_hangs(body: str) -> None:
     script = f"""
         import time
-        from tamis.operators import Runner, operator, threads
+        from tamis.operators import (Runner, operator)
+        from tamis.operators import thread_executor as threads
 
         threads.PATIENCE = 0.5
 

@@ -18,11 +18,11 @@ import pytest
 
 from tamis.model.operator import Fault, Signature
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.processes import Worker
-from tamis.operators.worker import _GRACE
-from tamis.operators.workers import Processes
+from tamis.operators.process_executor import Processes
+from tamis.operators.worker_main import _GRACE
+from tamis.operators.worker_process import Worker
 from tests.unit.operators.core import declared
-from tests.unit.operators.core.workers import exists, gone, kinds, pid_of, reason_of
+from tests.unit.operators.core.worker_process import exists, gone, kinds, pid_of, reason_of
 
 SCRIPT = """
 import os, sys
@@ -338,7 +338,7 @@ def test_a_worker_that_takes_for_ever_to_start(monkeypatch: pytest.MonkeyPatch) 
             return time.sleep, (1000,)
 
     slow = Slow()
-    monkeypatch.setattr("tamis.operators.processes.STARTING", 0.5)
+    monkeypatch.setattr("tamis.operators.worker_process.STARTING", 0.5)
     for timeout, limit in ((0.1, "0.5"), (0.6, "0.6")):  # the longer of the two
         made = Operator(
             lambda n: slow, Signature("slow", (), ("n",)), run="process", timeout=timeout
@@ -382,7 +382,7 @@ def test_a_module_that_hangs_when_it_is_imported(
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("hangs_in_workers")
     monkeypatch.setenv("TAMIS_HANGS", "1")
-    monkeypatch.setattr("tamis.operators.processes.STARTING", 0.5)
+    monkeypatch.setattr("tamis.operators.worker_process.STARTING", 0.5)
     with Runner() as runner:
         found = runner.call(module.positive, [(1,), (1,)], ())
         assert kinds(found) == ["raised", "set aside"]

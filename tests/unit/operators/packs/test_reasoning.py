@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from rdflib import OWL, RDF, RDFS, Graph, Namespace
 
 from tamis.errors import TamisError
-from tamis.operators import reasoning
-from tamis.operators.reasoning import Ontology, OntologyError, Reasoned, pack
-from tamis.operators.reasoning_ontology import MOST_FACTS, facts_of
+from tamis.operators.packs import reasoning
+from tamis.operators.packs.reasoning import Ontology, OntologyError, Reasoned, pack
+from tamis.operators.packs.reasoning_ontology import MOST_FACTS, facts_of
 
 HEAD = """
 @prefix ex: <https://example.org/zoo#> .

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.operators import Runner
-from tamis.operators.reasoning import OntologyError, pack
-from tamis.operators.reasoning_ontology import Ontology
+from tamis.operators.packs.reasoning import OntologyError, pack
+from tamis.operators.packs.reasoning_ontology import Ontology
 
 PACK = pack()
 INVALID = ("http://x y", "<>", "rdf:a b", "{")

@@ -14,9 +14,7 @@ from pyproj import Geod
 
 from tamis.errors import TamisError
 from tamis.model.operator import Fault
-from tamis.operators.registry import Operators
-from tamis.operators.runner import Runner
-from tamis.operators.spatial import (
+from tamis.operators.packs.spatial import (
     PlaceError,
     Places,
     distanceFrom,
@@ -26,7 +24,9 @@ from tamis.operators.spatial import (
     placesAt,
     position_of,
 )
-from tamis.operators.spatial_boundary import Position
+from tamis.operators.packs.spatial_boundary import Position
+from tamis.operators.registry import Operators
+from tamis.operators.runner import Runner
 
 BRONX_ZOO = {"lat": 40.8506, "lon": -73.8770}
 WALL_STREET = [-74.0090, 40.7060]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pyproj import Geod, Transformer
 from shapely.geometry.base import BaseGeometry
 
-from tamis.operators import spatial_places
-from tamis.operators.spatial_boundary import Position
-from tamis.operators.spatial_places import PlaceError, Places
+from tamis.operators.packs import spatial_places
+from tamis.operators.packs.spatial_boundary import Position
+from tamis.operators.packs.spatial_places import PlaceError, Places
 
 GEOD = Geod(ellps="WGS84")
 FIJI_BEYOND = shapely.box(177.0, -19.0, 182.0, -16.0)  # over the antimeridian, in one piece

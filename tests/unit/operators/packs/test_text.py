@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 
 from tamis.errors import TamisError
 from tamis.model.operator import Fault
-from tamis.operators import text_words
-from tamis.operators.registry import Operators
-from tamis.operators.runner import Runner
-from tamis.operators.text import (
+from tamis.operators.packs import text_words
+from tamis.operators.packs.text import (
     LARGEST,
     TextError,
     hasKeyword,
@@ -31,7 +29,9 @@ from tamis.operators.text import (
     patternGroups,
     wordCount,
 )
-from tamis.operators.text_words import Memory, Words, folded
+from tamis.operators.packs.text_words import Memory, Words, folded
+from tamis.operators.registry import Operators
+from tamis.operators.runner import Runner
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 LATIN = st.text("ab cB'.,1é-", max_size=30)
@@ -317,7 +317,7 @@ def test_the_interpreter_ends_though_a_pattern_is_still_looked_for() -> None:
     # A thread that comes back from RE2 to an interpreter that is gone takes the process down.
     script = """
         from tamis.operators import Runner
-        from tamis.operators.text import pack
+        from tamis.operators.packs.text import pack
 
         groups = pack(prefix="slow_")[3]
         groups.timeout = 0.05

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from skimage.data import data_dir
 
 from tamis.errors import TamisError
-from tamis.operators import pictures
 from tamis.operators.operator import Operator
-from tamis.operators.pictures import LARGEST, Cache, Picture, PictureError, decoded
-from tamis.operators.vision import (
+from tamis.operators.packs import pictures
+from tamis.operators.packs.pictures import LARGEST, Cache, Picture, PictureError, decoded
+from tamis.operators.packs.vision import (
     LONGEST,
     brightness,
     faceCount,
@@ -320,7 +320,7 @@ def test_the_interpreter_ends_though_a_detector_is_still_looking() -> None:
     script = """
         import cv2, numpy
         from tamis.operators import Runner
-        from tamis.operators.vision import pedestrianCount
+        from tamis.operators.packs.vision import pedestrianCount
 
         noise = numpy.random.default_rng(1).integers(0, 255, (640, 640, 3), numpy.uint8)
         picture = cv2.imencode(".png", noise)[1].tobytes()

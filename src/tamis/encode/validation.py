@@ -1,0 +1,120 @@
+"""Events that were validated and encoded once, for all engines of one schema.
+
+The code of a text depends on the constants of an engine's subscriptions; all other codes depend on
+the schema alone. So a second engine gets its batch for the price of its distinct texts.
+
+`events_from_arrow` refuses a whole table for one bad row, which suits a publisher who waits for an
+answer. A pipeline keeps the good rows and sets the others aside, each with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.encode.arrow import TableEvents, encode, events_from_arrow, refusals
+from tamis.encode.batch import Column, EventBatch, Texts
+from tamis.encode.encoder import Encoder
+from tamis.model.schema import Schema
+
+_OUTSIDE = "a value is not in the domain of its attribute"
+
+
+class Refused(NamedTuple):
+    """A row that is no event, and the reason, in the words of a single event's refusal."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class ValidEvents:
+    """The consistent events of a table in codes; the other rows with their reasons."""
+
+    table: pa.Table  # the events, without structs
+    rows: NDArray[np.int64]  # which rows of the given table they are
+    refused: list[Refused]  # the other rows
+    columns: dict[int, Column]
+    texts: dict[int, Texts]  # of every text attribute
+    schema: Schema
+    stamp: int  # of the encoder that made the codes
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batch(self, encoder: Encoder) -> EventBatch:
+        """The events in the codes of an encoder. One of another schema validates them anew."""
+        if not same_codes(self.schema, encoder.schema):
+            return events_from_arrow(encoder, self.table)
+        columns = self.columns
+        if self.texts and encoder.stamp != self.stamp:
+            columns = dict(columns)
+            for at, (texts, which, rows) in self.texts.items():
+                labels = np.array(encoder.labels[at].codes(texts), np.int64)
+                columns[at] = Column(labels[which], rows)
+        return EventBatch(
+            len(self.rows),
+            columns=columns,
+            texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
+            stamp=encoder.stamp,
+            raw=TableEvents(self.table, encoder.schema),
+        )
+
+
+def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEvents:
+    """Validate the rows of a table (domains, and rules R1 to R3), and encode the good ones.
+
+    With `partial`, rows are valid events of which only some attributes were read: an attribute that
+    is absent is no reason to refuse one. An `EventError` is left for what is wrong with the table
+    as a whole: that it is no table, or that two of its columns have one name.
+    """
+    encoded = encode(encoder, table, every_text=True)
+    if partial:
+        refused = [Refused(row, _OUTSIDE) for row in np.unique(encoded.certain).tolist()]
+    else:
+        refused = [Refused(row, str(why)) for row, why in refusals(encoder, encoded)]
+    rows = np.arange(encoded.table.num_rows, dtype=np.int64)
+    found = ValidEvents(
+        encoded.table,
+        rows,
+        refused,
+        encoded.columns,
+        encoded.texts,
+        encoder.schema,
+        encoder.stamp,
+    )
+    return _without_refused(found) if refused else found
+
+
+def _without_refused(given: ValidEvents) -> ValidEvents:
+    good = np.ones(len(given.rows), np.bool_)
+    good[[row for row, _ in given.refused]] = False
+    place = np.cumsum(good) - 1  # of each good row among the good ones
+    size = int(np.count_nonzero(good))
+    columns: dict[int, Column] = {}
+    texts: dict[int, Texts] = {}
+    for at, (codes, rows) in given.columns.items():
+        kept = good if rows is None else good[rows]
+        if not kept.any():
+            continue
+        left = None if rows is None else place[rows[kept]]
+        if left is not None and len(left) == size and (np.diff(left) > 0).all():
+            left = None  # every event that is left has one value
+        columns[at] = Column(codes[kept], left)
+        if at in given.texts:
+            distinct, which, _ = given.texts[at]
+            texts[at] = Texts(distinct, which[kept], left)
+    table = given.table.filter(pa.array(good))
+    return replace(given, table=table, rows=given.rows[good], columns=columns, texts=texts)
+
+
+@lru_cache(maxsize=64)
+def same_codes(one: Schema, other: Schema) -> bool:
+    """Whether two schemas agree, in the order of their attributes too."""
+    return json.dumps(one.to_dict()) == json.dumps(other.to_dict())

@@ -1,0 +1,182 @@
+"""Bulk load: a table of subscriptions, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from tamis.encode.arrow import one_chunk
+from tamis.encode.bulk_terms import BulkTerms
+from tamis.encode.plain_conditions import none_plain, read_plain
+from tamis.engine.compiled_clause import CompiledClause, CompiledCondition
+from tamis.engine.ids import Id
+from tamis.engine.predicate_rows import condition_of
+from tamis.engine.slot_table import check_id
+from tamis.errors import ConditionError, SubscriptionError
+from tamis.language import to_text
+from tamis.language.dialects.registry import NATIVE
+from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
+
+if TYPE_CHECKING:
+    from tamis.engine.engine import Engine
+
+Progress = Callable[[int, int], object] | None
+_STEP = 1000  # rows between two calls of progress
+_MANY = 40  # from this many conditions on, reading them with Arrow pays
+
+
+def subscribe_table(engine: Engine, given: Any, progress: Progress, language: str) -> int:
+    """Add all subscriptions of a table. Nothing changes until every row is checked."""
+    table = _table(given)
+    ids = _ids(engine, table)
+    if not ids:
+        return 0
+    name = "condition" if "condition" in table.column_names else "predicates"
+    column, rows = _one(table, name), len(ids)
+    report = progress or (lambda done, rows: None)
+    lists = column
+    if name == "condition":
+        if language == NATIVE and rows >= _MANY:
+            lists = read_plain(column, TEXT_LIMIT, lambda done: report(done, rows))
+        else:
+            lists = none_plain(rows)
+    assert isinstance(lists, pa.ListArray | pa.LargeListArray)
+    bulk = BulkTerms(engine.encoder, lists, PREDICATE_LIMIT)
+    compiled: list[CompiledCondition] = []
+    for done, row in enumerate(bulk.slow.tolist()):
+        if done % _STEP == 0:
+            report(len(bulk.fast) + done, rows)
+        compiled.append(_compile(engine, name, column[row].as_py(), row, language))
+    if name == "condition" and language != NATIVE:  # the engine keeps the translated conditions
+        texts = [to_text(each.source) for each in compiled if not isinstance(each.source, str)]
+        column = pa.array(texts, pa.large_string())
+    report(rows, rows)  # if it raises, nothing has changed yet
+    _add(engine, ids, bulk, [each.clauses for each in compiled], column)
+    return rows
+
+
+def _compile(engine: Engine, name: str, given: Any, row: int, language: str) -> CompiledCondition:
+    try:
+        if given is None:
+            raise ConditionError(f"the row has no {name}: it is null")
+        condition = given if name == "condition" else condition_of(given, engine.schema)
+        if condition is None:
+            return CompiledCondition("", [CompiledClause()])
+        return engine.compile(condition, language)
+    except ConditionError as error:
+        raise error.at_row(row) from None
+
+
+def _add(
+    engine: Engine,
+    ids: list[Id],
+    bulk: BulkTerms,
+    compiled: list[list[CompiledClause]],
+    column: pa.Array,
+) -> None:
+    """Add the rows that were encoded as arrays, and those that were compiled one by one."""
+    counts = np.ones(len(ids), np.int64)
+    counts[bulk.slow] = [len(each) for each in compiled]
+    slots = engine.slot_table.reserve(int(counts.sum()))
+    firsts = np.cumsum(counts) - counts
+    rows = np.repeat(np.arange(len(ids)), counts)
+    late = np.isin(rows, bulk.slow)
+    moved = engine.encoder.count_texts(bulk.text_uses())
+    engine.put(slots[firsts[bulk.fast]], bulk.terms(), moved)
+    try:
+        clauses = [clause for each in compiled for clause in each]
+        engine.place(slots[late], clauses, slots[firsts[rows[late]]])
+        engine.slot_table.add_table(ids, slots, counts, column)
+    except BaseException:  # a matcher may refuse, for example for lack of memory
+        # Remove the terms as they are now: labels may have moved since they were added.
+        if ids[0] not in engine.slot_table:
+            engine.evict(slots)
+        raise
+
+
+def _table(given: Any) -> pa.Table:
+    try:
+        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException) as why:
+        raise SubscriptionError(f"expected an Arrow table of subscriptions: {why}") from None
+    names = table.column_names
+    for name in ("id", "condition", "predicates"):
+        if names.count(name) > 1:
+            raise SubscriptionError(f"the table has two columns named {name!r}")
+    if "id" not in names:
+        raise SubscriptionError(f"the table has no column 'id', only {', '.join(names)}")
+    if ("condition" in names) == ("predicates" in names):
+        raise SubscriptionError("the table needs either 'condition' or 'predicates'")
+    if "condition" in names:
+        kind = table.schema.field("condition").type
+        if not (_is_text(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type))):
+            raise SubscriptionError(f"the column 'condition' is {kind}, expected string")
+    else:
+        _check_predicates(table.schema.field("predicates").type)
+    return table
+
+
+def _check_predicates(kind: pa.DataType) -> None:
+    expected = "list<struct<attribute: string, comparator: string, value: double, text: string>>"
+    wrong = SubscriptionError(f"the column 'predicates' is {kind}, expected {expected}")
+    if not isinstance(kind, pa.ListType | pa.LargeListType):
+        raise wrong
+    struct = kind.value_type
+    if not isinstance(struct, pa.StructType):
+        raise wrong
+    fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
+    needed = {"attribute", "comparator"}
+    if not needed <= fields.keys() <= needed | {"value", "text"}:
+        raise wrong
+    for name, kept in fields.items():
+        inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
+        fits = (
+            types.is_floating(inner) or types.is_integer(inner)
+            if name == "value"
+            else _is_text(inner)
+        )
+        if not (fits or types.is_null(inner)):
+            raise wrong
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _one(table: pa.Table, name: str) -> pa.Array:
+    column = one_chunk(table.column(name))
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as why:  # for example bytes that are not UTF-8
+        raise SubscriptionError(f"the column {name!r}: {why}") from None
+    return column
+
+
+def _ids(engine: Engine, table: pa.Table) -> list[Id]:
+    column = _one(table, "id")
+    kind = column.type
+    if not (types.is_integer(kind) or _is_text(kind)):
+        raise SubscriptionError(f"the column 'id' is {kind}, expected int64 or string")
+    ids: list[Id] = column.to_pylist()
+    seen: dict[Id, int] = {}
+    whole = len(set(ids)) == len(ids) and None not in set(ids)
+    known = engine.slot_table
+    if whole and types.is_integer(kind) and not types.is_uint64(kind) and not len(known):
+        return ids  # nothing left to check: saves a million calls on a fresh engine
+    for row, id in enumerate(ids):
+        if id is None:
+            raise SubscriptionError(f"row {row}: the id is null")
+        if id in seen:
+            raise SubscriptionError(f"row {row}: the id {id!r} is in row {seen[id]} already")
+        seen[id] = row
+        try:
+            check_id(id)
+        except SubscriptionError as why:
+            raise SubscriptionError(f"row {row}: {why}") from None
+        if id in known:
+            raise SubscriptionError(f"row {row}: the id {id!r} is taken")
+    return ids

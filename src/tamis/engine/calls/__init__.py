@@ -1,0 +1,1 @@
+"""Calls of operators in clauses: interned, joined, and evaluated on the matcher's candidates."""

@@ -1,0 +1,243 @@
+"""Bindings of several operators: whether one substitution of the variables satisfies them all.
+
+Each call of a clause has given a table, of which the columns are variables. The search takes one
+table after the other, smallest first, and in each only the rows that agree with what is bound
+already; a value constraint is tried as soon as its variables are bound. It ends with the first
+substitution that is left, since a subscription matches once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+from tamis.model.condition import (
+    COMPLEMENTS,
+    Arithmetic,
+    Constant,
+    Expression,
+    ValueConstraint,
+    Variable,
+)
+
+Row = tuple[Any, ...]
+MOST_STEPS = 200_000  # rows that one search looks at; past that the join is a fault
+_WRONG = object()  # what arithmetic without a meaning gives
+
+_KINDS: dict[type, type] = {bool: bool, int: float, float: float, str: str}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+
+
+class JoinLimitError(Exception):
+    """The search would take too long."""
+
+
+class BindingTable(NamedTuple):
+    """What a call gave: a column for each of its variables, which are numbered within the clause.
+
+    Values are as `plain` makes them.
+    """
+
+    variables: tuple[int, ...]
+    rows: frozenset[Row]
+
+
+class Bound(NamedTuple):
+    """A value constraint that compares one variable with a constant: `?0 > 5`."""
+
+    variable: int
+    comparator: str
+    constant: Constant
+
+
+class ValueTest(NamedTuple):
+    """A value constraint over numbered variables."""
+
+    variables: frozenset[int]
+    holds: Callable[[Sequence[Any]], bool]
+    bound: Bound | None = None  # the same in this form, where it has it
+
+
+def compile_constraint(
+    constraint: ValueConstraint, positive: bool, number: dict[str, int]
+) -> ValueTest:
+    """A constraint as a function of the bound values; its complement where not `positive`."""
+    on_left: set[int] = set()
+    on_right: set[int] = set()
+    left = _value(constraint.left, number, on_left)
+    right = _value(constraint.right, number, on_right)
+    name = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
+    compare, order = _COMPARE[name], name not in ("=", "!=")
+
+    def both(bound: Sequence[Any]) -> bool:
+        one, other = left(bound), right(bound)
+        kind = kind_of(one)
+        if kind is None or kind != kind_of(other) or (order and kind is bool):
+            return False
+        return compare(one, other)
+
+    bound: Bound | None = None
+    if isinstance(constraint.left, Variable) and not on_right:
+        bound = _bound(number[constraint.left.name], name, right(()))
+    elif isinstance(constraint.right, Variable) and not on_left:
+        bound = _bound(number[constraint.right.name], _FLIPPED[name], left(()))
+    # With a constant on one side, as most have it, there is less to do for each row.
+    holds: Callable[[Sequence[Any]], bool] = both
+    if not on_right:
+        holds = _against(left, name, right(()))
+    elif not on_left:
+        holds = _against(right, _FLIPPED[name], left(()))
+    return ValueTest(frozenset(on_left | on_right), holds, bound)
+
+
+def _against(
+    value: Callable[[Sequence[Any]], Any], comparator: str, constant: Any
+) -> Callable[[Sequence[Any]], bool]:
+    """Whether a value compares so with a constant."""
+    kind, compare = kind_of(constant), _COMPARE[comparator]
+    if kind is None or (kind is bool and comparator not in ("=", "!=")):
+        return lambda bound: False
+
+    def holds(bound: Sequence[Any]) -> bool:
+        found = value(bound)
+        return kind_of(found) is kind and compare(found, constant)
+
+    return holds
+
+
+def _bound(variable: int, comparator: str, constant: Any) -> Bound | None:
+    return None if constant is _WRONG else Bound(variable, comparator, constant)
+
+
+def satisfiable(
+    tables: Iterable[BindingTable],
+    absent: Sequence[BindingTable],
+    tests: Sequence[ValueTest],
+    variables: int,
+) -> bool:
+    """Whether one substitution fits a row of each table, none of those `absent`, and all tests."""
+    steps = _steps(sorted(tables, key=lambda table: len(table.rows)), tests)
+    bound: list[Any] = [None] * variables
+    looked = [0]
+
+    def search(depth: int) -> bool:
+        if depth == len(steps):
+            return not any(_row(bound, table.variables) in table.rows for table in absent)
+        step = steps[depth]
+        for row in step.fitting(bound):
+            looked[0] += 1
+            if looked[0] > MOST_STEPS:
+                raise JoinLimitError
+            for variable, value in zip(step.fresh, row, strict=True):
+                bound[variable] = value
+            if all(test.holds(bound) for test in step.tests) and search(depth + 1):
+                return True
+        return False
+
+    return search(0)
+
+
+class _JoinStep(NamedTuple):
+    """One table of the search: rows by the values of variables that are bound before it."""
+
+    known: tuple[int, ...]
+    fresh: tuple[int, ...]
+    rows: dict[Row, list[Row]]
+    tests: tuple[ValueTest, ...]
+
+    def fitting(self, bound: Sequence[Any]) -> list[Row]:
+        return self.rows.get(_row(bound, self.known), [])
+
+
+def _steps(tables: list[BindingTable], tests: Sequence[ValueTest]) -> list[_JoinStep]:
+    """The order of the search: next a table that shares a variable, if there is one."""
+    steps: list[_JoinStep] = []
+    bound: set[int] = set()
+    waiting = list(tests)
+    while tables:
+        table = next((each for each in tables if bound & set(each.variables)), tables[0])
+        tables.remove(table)
+        places = range(len(table.variables))
+        old = [at for at in places if table.variables[at] in bound]
+        new = [at for at in places if table.variables[at] not in bound]
+        rows: dict[Row, list[Row]] = {}
+        for row in table.rows:
+            key = tuple(row[at] for at in old)
+            rows.setdefault(key, []).append(tuple(row[at] for at in new))
+        bound.update(table.variables)
+        ready = tuple(test for test in waiting if test.variables <= bound)
+        waiting = [test for test in waiting if not test.variables <= bound]
+        steps.append(
+            _JoinStep(
+                tuple(table.variables[at] for at in old),
+                tuple(table.variables[at] for at in new),
+                rows,
+                ready,
+            )
+        )
+    return steps
+
+
+def _row(bound: Sequence[Any], variables: Iterable[int]) -> Row:
+    return tuple(bound[variable] for variable in variables)
+
+
+def plain(value: Any) -> Any:
+    """A value as tables have it: equal to what the language takes for equal, so true is not 1."""
+    return (bool, value) if isinstance(value, bool) else value
+
+
+def kind_of(value: Any) -> type | None:
+    """Values compare with values of the same kind only: bool, float for all numbers, or str."""
+    kind = _KINDS.get(type(value))
+    if kind is not None:
+        return kind
+    if isinstance(value, (int, float)):
+        return float
+    return str if isinstance(value, str) else None
+
+
+def _value(
+    expression: Expression, number: dict[str, int], used: set[int]
+) -> Callable[[Sequence[Any]], Any]:
+    if isinstance(expression, Variable):
+        at = number[expression.name]
+        used.add(at)
+        return lambda bound: value[1] if isinstance(value := bound[at], tuple) else value
+    if isinstance(expression, Arithmetic):
+        sign, mine = expression.sign, set[int]()
+        left, right = (_value(side, number, mine) for side in (expression.left, expression.right))
+        used |= mine
+        if not mine:
+            computed = _computed(sign, left(()), right(()))
+            return lambda bound: computed
+        return lambda bound: _computed(sign, left(bound), right(bound))
+    constant: Constant = expression
+    return lambda bound: constant
+
+
+def _computed(sign: str, left: Any, right: Any) -> Any:
+    """Arithmetic, where it has a meaning: over numbers, not by zero, and not past all doubles."""
+    if kind_of(left) is not float or kind_of(right) is not float:
+        return _WRONG
+    try:
+        found = _ARITHMETIC[sign](left, right)
+    except (ZeroDivisionError, OverflowError):
+        return _WRONG
+    return found if isinstance(found, int) or isfinite(found) else _WRONG

@@ -1,0 +1,143 @@
+"""What subscriptions were given as, to show and to explain them: kept under their leading slot.
+
+A condition that came alone is kept as it came. Those of a table stay in the table's column, which
+is kept whole while enough of its rows are live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.engine.saved_part import SavedPart
+from tamis.model.condition import Condition
+from tamis.model.printer import to_text
+
+
+class TableRow(NamedTuple):
+    """A condition kept as a row of the table it came with."""
+
+    column: pa.Array
+    row: int
+
+
+ConditionSource = str | Condition | TableRow
+
+
+class ConditionSources:
+    """What each subscription was given as, by leading slot."""
+
+    def __init__(self) -> None:
+        self._single: dict[int, str | Condition] = {}  # those that came alone
+        self._column: dict[int, tuple[pa.Array, int]] = {}  # number -> (column, rows still live)
+        self._column_of = np.zeros(0, np.int32)  # number of a slot's column, or -1
+        self._row_of = np.zeros(0, np.int64)
+        self._columns_made = 0
+
+    def keep(self, slot: int, source: str | Condition) -> None:
+        """Keep a condition that came alone."""
+        self._single[slot] = source
+
+    def keep_table(self, slots: NDArray[np.int64], column: pa.Array) -> None:
+        """Keep the rows of a table, one for each slot."""
+        top = int(slots.max(initial=-1)) + 1
+        if top > len(self._column_of):
+            more = max(top, 2 * len(self._column_of)) - len(self._column_of)
+            self._column_of = np.append(self._column_of, np.full(more, -1, np.int32))
+            self._row_of = np.append(self._row_of, np.zeros(more, np.int64))
+        number = self._columns_made
+        self._columns_made += 1
+        self._column[number] = (column, len(slots))
+        self._column_of[slots] = number
+        self._row_of[slots] = np.arange(len(slots))
+
+    def of(self, slot: int) -> ConditionSource:
+        """What the subscription of a slot was given as."""
+        single = self._single.get(slot)
+        if single is not None:
+            return single
+        return TableRow(self._column[int(self._column_of[slot])][0], int(self._row_of[slot]))
+
+    def drop(self, slot: int) -> None:
+        """Forget the source of a slot, and the table it came with when few of its rows are left."""
+        if self._single.pop(slot, None) is not None:
+            return
+        number = int(self._column_of[slot])
+        column, live = self._column[number]
+        self._column_of[slot] = -1
+        if live == 1:
+            del self._column[number]
+        elif len(column) > 4 * live + 1024:
+            mine = np.flatnonzero(self._column_of == number)
+            self._column[number] = (column.take(pa.array(self._row_of[mine])), live - 1)
+            self._row_of[mine] = np.arange(len(mine))
+        else:
+            self._column[number] = (column, live - 1)
+
+    def saved(self) -> SavedPart:
+        """All sources, as few columns: conditions that came alone as one, and tables joined."""
+        pieces: dict[pa.DataType, list[_Piece]] = {}
+        for piece in self._pieces():
+            pieces.setdefault(piece.column.type, []).append(piece)
+        joined = [piece for alike in pieces.values() for piece in _joined(alike)]
+        top = max((int(piece.slots.max()) + 1 for piece in joined), default=0)
+        column_of, row_of = np.full(top, -1, np.int32), np.zeros(top, np.int64)
+        for number, piece in enumerate(joined):
+            column_of[piece.slots] = number
+            row_of[piece.slots] = piece.rows
+        return SavedPart(
+            {"column": column_of, "row": row_of},
+            {"live": [len(piece.slots) for piece in joined]},
+            {str(number): {"source": piece.column} for number, piece in enumerate(joined)},
+        )
+
+    def restore(self, saved: SavedPart) -> None:
+        """Take over what `saved` gave: every source is a row of a column then."""
+        self._column_of, self._row_of = saved.arrays["column"], saved.arrays["row"]
+        self._column = {
+            number: (saved.columns[str(number)]["source"], live)
+            for number, live in enumerate(saved.facts["live"])
+        }
+        self._columns_made = len(self._column)
+
+    def _pieces(self) -> Iterator[_Piece]:
+        if self._single:
+            texts = [
+                each if isinstance(each, str) else to_text(each) for each in self._single.values()
+            ]
+            slots = np.array(list(self._single), np.int64)
+            yield _Piece(slots, np.arange(len(slots)), pa.array(texts, pa.large_string()))
+        live = np.flatnonzero(self._column_of >= 0)
+        live = live[np.argsort(self._column_of[live], kind="stable")]
+        numbers, firsts = np.unique(self._column_of[live], return_index=True)
+        for number, slots in zip(numbers.tolist(), np.split(live, firsts)[1:], strict=True):
+            column, rows = self._column[number][0], self._row_of[slots]
+            if len(column) > 2 * len(rows):  # most of it is gone
+                column, rows = column.take(pa.array(rows)), np.arange(len(rows))
+            yield _Piece(slots, rows, column)
+
+
+class _Piece(NamedTuple):
+    """A column, and which slot has which row of it."""
+
+    slots: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    column: pa.Array
+
+
+def _joined(pieces: list[_Piece]) -> list[_Piece]:
+    """Pieces of one type as one; as they are, where one column cannot hold them all."""
+    if len(pieces) == 1:
+        return pieces
+    try:
+        column = pa.concat_arrays([piece.column for piece in pieces])
+    except pa.ArrowException:  # for example more text than 32-bit offsets reach
+        return pieces
+    before = np.cumsum([0, *(len(piece.column) for piece in pieces)])
+    rows = [piece.rows + first for piece, first in zip(pieces, before[:-1], strict=True)]
+    slots = np.concatenate([piece.slots for piece in pieces])
+    return [_Piece(slots, np.concatenate(rows), column)]

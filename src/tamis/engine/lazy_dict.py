@@ -1,0 +1,70 @@
+"""A dict that is not made before somebody looks into it.
+
+An engine that was opened knows its subscriptions by arrays. To find one by its id it needs a dict
+of all of them, which takes longer to make than everything else; a process that only matches never
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from threading import Lock
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class LazyDict(MutableMapping[K, V]):
+    """Made by `make`, which has `size` items, when it is first asked for more than its size."""
+
+    def __init__(self, make: Callable[[], dict[K, V]] = dict, size: int = 0) -> None:
+        self._make: Callable[[], dict[K, V]] | None = make
+        self._size = size
+        self._made: dict[K, V] = {}
+        self._lock = Lock()  # two threads must not each make one, and write to it
+        if not size:
+            self._make = None
+
+    def _all(self) -> dict[K, V]:
+        if self._make is not None:
+            with self._lock:
+                if self._make is not None:
+                    self._made = self._make()
+                    self._make = None
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._made) if self._make is None else self._size
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._all()
+
+    def __getitem__(self, key: K) -> V:
+        return self._all()[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._all()[key] = value
+
+    def __delitem__(self, key: K) -> None:
+        del self._all()[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._all())
+
+    def find(self, key: K) -> V | None:
+        """What a key leads to, if it is there."""
+        return self._all().get(key)
+
+    def put_all(self, items: Iterable[tuple[K, V]]) -> None:
+        """Enter many at once."""
+        self._all().update(items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._all(),)
+
+
+def _made(items: dict[K, V]) -> LazyDict[K, V]:
+    found: LazyDict[K, V] = LazyDict()
+    found.put_all(items.items())
+    return found

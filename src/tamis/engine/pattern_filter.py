@@ -1,0 +1,221 @@
+"""Text patterns, checked on the pairs that the matcher let through, and on no others.
+
+Many subscriptions share a pattern and many events a text: each (pattern, text) is tried once a
+batch, and the pairs take the verdict from there without a Python object each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Texts
+from tamis.encode.clause import Constraint
+from tamis.encode.constraint_json import constraint_from_json, constraint_to_json
+from tamis.encode.intervals import before
+from tamis.engine.lazy_dict import LazyDict
+from tamis.engine.saved_part import SavedPart
+from tamis.match.answers import FoundSlots, Matches
+from tamis.match.bitmaps import Bitmaps
+
+Int64s = NDArray[np.int64]
+_NO_TEST, _SEVERAL = -1, -2
+_STEP = 1 << 20  # pairs looked at together
+
+
+class PatternFilter:
+    """The constraints with patterns, by slot. Equal constraints are one test, kept once."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self._number: LazyDict[Constraint, int] = LazyDict()
+        self._uses: list[int] = []
+        self._tests: list[Constraint | str | None] = []  # text: as saved, and not needed so far
+        self._attribute = np.zeros(0, np.int64)  # of each test
+        self._free: list[int] = []
+        self._of: LazyDict[int, tuple[int, ...]] = LazyDict()  # slot -> its tests
+        # Of each slot its one test, or one of the above; the last one is _NO_TEST: slots beyond
+        # the end read that.
+        self._test = np.full(1, _NO_TEST, np.int32)
+
+    def add(self, slot: int, constraints: Sequence[Constraint]) -> None:
+        """Keep those constraints of a clause that intervals do not tell whole."""
+        tests = [self._intern(each) for each in constraints if each.patterns]
+        if not tests:
+            return
+        self._of[slot] = tuple(tests)
+        if slot >= len(self._test) - 1:
+            grow = max(slot + 2, 2 * len(self._test)) - len(self._test)
+            self._test = np.append(self._test, np.full(grow, _NO_TEST, np.int32))
+        self._test[slot] = tests[0] if len(tests) == 1 else _SEVERAL
+
+    def remove(self, slot: int) -> tuple[Constraint, ...]:
+        """Forget a slot; gives what was kept of it."""
+        numbers = self._of.find(slot)
+        if numbers is None:
+            return ()
+        del self._of[slot]
+        self._test[slot] = _NO_TEST
+        gone = tuple(self._known(number) for number in numbers)
+        for number, test in zip(numbers, gone, strict=True):
+            self._uses[number] -= 1
+            if not self._uses[number]:
+                del self._number[test]
+                self._tests[number] = None
+                self._free.append(number)
+        if not self._of:
+            self._clear()
+        return gone
+
+    def filter(self, batch: EventBatch, found: Matches) -> Matches:
+        """The matches whose texts fit as well."""
+        if not self._of:
+            return found
+        patterned = [np.zeros(0, np.int64)]
+        for first in range(0, len(found.slots), _STEP):  # to keep what is made on the way small
+            part = found.slots[first : first + _STEP]
+            tests = self._test.take(part, mode="clip")
+            patterned.append(np.flatnonzero(tests != _NO_TEST) + first)
+        pairs = np.concatenate(patterned)
+        events = np.searchsorted(found.starts, pairs, side="right") - 1
+        return found.without(pairs[~self._fitting(batch, events, found.slots[pairs])])
+
+    def filter_bits(self, batch: EventBatch, found: Bitmaps) -> None:
+        """Clear the bits of those whose texts do not fit."""
+        if not self._of:
+            return
+        tests = self._test[np.minimum(found.slots, len(self._test) - 1)]
+        bits = np.flatnonzero(tests != _NO_TEST)
+        events, which = found.pairs(bits)
+        unfit = ~self._fitting(batch, events, found.slots[bits[which]])
+        found.clear(events[unfit], bits[which[unfit]])
+
+    def _fitting(self, batch: EventBatch, events: Int64s, slots: FoundSlots) -> NDArray[np.bool_]:
+        """For each pair of event and slot with tests, whether the event's texts pass them."""
+        tests = self._test[slots]
+        several = np.flatnonzero(tests == _SEVERAL)
+        theirs = [self._of[slot] for slot in slots[several].tolist()]
+        pairs = np.concatenate(
+            [np.flatnonzero(tests >= 0), np.repeat(several, [len(each) for each in theirs])]
+        )
+        tests = np.concatenate([tests[tests >= 0], np.array([*chain(*theirs)], np.int32)])
+        attributes = self._attribute[tests]
+        fits = np.ones(len(slots), np.bool_)
+        for at in np.unique(attributes).tolist():
+            mine = np.flatnonzero(attributes == at)
+            passed = self._fits(batch.texts[at], tests[mine], events[pairs[mine]])
+            fits[pairs[mine[~passed]]] = False
+        return fits
+
+    def saved(self) -> SavedPart:
+        """All tests, as text, and which slots have which."""
+        texts = [None if test is None else _written(test) for test in self._tests]
+        several = np.flatnonzero(self._test == _SEVERAL)
+        numbers = [self._of[slot] for slot in several.tolist()]
+        return SavedPart(
+            {
+                "test": self._test,
+                "attribute": self._attribute[: len(texts)],
+                "uses": np.array(self._uses, np.int64),
+                "several": several,
+                "several_starts": np.cumsum([0, *map(len, numbers)], dtype=np.int64),
+                "several_tests": np.array([n for each in numbers for n in each], np.int64),
+            },
+            {"slots": len(self._of)},
+            {"tests": {"test": pa.array(texts, pa.large_string())}},
+        )
+
+    def restore(self, saved: SavedPart) -> None:
+        """Take over what `saved` gave. A test is read when it is first tried."""
+        arrays = saved.arrays
+        self._tests = saved.columns["tests"]["test"].to_pylist()
+        self._uses, self._attribute = arrays["uses"].tolist(), arrays["attribute"]
+        self._free = [number for number, test in enumerate(self._tests) if test is None]
+        self._test = arrays["test"]
+        several, runs, starts = (
+            arrays[name] for name in ("several", "several_tests", "several_starts")
+        )
+
+        def number() -> dict[Constraint, int]:
+            live = (n for n, test in enumerate(self._tests) if test is not None)
+            return {self._known(n): n for n in live}
+
+        def of() -> dict[int, tuple[int, ...]]:
+            single = np.flatnonzero(self._test >= 0)
+            tests = self._test[single].tolist()
+            found: dict[int, tuple[int, ...]] = {
+                slot: (test,) for slot, test in zip(single.tolist(), tests, strict=True)
+            }
+            for slot, run in zip(several.tolist(), np.split(runs, starts[1:-1]), strict=False):
+                found[slot] = tuple(run.tolist())
+            return found
+
+        self._number = LazyDict(number, len(self._tests) - len(self._free))
+        self._of = LazyDict(of, saved.facts["slots"])
+
+    def _intern(self, test: Constraint) -> int:
+        number = self._number.find(test)
+        if number is None:
+            number = self._free.pop() if self._free else len(self._tests)
+            if number == len(self._tests):
+                self._tests.append(test)
+                self._uses.append(0)
+            self._tests[number] = test
+            self._number[test] = number
+            if number >= len(self._attribute):
+                self._attribute = np.append(self._attribute, np.zeros(number + 16, np.int64))
+            self._attribute[number] = test.attribute
+        self._uses[number] += 1
+        return number
+
+    def _known(self, number: int) -> Constraint:
+        test = self._tests[number]
+        if isinstance(test, str):
+            test = self._tests[number] = constraint_from_json(test)
+        assert test is not None
+        return test
+
+    def _fits(self, column: Texts, tests: NDArray[np.int32], events: Int64s) -> NDArray[np.bool_]:
+        """For each pair of test and event, whether one of the event's texts passes."""
+        if column.rows is None:
+            pair, which = np.arange(len(events)), column.which[events]
+        else:
+            first, last = (
+                np.searchsorted(column.rows, events),
+                np.searchsorted(column.rows, events + 1),
+            )
+            pair = np.repeat(np.arange(len(events)), last - first)
+            offset = np.arange(len(pair)) - np.searchsorted(pair, pair)
+            which = column.which[first[pair] + offset]
+        keys = tests[pair].astype(np.int64) * len(column.texts) + which
+        tried, at = np.unique(keys, return_inverse=True)
+        verdicts = np.array(
+            [
+                _passes(
+                    self._known(key // len(column.texts)), column.texts[key % len(column.texts)]
+                )
+                for key in tried.tolist()
+            ],
+            np.bool_,
+        )
+        passed = np.zeros(len(events), np.bool_)
+        passed[pair[verdicts[at]]] = True
+        return passed
+
+
+def _written(test: Constraint | str) -> str:
+    return test if isinstance(test, str) else constraint_to_json(test)
+
+
+def _passes(test: Constraint, text: str) -> bool:
+    """Whether a text lies in the intervals and passes all patterns."""
+    cut = before(text)
+    return any(low <= cut < high for low, high in test.intervals) and all(
+        pattern.matches(text) == positive for pattern, positive in test.patterns
+    )

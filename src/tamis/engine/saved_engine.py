@@ -1,0 +1,193 @@
+"""An engine saved to a folder, and opened again.
+
+Everything an engine knows goes into one saved index (see `index.saved`): arrays as they are, what
+is text as Arrow files, the rest as facts. Opening maps the files and copies nothing that grows with
+the number of subscriptions, except for the text constants. Nothing in the folder is code: it is
+read, never run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from tamis import __version__
+from tamis.encode.encoder import Encoder
+from tamis.encode.labels import Labels, LabelState
+from tamis.engine.saved_part import SavedPart, blobs, columns
+from tamis.errors import (
+    MatcherError,
+    OperatorError,
+    SavedIndexError,
+    SchedulerError,
+    SchemaError,
+)
+from tamis.files.array_folder import Saved, read, write
+from tamis.files.arrays import Arrays, add_prefix, take_prefix
+from tamis.match.base import Matcher
+from tamis.match.capabilities import layout_of, restore, saved_form
+from tamis.match.registry import create, name_of
+from tamis.model.schema import Schema
+from tamis.operators.operator import Operator
+
+if TYPE_CHECKING:
+    from tamis.engine.engine import Engine
+
+    AnEngine = TypeVar("AnEngine", bound=Engine)
+
+CONTENTS = 2  # what an engine saves; the next number when the parts or their arrays change
+
+
+def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
+    """Write all of an engine to a folder."""
+    matcher = engine.matcher
+    form = saved_form(matcher)
+    parts = {
+        **engine.slot_table.saved(),
+        "patterns": engine.patterns.saved(),
+        "calls": engine.calls.saved(),
+        "constants": _constants(engine.encoder),
+        "matcher": SavedPart(form.arrays, form.facts, {}),
+    }
+    facts = {
+        "contents": CONTENTS,
+        "scheduler": engine.calls.scheduler_name,
+        "schema": engine.schema.to_dict(),
+        "made_by": {**_made_by(matcher), "layout": form.layout},
+        "parts": {name: each.facts for name, each in parts.items()},
+    }
+    arrays = Arrays()
+    for name, each in parts.items():
+        arrays.update(add_prefix(name, each.arrays))
+    write(folder, arrays, facts, blobs(parts), replace=replace, written_by=__version__)
+
+
+def opened(
+    kind: type[AnEngine],
+    folder: str | os.PathLike[str],
+    verify: bool,
+    operators: Operator | Iterable[Operator],
+    scheduler: str | None,
+    options: Mapping[str, Any],
+) -> AnEngine:
+    """The engine that was saved to a folder."""
+    saved = read(folder, verify=verify)
+    with _reading(folder):
+        contents = saved.facts.get("contents")
+        if contents != CONTENTS:
+            raise SavedIndexError(
+                f"it holds an engine in form {contents!r}, and this tamis reads form {CONTENTS}; "
+                "open it with the tamis that wrote it"
+            )
+        made_by = saved.facts["made_by"]
+        matcher = create(made_by["name"], **{**made_by["options"], **options})
+        if made_by["layout"] != layout_of(matcher):
+            raise SavedIndexError(
+                f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and has "
+                f"layout {layout_of(matcher)} here; open it with the tamis that wrote it"
+            )
+        engine = kind(
+            Schema.from_dict(saved.facts["schema"]),
+            matcher,
+            operators=operators,
+            scheduler=scheduler or saved.facts["scheduler"],
+        )
+        restore(matcher, take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
+        names = ("roster", "ids", "sources")
+        engine.slot_table.restore({name: _part(saved, name) for name in names})
+        engine.patterns.restore(_part(saved, "patterns"))
+        engine.calls.restore(_part(saved, "calls"), engine.schema)
+        _restore_constants(engine.encoder, _part(saved, "constants"))
+        return engine
+
+
+@contextmanager
+def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of which folder something is wrong, and take all that does not fit for a fault of it."""
+    where = os.fspath(folder)
+    try:
+        yield
+    except (SavedIndexError, MatcherError, OperatorError, SchedulerError, SchemaError) as why:
+        raise type(why)(f"{where}: {why}") from None
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as why:
+        raise SavedIndexError(
+            f"{where}: does not fit together ({type(why).__name__}: {why}); was it edited?"
+        ) from why
+
+
+def _part(saved: Saved, name: str) -> SavedPart:
+    facts = saved.facts["parts"][name]
+    return SavedPart(take_prefix(name, saved.arrays), facts, columns(name, saved.blobs))
+
+
+# -- the matcher -----------------------------------------------------------------------------------
+
+
+def _made_by(matcher: Matcher) -> dict[str, Any]:
+    """The name and options by which a matcher like this one is made."""
+    name, kind = name_of(matcher), type(matcher)
+    if name is None:
+        raise SavedIndexError(
+            f"a {kind.__name__} cannot be saved, since it could not be made again: it is not "
+            "registered; see tamis.match.registry.register"
+        )
+    options = {
+        option: value for option, value in matcher.given.items() if matcher.options()[option].saved
+    }
+    for option, value in options.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise SavedIndexError(
+                f"matcher {name!r} cannot be saved with {option}={value!r}; options that are "
+                "saved are numbers, texts, booleans and lists of them"
+            ) from None
+    return {"name": name, "options": options}
+
+
+# -- text constants --------------------------------------------------------------------------------
+
+
+def _constants(encoder: Encoder) -> SavedPart:
+    states = {at: labels.state() for at, labels in encoder.labels.items()}
+    sizes = [len(state.texts) for state in states.values()]
+    none = np.zeros(0, np.int64)
+    texts = [text for state in states.values() for text in state.texts]
+    return SavedPart(
+        {
+            "label": np.concatenate([none, *(state.labels for state in states.values())]),
+            "uses": np.concatenate([none, *(state.uses for state in states.values())]),
+        },
+        {
+            "labels": [
+                {"attribute": at, "size": size, "last": state.last, "side": state.side}
+                for (at, state), size in zip(states.items(), sizes, strict=True)
+            ],
+            "patterned": sorted((+encoder.patterned).items()),
+        },
+        {"texts": {"text": pa.array(texts, pa.large_string())}},
+    )
+
+
+def _restore_constants(encoder: Encoder, saved: SavedPart) -> None:
+    texts, first = saved.columns["texts"]["text"], 0
+    for facts in saved.facts["labels"]:
+        mine = slice(first, first + facts["size"])
+        first = mine.stop
+        encoder.labels[facts["attribute"]] = Labels.restored(
+            LabelState(
+                texts[mine].to_pylist(),
+                saved.arrays["label"][mine],
+                saved.arrays["uses"][mine],
+                facts["last"],
+                facts["side"],
+            )
+        )
+    encoder.patterned = Counter(dict(saved.facts["patterned"]))

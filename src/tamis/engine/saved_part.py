@@ -1,0 +1,80 @@
+"""Arrow tables in a saved index: as files in Arrow's IPC format, read where they are mapped."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.encode.arrow import one_chunk
+from tamis.errors import SavedIndexError
+from tamis.files.array_folder import Bytes, WriteBlob
+from tamis.files.arrays import Arrays
+from tamis.files.checksum import SectionWriter
+
+_SUFFIX = ".arrow"
+
+
+class SavedPart(NamedTuple):
+    """What one part of an engine has to save, and gets back: arrays, columns and facts."""
+
+    arrays: dict[str, NDArray[Any]] | Arrays
+    facts: dict[str, Any]
+    columns: dict[str, dict[str, pa.Array]]  # tables by name, each of columns of one length
+
+
+def blobs(parts: dict[str, SavedPart]) -> dict[str, WriteBlob]:
+    """The tables of parts as files."""
+    return {
+        f"{name}.{table}{_SUFFIX}": _writer(columns)
+        for name, saved in parts.items()
+        for table, columns in saved.columns.items()
+    }
+
+
+def columns(prefix: str, found: dict[str, Bytes]) -> dict[str, dict[str, pa.Array]]:
+    """The tables of one part, by name; their columns lie in the mapped files."""
+    stem = f"{prefix}."
+    return {
+        name.removeprefix(stem).removesuffix(_SUFFIX): _read(name, blob)
+        for name, blob in found.items()
+        if name.startswith(stem)
+    }
+
+
+def _writer(columns: dict[str, pa.Array]) -> WriteBlob:
+    table = pa.table(columns)
+
+    def write(file: SectionWriter) -> None:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+
+    return write
+
+
+def _read(name: str, blob: Bytes) -> dict[str, pa.Array]:
+    try:
+        table = pa.ipc.open_file(pa.py_buffer(blob)).read_all()
+        table.validate()  # what costs nothing; checksums have told the rest, or nobody asked
+    except (pa.ArrowException, OSError) as why:
+        raise SavedIndexError(f"the blob {name!r} is no Arrow file: {why}") from None
+    return {
+        each: one_chunk(column)
+        for each, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
+class MappedTexts:
+    """Texts by slot that stay in their file; those that are asked for are made."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self.column = column
+
+    def __getitem__(self, slots: NDArray[Any]) -> NDArray[np.object_]:
+        return self.column.take(pa.array(slots)).to_numpy(zero_copy_only=False)
+
+    def all(self) -> NDArray[np.object_]:
+        """Every one, None where a slot has no text."""
+        return self.column.to_numpy(zero_copy_only=False)

@@ -1,0 +1,270 @@
+"""Who sits in which slot: subscriptions by id, their slots, and where their condition is kept.
+
+A subscription takes one slot for each of its clauses; the first is its leader, under which all
+that is known of it is kept. Slots are recycled. Most subscriptions have one clause, and where all
+have, a slot in an answer needs no translation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.engine.condition_sources import ConditionSource, ConditionSources
+from tamis.engine.ids import Id, IdTable
+from tamis.engine.lazy_dict import LazyDict
+from tamis.engine.saved_part import SavedPart
+from tamis.errors import SubscriptionError
+from tamis.match.answers import FoundSlots, Matches
+from tamis.match.bitmaps import Bitmaps
+from tamis.model.condition import Condition
+from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
+
+Slots = NDArray[np.int64]
+_ALONE = -1
+_SCRATCH = 1 << 20  # places for pairs of event and leader, by which doubles are found
+
+
+class SlotTable:
+    """Ids to slots and back."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._leader_of: LazyDict[Id, int] = LazyDict()
+        self._followers: LazyDict[int, list[int]] = (
+            LazyDict()
+        )  # of subscriptions of several clauses
+        # Of each slot its leader if there are followers, else _ALONE, which is also the last one:
+        # slots beyond the end read that.
+        self._leader = np.full(1, _ALONE, np.int32)
+        self._free: list[int] = []
+        self._top = 0
+        self._ids = IdTable()
+        self._sources = ConditionSources()
+
+    def __len__(self) -> int:
+        return len(self._leader_of)
+
+    def __contains__(self, id: object) -> bool:
+        return self._find(id) is not None
+
+    def ids(self) -> list[Id]:
+        """All ids, in the order in which they came."""
+        return list(self._leader_of)
+
+    def check_new(self, id: Any) -> Id:
+        """An id for a new subscription, as given or the next number; refuses one that is taken."""
+        if id is None:
+            while self._next in self._leader_of:
+                self._next += 1
+            return self._next
+        checked = check_id(id)
+        if checked in self._leader_of:
+            raise SubscriptionError(f"the id {show(id)} is taken; ids are unique while they live")
+        return checked
+
+    def slots(self, id: Any) -> Slots:
+        """The slots of a subscription, its leader first."""
+        leader = self._known(id)
+        return np.array([leader, *(self._followers.find(leader) or ())], np.int64)
+
+    def _known(self, id: Any) -> int:
+        leader = self._find(id)
+        if leader is None:
+            raise SubscriptionError(f"there is no subscription {show(id)}")
+        return leader
+
+    def _find(self, id: Any) -> int | None:
+        """The leader of an id. 1.0 and True equal 1, but are no ids."""
+        if isinstance(id, bool) or not isinstance(id, (int, str, np.integer)):
+            return None
+        return self._leader_of.find(id if isinstance(id, str) else int(id))
+
+    def reserve(self, count: int) -> Slots:
+        """Free slots, which stay free until `add`."""
+        if count == 1:
+            return np.array([self._free[-1] if self._free else self._top], np.int64)
+        reused = self._free[-count:] if count else []
+        fresh = count - len(reused)
+        return np.concatenate(
+            [np.array(reused, np.int64), np.arange(self._top, self._top + fresh, dtype=np.int64)]
+        )
+
+    def add(self, id: Id, slots: Slots, source: str | Condition) -> None:
+        """A subscription takes slots that were just reserved."""
+        leader, *followers = listed = slots.tolist()
+        self._take(len(listed), max(listed))
+        self._leader_of[id] = leader
+        if followers:
+            self._lead(slots, leader)
+            self._followers[leader] = followers
+        self._sources.keep(leader, source)
+        self._ids.put(leader, id)
+        self._next += id == self._next
+
+    def add_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
+        """Subscriptions of a table: row i takes the next `counts[i]` of the reserved slots."""
+        self._take(len(slots), int(slots.max()))
+        firsts = np.cumsum(counts) - counts
+        leaders = slots[firsts]
+        self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
+        for row in np.flatnonzero(counts > 1).tolist():
+            run = slots[firsts[row] : firsts[row] + counts[row]]
+            self._lead(run, int(run[0]))
+            self._followers[int(run[0])] = run[1:].tolist()
+        self._sources.keep_table(leaders, column)
+        self._ids.put_all(leaders, ids)
+
+    def remove(self, id: Id) -> None:
+        """A subscription gives its slots back."""
+        leader = self._known(id)
+        del self._leader_of[id]
+        if not self._leader_of:
+            self._clear()  # but numbers go on: an id given out is not given out again
+            return
+        followers = self._followers.find(leader)
+        if followers:
+            del self._followers[leader]
+            self._leader[[leader, *followers]] = _ALONE
+            self._free.extend(followers)
+        self._free.append(leader)
+        self._sources.drop(leader)
+        self._ids.drop(leader, id)
+
+    def source(self, id: Id) -> ConditionSource:
+        """What a subscription's condition was given as."""
+        return self._sources.of(self._known(id))
+
+    # -- slots to subscriptions --------------------------------------------------------------------
+
+    def with_ids(self, found: Matches) -> Matches:
+        """The answer of a matcher with ids, each subscription once an event."""
+        if self._followers:
+            found = self._distinct(found)
+        return Matches(found.starts, found.slots, self._ids.now())
+
+    def bits_with_ids(self, found: Bitmaps) -> Bitmaps:
+        """The same for bits."""
+        if self._followers:
+            leaders = self._leader[np.minimum(found.slots, len(self._leader) - 1)]
+            follow = np.flatnonzero((leaders != _ALONE) & (leaders != found.slots))
+            used = np.flatnonzero(found.slots >= 0)
+            bit_of = np.empty(self._top, np.int64)
+            bit_of[found.slots[used]] = used
+            found = found.fold(follow, bit_of[leaders[follow]])
+        return Bitmaps(found.words, found.slots, self._ids.now())
+
+    def owners(self, slots: FoundSlots) -> FoundSlots | None:
+        """The leader of each slot's subscription; None where every slot is its own."""
+        if not self._followers:
+            return None
+        leaders = self._leader.take(slots, mode="clip")
+        return np.where(leaders == _ALONE, slots, leaders)
+
+    def _distinct(self, found: Matches) -> Matches:
+        """Each subscription once an event, as its leader, when several of its clauses matched.
+
+        Some events at a time: all pairs of event and leader leave their number in one place, where
+        only one of those that are the same finds its own again.
+        """
+        step = max(1, _SCRATCH // self._top)
+        place = np.empty(min(step, len(found)) * self._top, np.int32)
+        slots = np.empty_like(found.slots)
+        gone = [np.zeros(0, np.int64)]
+        end = 0
+        for first in range(0, len(found), step):
+            starts = found.starts[first : first + step + 1]
+            part = found.slots[starts[0] : starts[-1]].copy()
+            leaders = self._leader.take(part, mode="clip")
+            several = np.flatnonzero(leaders != _ALONE)
+            if len(several):
+                leaders = leaders[several]
+                events = np.searchsorted(starts, several + starts[0], side="right") - 1
+                keys = events * self._top + leaders
+                numbers = np.arange(len(keys), dtype=np.int32)
+                place[keys] = numbers
+                again = several[place[keys] != numbers]
+                part[several] = leaders
+                part = np.delete(part, again)
+                gone.append(again + starts[0])
+            slots[end : end + len(part)] = part
+            end += len(part)
+        left_out = np.searchsorted(np.concatenate(gone), found.starts)
+        return Matches(found.starts - left_out, slots[:end])
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def saved(self) -> dict[str, SavedPart]:
+        """All of it, in parts."""
+        followers = list(self._followers.values())
+        own = SavedPart(
+            {
+                "order": np.array(list(self._leader_of.values()), np.int64),
+                "leader": self._leader,
+                "free": np.array(self._free, np.int64),
+                "followed": np.array(list(self._followers), np.int64),
+                "follower_starts": np.cumsum([0, *map(len, followers)], dtype=np.int64),
+                "followers": np.array([slot for each in followers for slot in each], np.int64),
+            },
+            {"next": self._next, "top": self._top},
+            {},
+        )
+        return {"roster": own, "ids": self._ids.saved(), "sources": self._sources.saved()}
+
+    def restore(self, parts: dict[str, SavedPart]) -> None:
+        """Take over what `saved` gave. What finds a subscription by its id is made when needed."""
+        self._clear()
+        self._ids.restore(parts["ids"])
+        self._sources.restore(parts["sources"])
+        arrays, facts, _ = parts["roster"]
+        self._leader, self._free = arrays["leader"], arrays["free"].tolist()
+        self._next, self._top = facts["next"], facts["top"]
+        order, ids = arrays["order"], self._ids.now()
+        followed, runs, starts = (
+            arrays[name] for name in ("followed", "followers", "follower_starts")
+        )
+
+        def leader_of() -> dict[Id, int]:
+            return dict(zip(ids.of(order).tolist(), order.tolist(), strict=True))
+
+        def followers() -> dict[int, list[int]]:
+            each = np.split(runs, starts[1:-1])
+            return {lead: run.tolist() for lead, run in zip(followed.tolist(), each, strict=True)}
+
+        self._leader_of = LazyDict(leader_of, len(order))
+        self._followers = LazyDict(followers, len(followed))
+
+    def _take(self, slots: int, highest: int) -> None:
+        reused = min(slots, len(self._free))
+        if reused:
+            del self._free[-reused:]
+        self._top = max(self._top, highest + 1)
+
+    def _lead(self, slots: Slots, leader: int) -> None:
+        top = int(slots.max()) + 2  # with room for the last one
+        if top > len(self._leader):
+            more = max(top, 2 * len(self._leader)) - len(self._leader)
+            self._leader = np.append(self._leader, np.full(more, _ALONE, np.int32))
+        self._leader[slots] = leader
+
+
+def check_id(id: Any) -> Id:
+    """An id is a 64-bit integer or text that is not empty."""
+    if isinstance(id, str):
+        try:
+            text = Text().value(id)
+        except RefusalError as why:
+            raise SubscriptionError(f"the id {why}") from None
+        if text:
+            return text
+    whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
+    if whole and INT_LOW <= id <= INT_HIGH:
+        return int(id)
+    raise SubscriptionError(f"an id is a 64-bit integer or text, got {show(id)}")

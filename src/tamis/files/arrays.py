@@ -1,0 +1,68 @@
+"""Arrays by name: those of a whole and of its parts, and those of a named tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.errors import SavedIndexError
+
+Record = TypeVar("Record")
+
+
+class Arrays(dict[str, NDArray[Any]]):
+    """Arrays by name. A missing one is a fault of the saved index that they come from."""
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise SavedIndexError(f"the saved index has no array {name!r}")
+
+
+def add_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Name the arrays of a part as the whole names them.
+
+    >>> add_prefix("tree", {"low": np.zeros(1)}).keys()
+    dict_keys(['tree.low'])
+    """
+    return Arrays({f"{prefix}.{name}": array for name, array in arrays.items()})
+
+
+def take_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Pick the arrays of one part, named as the part names them.
+
+    >>> take_prefix("tree", {"tree.low": np.zeros(1), "size": np.zeros(1)}).keys()
+    dict_keys(['low'])
+    """
+    stem = f"{prefix}."
+    return Arrays(
+        {name.removeprefix(stem): each for name, each in arrays.items() if name.startswith(stem)}
+    )
+
+
+def flatten(record: Any) -> Arrays:
+    """Return the arrays of a named tuple, and of the named tuples in it."""
+    found = Arrays()
+    for name, each in record._asdict().items():
+        found.update(add_prefix(name, flatten(each)) if isinstance(each, tuple) else {name: each})
+    return found
+
+
+def unflatten(kind: type[Record], arrays: Mapping[str, NDArray[Any]]) -> Record:
+    """Build a named tuple from the arrays that `flatten` returned."""
+    found = {
+        name: unflatten(hint, take_prefix(name, arrays))
+        if hasattr(hint, "_fields")
+        else _checked(name, arrays[name], hint)
+        for name, hint in get_type_hints(kind).items()
+    }
+    return kind(**found)
+
+
+def _checked(name: str, array: NDArray[Any], hint: Any) -> NDArray[Any]:
+    """Refuse an array of another type than the hint says: kernels take the type for granted."""
+    kind = get_args(get_args(hint)[1])[0]
+    if array.ndim != 1 or array.dtype != kind:
+        raise SavedIndexError(f"{name} is {array.ndim} × {array.dtype}, not 1 × {np.dtype(kind)}")
+    return array

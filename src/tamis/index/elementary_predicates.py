@@ -1,0 +1,105 @@
+"""Terms as the papers' elementary predicates: attribute, comparator, constant.
+
+The papers count satisfied predicates. A term of one interval is one predicate (an equality, or an
+inequality) or two (a range has two ends); the complement of one value is one `!=`. Anything else
+(several intervals, `excludes`, `missing`) is left out here, and its clause marked for verification:
+what the remaining predicates let through is never too little.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.kernel import kernel
+
+Int64s = NDArray[np.int64]
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+EQUAL, AT_MOST, AT_LEAST, UNEQUAL, BOUND = 0, 1, 2, 3, 4
+"""Comparators: v = c, v <= c, v >= c, v != c, and "is bound" (its constant is 0)."""
+COMPARATORS = 5
+
+EXACT, IF_SINGLE, VERIFY = 0, 1, 2
+"""How far a clause's predicates say what it asks: whole; whole unless the event has an attribute
+with several values (both ends of a range might be met by two of them); not whole."""
+
+
+class ElementaryPredicates(NamedTuple):
+    """The predicates of clause i are `starts[i]:starts[i + 1]`."""
+
+    starts: Int64s
+    attribute: NDArray[np.int32]
+    comparator: NDArray[np.int8]
+    constant: Int64s
+    exact: NDArray[np.int8]  # of each clause
+
+
+@kernel
+def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPredicates:
+    """The elementary predicates of the clauses in some slots."""
+    most = 0
+    for slot in slots:
+        most += 2 * clauses.size[slot]
+    starts = np.zeros(len(slots) + 1, np.int64)
+    attribute = np.empty(most, np.int32)
+    comparator = np.empty(most, np.int8)
+    constant = np.empty(most, np.int64)
+    exact = np.zeros(len(slots), np.int8)
+    n = 0
+    for i in range(len(slots)):
+        row = clauses.start[slots[i]]
+        end = row + clauses.size[slots[i]]
+        while row < end:
+            after = row + 1
+            while after < end and clauses.term[after] == clauses.term[row]:
+                after += 1
+            low, high = clauses.low[row], clauses.high[row]
+            a = clauses.attribute[row]
+            if clauses.kind[row] != SOME:
+                exact[i] = VERIFY
+            elif after - row == 2 and _complement(clauses, row):
+                attribute[n], comparator[n], constant[n] = a, UNEQUAL, high + 1
+                n += 1
+            elif after - row > 1:
+                exact[i] = VERIFY
+            elif low == high:
+                attribute[n], comparator[n], constant[n] = a, EQUAL, low
+                n += 1
+            elif low == LOWEST and high == HIGHEST:
+                attribute[n], comparator[n], constant[n] = a, BOUND, 0
+                n += 1
+            else:
+                if low != LOWEST and high != HIGHEST:
+                    exact[i] = max(exact[i], IF_SINGLE)
+                if low != LOWEST:
+                    attribute[n], comparator[n], constant[n] = a, AT_LEAST, low
+                    n += 1
+                if high != HIGHEST:
+                    attribute[n], comparator[n], constant[n] = a, AT_MOST, high
+                    n += 1
+            row = after
+        starts[i + 1] = n
+    return ElementaryPredicates(starts, attribute[:n], comparator[:n], constant[:n], exact)
+
+
+@kernel
+def _complement(clauses: ClauseArrays, row: int) -> bool:
+    """Whether two rows are everything but one value."""
+    return bool(
+        clauses.low[row] == LOWEST
+        and clauses.high[row + 1] == HIGHEST
+        and clauses.low[row + 1] - clauses.high[row] == 2
+    )
+
+
+@kernel
+def has_several(attribute: NDArray[np.int32], start: int, end: int) -> bool:
+    """Whether an event (its pairs are `start:end`) has several values of some attribute."""
+    several = False
+    for at in range(start + 1, end):
+        several |= attribute[at] == attribute[at - 1]
+    return several

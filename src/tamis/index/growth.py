@@ -1,0 +1,51 @@
+"""Arrays that grow, and what they take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.kernel import kernel
+
+
+def grown(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
+    """The array itself where it has at least this size, else a longer copy, with `fill` behind.
+
+    A copy is longer by a half at least, so that growing one by one copies each item a few times
+    only. Zeros take no memory before something is written over them.
+    """
+    have = len(array)
+    if size <= have:
+        return array
+    longer = np.zeros((max(size, have * 3 // 2, 64), *array.shape[1:]), array.dtype)
+    longer[:have] = array
+    if fill:
+        longer[have:] = fill
+    return longer
+
+
+@kernel
+def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
+    """The array itself where `more` values fit behind the `used` ones, else a larger copy."""
+    if used + more <= len(array):
+        return array
+    wider = np.empty(max(2 * len(array), used + more), np.int64)
+    wider[:used] = array[:used]
+    return wider
+
+
+class HoldsArrays:
+    """Anything that holds its data in arrays, as attributes or in tuples of attributes."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(map(_bytes, vars(self).values()))
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, tuple):
+        return sum(map(_bytes, value))
+    return int(value.nbytes) if isinstance(value, np.ndarray | HoldsArrays) else 0

@@ -1,0 +1,167 @@
+"""A hash map from two integers to one, which kernels can look things up in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.growth import HoldsArrays
+from tamis.index.kernel import kernel
+
+Int64s = NDArray[np.int64]
+
+
+class PairCells(NamedTuple):
+    """The map as kernels see it: open addressing, `value` -1 where a cell is free."""
+
+    first: Int64s
+    second: Int64s
+    value: Int64s
+
+
+class PairMap(HoldsArrays):
+    """(first, second) to a value of 0 or more. At most half full; linear probing."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, and give the memory back."""
+        self.cells = _cells(8)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    def find(self, first: Int64s, second: Int64s) -> Int64s:
+        """The value of each pair, -1 where there is none."""
+        return _find_all(self.cells, first, second)
+
+    def put(self, first: Int64s, second: Int64s, values: Int64s) -> None:
+        """Set the value of each pair; a later one of the same pair wins."""
+        self._resize(self._used + len(first))
+        self._used += _put_all(self.cells, first, second, values)
+
+    def pop(self, first: Int64s, second: Int64s) -> None:
+        """Forget pairs, which must be there."""
+        missing = _pop_all(self.cells, first, second)
+        assert missing < 0, f"({first[missing]}, {second[missing]}) is not in the map"
+        self._used -= len(first)
+        self._resize(self._used)
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many more pairs, for kernels that put them themselves."""
+        self._resize(self._used + more)
+
+    def changed(self, by: int) -> None:
+        """Kernels put so many pairs more than they popped."""
+        self._used += by
+        self._resize(self._used)
+
+    def check(self) -> None:
+        """Raise if a pair cannot be found or the count is off."""
+        cells = self.cells
+        used = np.flatnonzero(cells.value >= 0)
+        assert len(used) == self._used
+        assert 2 * self._used <= len(cells.value), "at most half full"
+        assert (self.find(cells.first[used], cells.second[used]) == cells.value[used]).all()
+
+    def _resize(self, wanted: int) -> None:
+        size = len(self.cells.value)
+        if 2 * wanted > size or (size > 64 and 16 * wanted < size):
+            old = self.cells
+            self.cells = _cells(max(8, 1 << (2 * wanted).bit_length()))
+            used = old.value >= 0
+            _put_all(self.cells, old.first[used], old.second[used], old.value[used])
+
+
+def _cells(size: int) -> PairCells:
+    return PairCells(
+        np.zeros(size, np.int64), np.zeros(size, np.int64), np.full(size, -1, np.int64)
+    )
+
+
+@kernel
+def _home(first: int, second: int, size: int) -> int:
+    """Where a pair belongs: both words mixed (splitmix64), cut to the size, a power of two."""
+    x = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(second)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return int(np.int64(x & np.uint64(size - 1)))
+
+
+@kernel
+def find(cells: PairCells, first: int, second: int) -> int:
+    """The value of a pair, or -1."""
+    mask = len(cells.value) - 1
+    at = _home(first, second, mask + 1)
+    while cells.value[at] >= 0:
+        if cells.first[at] == first and cells.second[at] == second:
+            return int(cells.value[at])
+        at = (at + 1) & mask
+    return -1
+
+
+@kernel
+def _find_all(cells: PairCells, first: Int64s, second: Int64s) -> Int64s:
+    found = np.empty(len(first), np.int64)
+    for i in range(len(first)):
+        found[i] = find(cells, first[i], second[i])
+    return found
+
+
+@kernel
+def put(cells: PairCells, first: int, second: int, value: int) -> bool:
+    """Set the value of a pair, for which there must be room; gives whether the pair is new."""
+    mask = len(cells.value) - 1
+    at = _home(first, second, mask + 1)
+    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
+        at = (at + 1) & mask
+    fresh = bool(cells.value[at] < 0)
+    cells.first[at] = first
+    cells.second[at] = second
+    cells.value[at] = value
+    return fresh
+
+
+@kernel
+def pop(cells: PairCells, first: int, second: int) -> bool:
+    """Forget a pair; gives whether it was there."""
+    mask = len(cells.value) - 1
+    at = _home(first, second, mask + 1)
+    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
+        at = (at + 1) & mask
+    if cells.value[at] < 0:
+        return False
+    # Close the gap: move back every later pair of the run that may stand here.
+    gap = at
+    at = (at + 1) & mask
+    while cells.value[at] >= 0:
+        home = _home(cells.first[at], cells.second[at], mask + 1)
+        if ((at - home) & mask) >= ((at - gap) & mask):
+            cells.first[gap] = cells.first[at]
+            cells.second[gap] = cells.second[at]
+            cells.value[gap] = cells.value[at]
+            gap = at
+        at = (at + 1) & mask
+    cells.value[gap] = -1
+    return True
+
+
+@kernel
+def _put_all(cells: PairCells, first: Int64s, second: Int64s, values: Int64s) -> int:
+    fresh = 0
+    for i in range(len(first)):
+        fresh += put(cells, first[i], second[i], values[i])
+    return fresh
+
+
+@kernel
+def _pop_all(cells: PairCells, first: Int64s, second: Int64s) -> int:
+    for i in range(len(first)):
+        if not pop(cells, first[i], second[i]):
+            return i
+    return -1

@@ -1,0 +1,67 @@
+"""A set of slots that a kernel can walk: for clauses that an index cannot hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.growth import HoldsArrays, grown
+
+Int64s = NDArray[np.int64]
+_FEW = 32  # more are removed together
+
+
+class SlotSet(HoldsArrays):
+    """Slots in an array without gaps, and for each slot its place in it. add, remove O(1)."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all, and give the memory back."""
+        self._slots = np.zeros(0, np.int64)
+        self._place = np.zeros(0, np.int64)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    @property
+    def slots(self) -> Int64s:
+        """The members, in no particular order."""
+        return self._slots[: self._used]
+
+    def add(self, slots: Int64s) -> None:
+        """Add slots that are not members."""
+        if len(slots) == 0:
+            return
+        self._slots = grown(self._slots, self._used + len(slots))
+        self._place = grown(self._place, int(slots.max()) + 1)
+        places = np.arange(self._used, self._used + len(slots))
+        self._slots[places] = slots
+        self._place[slots] = places
+        self._used += len(slots)
+
+    def remove(self, slots: Int64s) -> None:
+        """Remove members: the last one takes the place of each."""
+        if len(slots) > _FEW:
+            gone = np.zeros(self._used, np.bool_)
+            gone[self._place[slots]] = True
+            assert int(gone.sum()) == len(slots), "every slot is a member"
+            kept = self.slots[~gone]
+            self._used = len(kept)
+            self._slots[: self._used] = kept
+            self._place[kept] = np.arange(self._used)
+            slots = slots[:0]
+        for slot in slots.tolist():
+            place, last = self._place[slot], self._slots[self._used - 1]
+            assert self._slots[place] == slot, f"slot {slot} is not a member"
+            self._slots[place] = last
+            self._place[last] = place
+            self._used -= 1
+        if self._used == 0:
+            self.clear()
+
+    def check(self) -> None:
+        """Raise if the two arrays do not agree."""
+        assert (self._place[self.slots] == np.arange(self._used)).all()

@@ -1,0 +1,214 @@
+"""Normal form: a condition as a list of clauses, any of which makes it match.
+
+The size of the result is computed before it is built, so that a small text cannot ask for a large
+expansion.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tamis.errors import ConditionError, LimitError
+from tamis.language.limits import CLAUSE_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
+from tamis.model.condition import (
+    LEAVES,
+    And,
+    Arithmetic,
+    Call,
+    Clause,
+    Condition,
+    Expression,
+    Leaf,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    ValueConstraint,
+)
+from tamis.model.domain import show
+
+_MANY = 10**9
+_TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
+_SHORT_LIST = VALUE_LIMIT // PREDICATE_LIMIT // 2
+
+
+def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
+    """The clauses of a condition, `not` pushed down to the leaves.
+
+    >>> from tamis.language.parser import parse
+    >>> [len(clause) for clause in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
+    [2, 2]
+    """
+    check_size(condition, text)
+    return expand(condition)
+
+
+def check_size(condition: Condition, text: str | None = None) -> None:
+    """Refuse a condition that is nested too deeply or would expand to too much."""
+    if _is_plain(condition):
+        return  # what most conditions are: a few predicates, all of them simple
+    _check_depth(condition, text)
+    number, longest, values = _size(condition, True, {})
+    if number > CLAUSE_LIMIT:
+        raise LimitError(
+            f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
+            text=text,
+            hint="a long 'or' over one attribute is better written with 'in (…)'",
+        )
+    if longest > PREDICATE_LIMIT:
+        raise LimitError(
+            f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}", text=text
+        )
+    if values > VALUE_LIMIT:
+        raise LimitError(
+            f"{_about(values)} values in the lists of all clauses; at most {VALUE_LIMIT:,}",
+            text=text,
+            hint="a long 'in' is repeated in each clause that the 'or's beside it expand to",
+        )
+
+
+def _check_depth(condition: Condition, text: str | None) -> None:
+    """Count the levels that the text of the condition has: parentheses, `not` and arithmetic.
+
+    Without recursion: a condition built in a program may be nested without end, and may share
+    parts, which are looked at once a level.
+    """
+    waiting: dict[int, dict[int, Condition]] = {0: {id(condition): condition}}
+    for level in range(DEPTH_LIMIT + 1):
+        stack = list(waiting.pop(level, {}).values())
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ValueConstraint):
+                if level + height(node) > DEPTH_LIMIT:
+                    raise LimitError(_TOO_DEEP, span=node.span, text=text)
+                continue
+            if isinstance(node, Predicate | Call):
+                continue
+            for part in (node.part,) if isinstance(node, Not) else node.parts:
+                if not isinstance(part, Condition):
+                    raise ConditionError(f"{show(part)} is no part of a condition")
+                if isinstance(node, Not):
+                    deeper = 2 if isinstance(part, And | Or) else 1
+                elif not isinstance(part, And | Or):
+                    deeper = 0
+                else:
+                    deeper = 0 if isinstance(node, Or) and isinstance(part, And) else 1
+                if deeper:
+                    waiting.setdefault(level + deeper, {})[id(part)] = part
+                elif not isinstance(part, Predicate | Call):
+                    stack.append(part)
+        if not waiting:
+            return
+    raise LimitError(_TOO_DEEP, text=text)
+
+
+def height(constraint: ValueConstraint) -> int:
+    """How deeply arithmetic is nested in a constraint; what is deeper than the limit counts as one
+    level more. Its text has no more levels than that.
+    """
+    level: dict[int, Expression] = {0: constraint.left, 1: constraint.right}
+    for found in range(DEPTH_LIMIT + 1):
+        nested = [node for node in level.values() if isinstance(node, Arithmetic)]
+        if not nested:
+            return found
+        level = {id(part): part for node in nested for part in (node.left, node.right)}
+    return DEPTH_LIMIT + 1
+
+
+def expand(condition: Condition) -> list[Clause]:
+    """The clauses of a condition whose size has been checked."""
+    return _expand(condition, True)
+
+
+def _is_plain(condition: Condition) -> bool:
+    if isinstance(condition, Predicate):
+        return True
+    return (
+        isinstance(condition, And)
+        and len(condition.parts) <= PREDICATE_LIMIT
+        and all(
+            type(part) is Predicate
+            and (type(part.value) is not tuple or len(part.value) <= _SHORT_LIST)
+            for part in condition.parts
+        )
+    )
+
+
+class _ExpandedSize(NamedTuple):
+    clauses: int
+    longest: int  # literals in one clause
+    values: int  # in the lists, calls and expressions of all clauses together
+
+
+def _size(
+    condition: Condition, positive: bool, known: dict[tuple[int, bool], _ExpandedSize]
+) -> _ExpandedSize:
+    """How large the expanded form will be; each number is cut off at `_MANY`."""
+    if isinstance(condition, Predicate):
+        given = condition.value
+        return _ExpandedSize(1, 1, len(given) if isinstance(given, tuple) else 1)
+    if isinstance(condition, Call):
+        return _ExpandedSize(1, 1, len(tuple(condition.arguments)))
+    if isinstance(condition, ValueConstraint):
+        sizes: dict[int, int] = {}
+        return _ExpandedSize(
+            1, 1, _operands(condition.left, sizes) + _operands(condition.right, sizes)
+        )
+    if isinstance(condition, Not):
+        return _size(condition.part, not positive, known)
+    key = id(condition), positive
+    if key not in known:
+        total = (
+            _ExpandedSize(1, 0, 0)
+            if isinstance(condition, And) == positive
+            else _ExpandedSize(0, 0, 0)
+        )
+        for part in condition.parts:
+            one = _size(part, positive, known)
+            if isinstance(condition, And) == positive:
+                values = total.values * one.clauses + one.values * total.clauses
+                total = _ExpandedSize(
+                    total.clauses * one.clauses, total.longest + one.longest, values
+                )
+            else:
+                longest = max(total.longest, one.longest)
+                total = _ExpandedSize(
+                    total.clauses + one.clauses, longest, total.values + one.values
+                )
+            total = _ExpandedSize(*(min(number, _MANY) for number in total))
+        known[key] = total
+    return known[key]
+
+
+def _operands(expression: Expression, known: dict[int, int]) -> int:
+    """How many constants and variables an expression has, written out."""
+    if not isinstance(expression, Arithmetic):
+        return 1
+    key = id(expression)
+    if key not in known:
+        both = _operands(expression.left, known) + _operands(expression.right, known)
+        known[key] = min(both, _MANY)
+    return known[key]
+
+
+def _expand(condition: Condition, positive: bool) -> list[Clause]:
+    if isinstance(condition, LEAVES):
+        return [(Literal(condition, positive),)]
+    if isinstance(condition, Not):
+        return _expand(condition.part, not positive)
+    if isinstance(condition, And) != positive:
+        return [clause for part in condition.parts for clause in _expand(part, positive)]
+    found: list[Clause] = [()]
+    run: list[Literal[Leaf]] = []  # leaves side by side, which most conditions are made of
+    for part in condition.parts:
+        if isinstance(part, LEAVES):
+            run.append(Literal(part, positive))
+        else:
+            more = _expand(part, positive)
+            found = [(*left, *run, *right) for left in found for right in more]
+            run = []
+    return [(*left, *run) for left in found]
+
+
+def _about(number: int) -> str:
+    return f"more than {_MANY:,}" if number >= _MANY else f"{number:,}"

@@ -1,0 +1,160 @@
+"""Values and arithmetic, read from tokens; what conditions are made of besides names.
+
+A reader stands at one token and goes forward only.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import ConditionError, LimitError, Span
+from tamis.language.lexer import Token, tokens
+from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT
+from tamis.language.numbers import number
+from tamis.model.condition import SIGNS, Arithmetic, Constant, Expression, Variable, Word
+from tamis.model.printer import name_text
+
+OPERANDS = frozenset(("variable", "number", "date", "text", "true", "false", "-"))
+"""What an expression begins with, where it does not begin with a parenthesis."""
+_VALUE = "expected a value: a number, a name, true, false, or text in quotes"
+_ARITHMETIC = "arithmetic is done with variables and numbers only; text is written in quotes"
+
+
+class TokenReader:
+    """The tokens of a text, and how deeply what is being read is nested."""
+
+    __slots__ = ("at", "depth", "text", "tokens")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = tokens(text)
+        self.at = 0
+        self.depth = 0
+
+    def constants(self) -> tuple[Constant, ...]:
+        """A list in parentheses."""
+        opened = self.span()
+        self.expect("(", "expected a list in parentheses after 'in'")
+        values = [self.constant()]
+        while self.tokens[self.at][0] == ",":
+            self.at += 1
+            values.append(self.constant())
+        self.expect(")", "expected ',' or ')' in the list")
+        if len(values) > LIST_LIMIT:
+            raise LimitError(
+                f"{len(values):,} values in one list; at most {LIST_LIMIT:,}",
+                span=opened,
+                text=self.text,
+            )
+        return tuple(values)
+
+    def constant(self) -> Constant:
+        """One constant."""
+        kind, word, start, end = self.tokens[self.at]
+        self.at += 1
+        if kind == "number":
+            return number(word, (start, end), self.text)
+        if kind in ("name", "date"):
+            return Word(word)
+        if kind == "text":
+            return word
+        if kind == "true":
+            return True
+        if kind == "false":
+            return False
+        if kind == "-" and self.tokens[self.at][0] == "number":
+            _, word, _, end = self.tokens[self.at]
+            self.at += 1
+            return number("-" + word, (start, end), self.text)
+        self.at -= 1
+        if kind == "variable":
+            raise self.error(
+                "attributes are compared with constants only, not with variables",
+                hint="an operator that reads the attribute can give its value to a variable",
+            )
+        raise self.error(_VALUE)
+
+    def argument(self) -> Constant | Variable:
+        """A constant, or a variable where one may stand."""
+        kind, word, *_ = self.tokens[self.at]
+        if kind == "variable":
+            self.at += 1
+            return Variable(word)
+        if kind not in OPERANDS and kind != "name":
+            raise self.error("expected a variable or a value")
+        return self.constant()
+
+    def sum(self, first: Expression | None = None) -> Expression:
+        """A sum; `first` is an operand that has been read already."""
+        left = self._product(first)
+        while (kind := self.tokens[self.at][0]) in ("+", "-"):
+            self.at += 1
+            left = Arithmetic(kind, left, self._product())
+        return left
+
+    def _product(self, first: Expression | None = None) -> Expression:
+        left = self._signed() if first is None else first
+        while (kind := self.tokens[self.at][0]) in ("*", "/"):
+            self.at += 1
+            left = Arithmetic(kind, left, self._signed())
+        return left
+
+    def _signed(self) -> Expression:
+        kind, word, *_ = self.tokens[self.at]
+        inner: Expression
+        if kind == "(":
+            self.deeper()
+            inner = self.sum()
+            self.expect(")", "expected a closing parenthesis")
+        elif kind == "-" and self.tokens[self.at + 1][0] != "number":
+            self.deeper()
+            inner = Arithmetic("-", 0, self._signed())
+        else:
+            if kind == "name":
+                self._check_word(word)
+            return self.argument()
+        self.depth -= 1
+        return inner
+
+    def _check_word(self, word: str) -> None:
+        """A bare word may be compared with, as text; in arithmetic somebody meant an attribute."""
+        before, after = self.tokens[self.at - 1][0], self.tokens[self.at + 1][0]
+        if after == "(":
+            raise self.error(
+                "an operator stands by itself, and gives its values to variables",
+                hint=f"write: {name_text(word)}(…, ?x) and … ?x …",
+            )
+        if before in SIGNS or after in SIGNS:
+            raise self.error(
+                f"{word!r} is no number",
+                hint="attributes take no part in arithmetic; an operator that reads one can give "
+                "its value to a variable",
+            )
+
+    # -- tokens ------------------------------------------------------------------------------------
+
+    def deeper(self) -> None:
+        """Go past a token that opens one level of nesting; the caller leaves the level again."""
+        self.depth += 1
+        if self.depth > DEPTH_LIMIT:
+            raise LimitError(
+                f"nested deeper than {DEPTH_LIMIT} levels", span=self.span(), text=self.text
+            )
+        self.at += 1
+
+    def expect(self, kind: str, message: str) -> None:
+        """Go past a token that has to be there."""
+        if self.tokens[self.at][0] != kind:
+            raise self.error(message, hint=self.misplaced_hint())
+        self.at += 1
+
+    def misplaced_hint(self) -> str | None:
+        """A hint for a token that fits nowhere."""
+        return _ARITHMETIC if self.tokens[self.at][0] in SIGNS else None
+
+    def span(self) -> Span:
+        """The place of the token that is next."""
+        _, _, start, end = self.tokens[self.at]
+        return start, end
+
+    def error(self, message: str, hint: str | None = None) -> ConditionError:
+        """A refusal that shows the token that is next."""
+        return ConditionError(message, span=self.span(), text=self.text, hint=hint)

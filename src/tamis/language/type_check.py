@@ -1,0 +1,126 @@
+"""The type check of a condition against a schema.
+
+Everything here is about the condition alone; whether its predicates contradict each other is found
+where they are folded (`encode.clause`). Calls and constraints are looked at in `calls`, each by
+itself, and in `binding`, beside the others of their clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tamis.errors import ConditionError, LimitError, nearest
+from tamis.language.call_check import check_call, check_constraint
+from tamis.language.limits import LIST_LIMIT
+from tamis.language.normal_form import check_size
+from tamis.language.spans import part_of_predicate
+from tamis.language.variable_check import check_clauses
+from tamis.model.condition import Call, Condition, Predicate, Word, leaves, variables
+from tamis.model.domain import Domain, RefusalError, show
+from tamis.model.operator import Signature
+from tamis.model.schema import Schema
+
+
+def check(
+    condition: Condition,
+    schema: Schema,
+    text: str | None = None,
+    operators: Mapping[str, Signature] | None = None,
+) -> None:
+    """Raise a `ConditionError` for an unknown name, a wrong comparator or a wrong type.
+
+    `operators` are those that the condition may call, by name.
+    """
+    known = {} if operators is None else operators
+    attributes = schema.attributes
+    has_variables = False
+    for leaf in leaves(condition):
+        if isinstance(leaf, Predicate):
+            _check_predicate(leaf, attributes, text)
+            continue
+        if isinstance(leaf, Call):
+            check_call(leaf, attributes, known, text)
+            has_variables = has_variables or any(True for _ in variables(leaf))
+        else:
+            check_constraint(leaf, attributes, text)
+            has_variables = True  # or it would have been refused
+    if has_variables:  # which are of one clause each
+        check_size(condition, text)
+        check_clauses(condition, known, text)
+
+
+def _check_predicate(
+    predicate: Predicate, attributes: Mapping[str, Domain], text: str | None
+) -> None:
+    if not isinstance(predicate.attribute, str):
+        raise ConditionError(f"{show(predicate)} is no part of a condition")
+    domain = attributes.get(predicate.attribute)
+    if domain is None:
+        raise ConditionError(
+            f"unknown attribute {predicate.attribute!r}",
+            span=part_of_predicate(text, predicate, 0),
+            text=text,
+            hint=nearest(predicate.attribute, attributes),
+        )
+    if predicate.comparator not in domain.comparators:
+        raise ConditionError(
+            f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
+            f"{predicate.comparator!r}",
+            span=part_of_predicate(text, predicate, 1),
+            text=text,
+            hint="it has: " + ", ".join(domain.comparators),
+        )
+    _check_value(predicate, domain, attributes, text)
+
+
+def _check_value(
+    predicate: Predicate, domain: Domain, attributes: Mapping[str, Domain], text: str | None
+) -> None:
+    comparator, value = predicate.comparator, predicate.value
+    if comparator in ("exists", "missing"):
+        given: tuple[object, ...] = ()
+        if value is not None:
+            raise ConditionError(f"{comparator!r} takes no value", span=predicate.span, text=text)
+    elif comparator in ("in", "between"):
+        if not isinstance(value, tuple) or not value:
+            raise ConditionError(f"{comparator!r} takes a list", span=predicate.span, text=text)
+        if comparator == "between" and len(value) != 2:
+            raise ConditionError("'between' takes two bounds", span=predicate.span, text=text)
+        if len(value) > LIST_LIMIT:
+            raise LimitError(
+                f"{len(value):,} values in one list; at most {LIST_LIMIT:,}",
+                span=predicate.span,
+                text=text,
+            )
+        given = value
+    else:
+        given = (value,)
+    constant = domain.constant
+    for position, item in enumerate(given):
+        try:
+            constant(item)
+        except RefusalError as why:
+            hint = None
+            if domain.kind == "text" and not isinstance(item, str):
+                hint = "text is written in quotes"
+            elif domain.kind == "boolean" and isinstance(item, str):
+                hint = "write true or false, without quotes"
+            elif isinstance(item, Word) and item in attributes:
+                hint = "two attributes cannot be compared with each other"
+            raise ConditionError(
+                f"{predicate.attribute!r} is {domain.kind}: {why}",
+                span=part_of_predicate(text, predicate, 2 + position),
+                text=text,
+                hint=hint,
+            ) from None
+    if comparator == "like" and _open_escape(str(value)):
+        raise ConditionError(
+            "the pattern ends in a lone backslash",
+            span=part_of_predicate(text, predicate, 2),
+            text=text,
+            hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
+        )
+
+
+def _open_escape(pattern: str) -> bool:
+    return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1

@@ -1,0 +1,1 @@
+"""The matcher `tamis`, the default: each clause where it is cheapest."""

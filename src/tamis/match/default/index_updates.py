@@ -1,0 +1,69 @@
+"""Putting clauses into an index that grows as needed, and taking them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.match.default.passes.batch_pass import insert_framed, take_out_framed
+from tamis.match.default.passes.frame import Framed
+from tamis.match.default.structure.buckets import ENTRY, with_room
+from tamis.match.default.structure.family import LIVE, Family, family_with_room
+from tamis.match.default.structure.insertion import NO_ENTRIES, NO_KEYS, NO_PLACES
+from tamis.match.default.structure.packed_clauses import PackedClauses
+from tamis.match.default.structure.routes import SPARSE, RoutedIndex
+
+Int64s = NDArray[np.int64]
+
+
+def insert_all(
+    framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s
+) -> Framed[RoutedIndex]:
+    """The index with the clauses of these slots, which are in the table."""
+    index = framed.record
+    top = int(slots.max(initial=-1)) + 1
+    if top > len(index.kind):
+        size = max(top, 2 * len(index.kind))
+        index = index._replace(
+            kind=grown(index.kind, size),
+            scheme=grown(index.scheme, size),
+            place=grown(index.place, size),
+        )
+    done = 0
+    while True:
+        if index is not framed.record:
+            framed = Framed(index)
+        done, full = insert_framed(framed.frame, clauses, slots, done)
+        if not full:
+            return framed
+        left = len(slots) - done
+        if full == NO_KEYS:
+            keys = max(64, left, len(index.buckets.key) // 8)
+            room = with_room(index.buckets, keys, 0, max(64, 3 * left))
+            index = index._replace(buckets=room)
+        elif full == NO_ENTRIES:
+            more = max(64, left, len(index.buckets.pool) // ENTRY)  # a long run may have to double
+            index = index._replace(buckets=with_room(index.buckets, 0, more, 0))
+        elif full == NO_PLACES + SPARSE:
+            index = index._replace(sparse=_more(index.sparse, left))
+        else:
+            index = index._replace(dense=_more(index.dense, left))
+
+
+def remove_all(framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s) -> None:
+    """Take the clauses of these slots out; they are still in the table."""
+    if len(slots):
+        take_out_framed(framed.frame, clauses, slots)
+
+
+def _more(family: Family, left: int) -> Family:
+    return family_with_room(family, min(left, max(512, int(family.head[LIVE]))))
+
+
+def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """A longer array, with zeros behind."""
+    longer = np.zeros(size, array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -1,0 +1,358 @@
+"""The fast matcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch
+from tamis.encode.terms import Terms
+from tamis.files.arrays import add_prefix, flatten, take_prefix
+from tamis.match.base import Matches, Slots
+from tamis.match.bitmaps import Bitmaps
+from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
+from tamis.match.default.answer_buffers import AnswerBuffers
+from tamis.match.default.index_updates import insert_all, remove_all
+from tamis.match.default.passes.frame import Framed, own
+from tamis.match.default.planning.costs import costs
+from tamis.match.default.planning.description import tell
+from tamis.match.default.planning.event_sample import EventSample, EventWatch
+from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
+from tamis.match.default.saved_index import restored, trimmed
+from tamis.match.default.structure.buckets import LIVE as ENTRIES
+from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
+from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import BUCKET, DENSE, NOWHERE, SPARSE, RoutedIndex
+from tamis.match.default.twins import Twins, with_twins
+from tamis.match.default.workers import WorkerPool, WorkTally
+from tamis.match.plan import LINES, Plan
+
+Int32s = NDArray[np.int32]
+_AT_ONCE = 20_000  # so few clauses are laid out anew in one go
+_TOO_OLD = 8  # times as many clauses as it was made for: a plan that is worth nothing
+_STEP = 16  # clauses that move for an event, where there are more
+_FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
+
+
+class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
+    """Each clause lies where it costs least, and a batch of events passes over all of it at once.
+
+    A clause goes to one of three places. Where it asks for a value that few events have, or for a
+    narrow range, to a *bucket*: events look up what they have, and never see the others. Otherwise
+    to one of two *families* of bitmaps, which have a line of bits for each attribute and cell: the
+    AND of an event's lines is all clauses that may hold. In the sparse family each of them is
+    then compared with a record of its bounds; in the dense one, where many hold, bits are sure
+    unless an interval begins or ends in the event's cell. What cells cannot tell is verified.
+
+    Where it is cheapest is expected from the clauses and from the events seen so far, and from
+    what each step takes on this machine; `plan` says what was decided and why. When clauses have
+    doubled, or events differ much from those it was planned for, a new plan is made, and clauses
+    move over to it, a few with each call. A plan for a handful of events is for the time being: as
+    soon as there are enough, all clauses are laid out anew at once, as they were for the first.
+
+    add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
+    512) lines, and what is met.
+
+    With `threads`, a batch is cut by events, or, where it has few, by blocks of clauses; 0 is as
+    many as there are processors.
+    """
+
+    layout = 2
+    table_type = PackedTable
+    clauses: PackedTable
+    tally_type = WorkTally
+    tally: WorkTally
+
+    def clear(self) -> None:
+        self._index: Framed[RoutedIndex] | None = None
+        self._next: Framed[RoutedIndex] | None = None  # while clauses move to it
+        self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
+        self._laid_out = 0  # clauses when it was
+        self._watch = EventWatch()
+        self._came = 0  # clauses since the plan
+        self._width = 0  # attributes that the plan knows
+        self._planning: Future[tuple[RoutedIndex, Slots, EventSample]] | None = None
+        self._twins = Twins()
+        self._bits: tuple[Int32s, Int32s] | None = None
+        self._make_buffers()
+
+    def _make_buffers(self) -> None:
+        """Threads and buffers: not pickled."""
+        self._workers = WorkerPool(self.tally)
+        self._answers, self._copies = AnswerBuffers(), AnswerBuffers()
+        self._rows = AnswerBuffers(np.uint64)
+
+    def rebuild(self) -> None:
+        """Forget where clauses lie, since a change was broken off, by Ctrl-C or lack of memory.
+
+        The table has them all; they are laid out anew when the next events come.
+        """
+        self._index = self._next = self._bits = self._planning = None
+        self._moving = np.zeros(0, np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = dict(self.__dict__, _planning=None)
+        for name in ("_workers", "_answers", "_copies", "_rows"):
+            del kept[name]
+        for name in ("_index", "_next"):
+            kept[name] = None if kept[name] is None else kept[name].record  # without addresses
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._make_buffers()
+        self.clauses.own()
+        for name in ("_index", "_next"):
+            if kept[name] is not None:
+                setattr(self, name, Framed(own(kept[name])))
+
+    @property
+    def nbytes(self) -> int:
+        return self.clauses.nbytes + sum(
+            part.nbytes for index in self._indexes() for part in flatten(index.record).values()
+        )
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def find(self, batch: EventBatch) -> Matches:
+        self._prepare(batch)
+        pairs, twin = self._twins.without(batch.pairs)
+        counts, out, used = self._workers.match(
+            self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads,
+            self._answers.take(),
+        )  # fmt: skip
+        self._answers.keep(out, used)
+        if len(batch) == 1:  # of a single event each call of NumPy is felt
+            return Matches(np.array([0, used], np.int64), out[:used])
+        starts = np.zeros(len(pairs.starts), np.int64)
+        np.cumsum(counts, out=starts[1:])
+        if twin is None:
+            return Matches(starts, out[:used])
+        copies = self._copies.take()
+        starts, copies = with_twins(twin, starts, out, copies)
+        self._copies.keep(copies, int(starts[-1]))
+        return Matches(starts, copies[: starts[-1]])
+
+    def find_bits(self, batch: EventBatch) -> Bitmaps:
+        self._prepare(batch)
+        if self._next is not None:  # there is no one numbering of bits while clauses move
+            return Bitmaps.of(self.find(batch), self.clauses.live_slots())
+        assert self._index is not None
+        index = self._index.record
+        if self._bits is None:
+            self._bits = self._number_bits(index)
+        slots, bit_of = self._bits
+        many, width = len(batch), -(-len(slots) // 64)
+        words = self._rows.take(many * width)
+        self._rows.keep(words, many * width)
+        words = words[: many * width].reshape(many, width)
+        places = blocks_of(index.dense) * BLOCK // 64 if index.dense.head[LIVE] else 0
+        words[:, places:] = 0  # the dense family writes all of its own
+        self._workers.match_bits(
+            index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
+        )
+        return Bitmaps(words, slots)
+
+    def _number_bits(self, index: RoutedIndex) -> tuple[Int32s, Int32s]:
+        """The slot of each bit: the dense family's places, then all others; and the way back."""
+        places = BLOCK * blocks_of(index.dense) if index.dense.head[LIVE] else 0
+        others = np.flatnonzero((index.kind != NOWHERE) & (index.kind != DENSE))
+        slots = np.full(places + len(others), -1, np.int32)
+        taken = int(index.dense.head[TOP]) if places else 0
+        slots[:taken] = np.maximum(index.dense.slot_of[:taken], -1)
+        slots[places:] = others
+        bit_of = np.zeros(len(index.kind), np.int32)
+        used = np.flatnonzero(slots >= 0)
+        bit_of[slots[used]] = used
+        return slots, bit_of
+
+    # -- clauses -----------------------------------------------------------------------------------
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._bits = None
+        self._came += len(slots)
+        if self._index is None:
+            return  # all are laid out together when the first events come
+        if self._next is None:
+            self._index = insert_all(self._index, self.clauses.view, slots)
+        else:
+            self._next = insert_all(self._next, self.clauses.view, slots)
+            self._move(_FEWER)
+
+    def drop_clauses(self, slots: Slots) -> None:
+        self._bits = None
+        for index in self._indexes():
+            kind = index.record.kind  # some may be in the one, some in the other
+            mine = slots[slots < len(kind)]
+            remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
+        if self._next is not None:
+            self._move(_FEWER)
+
+    def _indexes(self) -> list[Framed[RoutedIndex]]:
+        return [index for index in (self._index, self._next) if index is not None]
+
+    # -- plans -------------------------------------------------------------------------------------
+
+    @property
+    def planned(self) -> bool:
+        return self._index is not None
+
+    def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
+        indexes = [index.record for index in self._indexes()]
+        return tell(
+            self.clauses, indexes, self._watch.planned_for.events, self.nbytes, slots, lines
+        )
+
+    def _prepare(self, batch: EventBatch) -> None:
+        """See to it that there is a plan that fits, before events are matched."""
+        if self._index is None or self._workers.forked:
+            self._planning = None  # a plan that is waited for comes too late, or never
+        if self._next is not None:
+            # About as long as the events will take: a batch moves many, a single event a few.
+            self._move(max(_FEWER, int(_STEP * len(batch) ** 0.75)))
+        elif self._planning is not None:
+            if self._planning.done():
+                self._adopt()
+        else:
+            must = self._index is None or self._stale()
+            if self._watch.see(batch, must=must) and (
+                must or self._watch.enough or self._watch.differs(self.clauses.width)
+            ):
+                self._plan()
+
+    def settle(self) -> None:
+        """Finish a plan that is being made, and moving to it."""
+        if self._workers.forked:
+            self._planning = None
+        if self._planning is not None:
+            self._adopt()
+        while self._next is not None:
+            self._move(4096)
+
+    def _adopt(self) -> None:
+        """Go over to the plan that was made beside; where it failed, go on as before."""
+        assert self._planning is not None
+        planning, self._planning = self._planning, None
+        try:
+            made = planning.result()
+        except Exception:  # noqa: BLE001 - as for lack of memory; there will be other occasions
+            return
+        self._take_over(*made)
+
+    def _stale(self) -> bool:
+        """Whether clauses are others by now than those that the plan was made for."""
+        many, laid_out = len(self.clauses), self._laid_out
+        wider = self.clauses.width > self._width and self._came > laid_out // 64
+        return wider or self._came > laid_out + 64 or many < laid_out // 4
+
+    def _plan(self) -> None:
+        """Make a new plan: at once, or where that takes long, beside the other work."""
+        asked, sample = SurveyedClauses.of(self.clauses), self._watch.sample
+        width, slots, view = self.clauses.width, self.clauses.slots, self.clauses.view
+        if self._watch.enough or asked.live > _TOO_OLD * self._laid_out:
+            self._index = None  # to begin anew takes less time than to move all from a bad place
+        self._laid_out, self._came, self._width = asked.live, 0, width
+
+        def make() -> tuple[RoutedIndex, Slots, EventSample]:
+            new = lay_out(asked, sample, costs(asked.live), width, slots)
+            return new, in_order(new, view), sample
+
+        if self._index is None or asked.live <= _AT_ONCE:
+            self._take_over(*make())
+        else:
+            self._planning = self._workers.beside(make)
+
+    def _take_over(self, new: RoutedIndex, order: Slots, sample: EventSample) -> None:
+        """Go over to a new index, at once or step by step."""
+        self._planning = None
+        try:
+            self._place(new, order)
+        except BaseException:
+            self.rebuild()
+            raise
+        self._watch.planned(sample)
+        self._bits = None
+
+    def _place(self, new: RoutedIndex, order: Slots) -> None:
+        if self._index is None or len(order) <= _AT_ONCE:
+            order = order[order < self.clauses.slots]
+            live = self.clauses.live_slots()
+            missing = np.setdiff1d(live, order)  # came while the plan was made
+            order = order[np.isin(order, live)]
+            self._index = insert_all(
+                Framed(new), self.clauses.view, np.concatenate([order, missing])
+            )
+        else:
+            late = self.clauses.live_slots()
+            late = late[~np.isin(late, order)]
+            self._next = Framed(new)
+            self._moving = np.concatenate([order, late])[::-1].copy()
+
+    def _move(self, many: int) -> None:
+        """Move some clauses to the next index; when all have, it takes over."""
+        try:
+            self._move_some(many)
+        except BaseException:
+            self.rebuild()
+            raise
+
+    def _move_some(self, many: int) -> None:
+        assert self._next is not None
+        assert self._index is not None
+        some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
+        kind = self._index.record.kind
+        some = some[some < len(kind)]
+        some = some[kind[some] != NOWHERE]  # others went, or came later
+        remove_all(self._index, self.clauses.view, some)
+        self._next = insert_all(self._next, self.clauses.view, some)
+        self._bits = None
+        if not len(self._moving):
+            self._index, self._next = self._next, None
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def index_arrays(self) -> dict[str, NDArray[Any]]:
+        self.settle()
+        if self._index is None:
+            return {}
+        saved = add_prefix("index", flatten(trimmed(self._index.record)))
+        return {**saved, **self._watch.planned_for.arrays()}
+
+    def index_facts(self) -> dict[str, Any]:
+        return {
+            "laid_out": None if self._index is None else self._laid_out,
+            "events": self._watch.planned_for.events,
+        }
+
+    def restore_index(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+        if facts["laid_out"] is not None:
+            self._index = Framed(restored(take_prefix("index", arrays)))
+            self._laid_out = int(facts["laid_out"])
+            self._width = len(self._index.record.cells.bound)
+            self._watch.sample = EventSample.restored(arrays, int(facts["events"]))
+            self._watch.planned(self._watch.sample)
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        super().check()
+        live = self.clauses.live_slots()
+        if self._index is None:
+            return
+        homes = np.zeros(self.clauses.slots, np.int64)
+        for framed in self._indexes():
+            index = framed.record
+            known = np.flatnonzero(index.kind != NOWHERE)
+            homes[known] += 1
+            assert int((index.kind == SPARSE).sum()) == index.sparse.head[LIVE]
+            assert int((index.kind == DENSE).sum()) == index.dense.head[LIVE]
+            assert int((index.kind == BUCKET).sum()) <= index.buckets.head[ENTRIES]
+            for which, family in ((SPARSE, index.sparse), (DENSE, index.dense)):
+                mine = np.flatnonzero(index.kind == which)
+                assert (family.slot_of[index.place[mine]] == mine).all()
+        assert (homes[live] == 1).all(), "every clause has one home"
+        assert homes.sum() == len(live)

@@ -1,0 +1,1 @@
+"""How a batch of events passes over the structures, as compiled loops."""

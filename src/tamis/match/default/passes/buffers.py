@@ -1,0 +1,144 @@
+"""What a chunk of events works with: room that is kept from one chunk to the next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.match.default.passes.bucket_pass import Keys
+from tamis.match.default.passes.event_arrays import VERIFIED, Binding, Doubts
+from tamis.match.default.passes.family_pass import CANDIDATES, ROUND, CandidateBlocks, Sight
+from tamis.match.default.passes.vector import LANES, WORDS
+from tamis.match.default.structure.family import BLOCK, COLUMNS, LIVE, aligned, blocks_of
+from tamis.match.default.structure.routes import RoutedIndex
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Words = NDArray[np.uint64]
+DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(
+    6
+)  # what a chunk ended with: what there was too little of
+
+
+class ChunkBuffers(NamedTuple):
+    """What a chunk of events works with. Kept between chunks, one for each thread."""
+
+    binding: Binding
+    cell: Int32s
+    several: NDArray[np.uint8]
+    keys: Keys
+    met: Int32s  # slots from buckets, event by event
+    event: Int32s  # pairs from the sparse family
+    slot: Int32s
+    doubts: Doubts
+    sparse: Sight
+    dense: Sight
+    candidates: CandidateBlocks
+    words: Words  # bitmaps from the dense family
+    runs: Int64s  # by event: how many of `met`
+    ends: Int64s  # by event
+
+
+def empty_buffers() -> ChunkBuffers:
+    """For nothing yet."""
+
+    def ints() -> Int32s:
+        return np.zeros(0, np.int32)
+
+    def longs(size: int = 0) -> Int64s:
+        return np.zeros(size, np.int64)
+
+    return ChunkBuffers(
+        Binding(ints(), ints()),
+        ints(),
+        np.zeros(0, np.uint8),
+        Keys(longs(256), np.zeros(256, np.int32), longs(256), longs(256), longs(3 * 256)),
+        np.zeros(256, np.int32),
+        np.zeros(256, np.int32),
+        np.zeros(256, np.int32),
+        doubts_for(2 * BLOCK),
+        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
+        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
+        CandidateBlocks(
+            np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()
+        ),
+        np.zeros(0, np.uint64),
+        longs(),
+        longs(),
+    )
+
+
+def fitting_buffers(
+    buffers: ChunkBuffers, index: RoutedIndex, width: int, events: int, pairs: int
+) -> ChunkBuffers:
+    """Room for so many events with so many pairs, of a schema of that width."""
+    if width > len(buffers.binding.here):
+        binding = Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32))
+        buffers = buffers._replace(binding=binding)
+    if pairs > len(buffers.cell):
+        buffers = buffers._replace(cell=np.empty(max(pairs, 64), np.int32))
+    if events > len(buffers.runs):
+        some = max(events, 16)
+        buffers = buffers._replace(
+            several=np.empty(some, np.uint8),
+            runs=np.empty(some, np.int64),
+            ends=np.empty(some, np.int64),
+            candidates=buffers.candidates._replace(
+                mask=np.empty(some, np.uint64), whom=np.empty(some, np.int32)
+            ),
+        )
+    if index.sparse.head[LIVE]:
+        columns = len(index.sparse.attribute)
+        lanes = LANES * -(-columns // COLUMNS)
+        if events * lanes > len(buffers.sparse.lanes) or events * columns > len(
+            buffers.sparse.lines
+        ):
+            seen = Sight(np.empty(events * columns, np.uint16), aligned(events * lanes, np.int16))
+            buffers = buffers._replace(sparse=seen)
+        if not len(buffers.candidates.event):
+            buffers = buffers._replace(
+                candidates=buffers.candidates._replace(
+                    line=aligned((ROUND + 1) * WORDS, np.uint64),
+                    words=np.empty(ROUND + 1, np.int64),
+                    event=np.empty(CANDIDATES, np.int32),
+                    place=np.empty(CANDIDATES, np.int32),
+                )
+            )
+    if index.dense.head[LIVE]:
+        columns, words = len(index.dense.attribute), events * WORDS * blocks_of(index.dense)
+        if events * columns > len(buffers.dense.lines):
+            seen = Sight(np.empty(events * columns, np.uint16), np.zeros(0, np.int16))
+            buffers = buffers._replace(dense=seen)
+        if words > len(buffers.words):
+            buffers = buffers._replace(words=aligned(words, np.uint64))
+    return buffers
+
+
+def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
+    """Twice as much of what there was too little."""
+    if lacking == MET:
+        return buffers._replace(met=np.empty(2 * len(buffers.met), np.int32))
+    if lacking == PAIRS:
+        size = 2 * len(buffers.event)
+        return buffers._replace(event=np.empty(size, np.int32), slot=np.empty(size, np.int32))
+    if lacking == DOUBTS:
+        size = 2 * len(buffers.doubts.event)
+        return buffers._replace(doubts=doubts_for(size)._replace(many=buffers.doubts.many))
+    size = 2 * len(buffers.keys.at)
+    return buffers._replace(
+        keys=Keys(
+            np.empty(size, np.int64),
+            np.empty(size, np.int32),
+            np.empty(size, np.int64),
+            np.empty(size, np.int64),
+            np.empty(3 * size, np.int64),
+        )
+    )
+
+
+def doubts_for(size: int) -> Doubts:
+    """Buffers for so many pairs to be verified, and counts of the work, at 0."""
+    event, slot, order = (np.empty(size, np.int32) for _ in range(3))
+    return Doubts(event, slot, order, np.zeros(1 + VERIFIED, np.int64))

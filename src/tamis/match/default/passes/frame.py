@@ -1,0 +1,187 @@
+"""Frames: many arrays handed to a kernel as one.
+
+Numba takes about 0.2 µs to look at each array it is called with. An index has some forty, and what
+a chunk of events works with as many again, so that a call with all of them takes longer than to
+match a single event. A frame is one array of addresses and lengths of all the others; a kernel
+makes the arrays from it again (`index_in`, `buffers_in`), which takes next to nothing.
+
+An address is good as long as its array lives. So a frame belongs to a record that is never changed,
+only replaced (a named tuple), and keeps it: see `Framed`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from tamis.index.kernel import inlined
+from tamis.match.default.passes.bucket_pass import Keys
+from tamis.match.default.passes.buffers import ChunkBuffers
+from tamis.match.default.passes.event_arrays import Binding, Doubts
+from tamis.match.default.passes.family_pass import CandidateBlocks, Sight
+from tamis.match.default.structure.buckets import Buckets
+from tamis.match.default.structure.cells import ValueCells
+from tamis.match.default.structure.family import Family
+from tamis.match.default.structure.guide import Guide
+from tamis.match.default.structure.routes import RoutedIndex, Schemes
+
+Frame = NDArray[np.int64]
+_T = TypeVar("_T")
+
+
+class Framed(Generic[_T]):
+    """A record and its frame. The record keeps alive what the frame points to."""
+
+    def __init__(self, record: _T) -> None:
+        self.record = record
+        self.frame = frame(record)
+
+
+def frame(record: Any) -> Frame:
+    """Address and length of each array of a named tuple, in order, nested ones included."""
+    return np.array([(each.ctypes.data, len(each)) for each in arrays_in(record)]).reshape(-1)
+
+
+def own(record: _T) -> _T:
+    """The record with arrays that may be written to: kernels write by address, and ask nobody.
+
+    What comes out of a pickle may lie in memory that is shared, and must not be changed.
+    """
+    assert isinstance(record, tuple)
+    parts = [
+        own(each) if isinstance(each, tuple) else each if each.flags.writeable else each.copy()
+        for each in record
+    ]
+    return type(record)(*parts)
+
+
+def arrays_in(record: Any) -> list[NDArray[Any]]:
+    """The arrays of a named tuple, nested ones included."""
+    found: list[NDArray[Any]] = []
+    for each in record:
+        found.extend(arrays_in(each) if isinstance(each, tuple) else [each])
+    return found
+
+
+def _pointer_to(kind: Any) -> Any:
+    @intrinsic
+    def pointer(context: Any, address: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), build
+
+    return pointer
+
+
+_long = _pointer_to(types.int64)
+_int = _pointer_to(types.int32)
+_word = _pointer_to(types.uint64)
+_byte = _pointer_to(types.uint8)
+_signed = _pointer_to(types.int8)
+_lane = _pointer_to(types.int16)
+_line = _pointer_to(types.uint16)
+_float = _pointer_to(types.float64)
+
+
+@inlined
+def _longs(frame: Frame, i: int) -> NDArray[np.int64]:
+    array: NDArray[np.int64] = carray(_long(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _ints(frame: Frame, i: int) -> NDArray[np.int32]:
+    array: NDArray[np.int32] = carray(_int(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _words(frame: Frame, i: int) -> NDArray[np.uint64]:
+    array: NDArray[np.uint64] = carray(_word(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _bytes(frame: Frame, i: int) -> NDArray[np.uint8]:
+    array: NDArray[np.uint8] = carray(_byte(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _small(frame: Frame, i: int) -> NDArray[np.int8]:
+    array: NDArray[np.int8] = carray(_signed(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _lanes(frame: Frame, i: int) -> NDArray[np.int16]:
+    array: NDArray[np.int16] = carray(_lane(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _lines(frame: Frame, i: int) -> NDArray[np.uint16]:
+    array: NDArray[np.uint16] = carray(_line(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _floats(frame: Frame, i: int) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = carray(_float(frame[2 * i]), frame[2 * i + 1])
+    return array
+
+
+@inlined
+def _family(f: Frame, i: int) -> Family:
+    return Family(
+        _ints(f, i), _ints(f, i + 1), _ints(f, i + 2), _words(f, i + 3), _words(f, i + 4),
+        _words(f, i + 5), _lanes(f, i + 6), _ints(f, i + 7), _longs(f, i + 8),
+    )  # fmt: skip
+
+
+@inlined
+def index_in(f: Frame) -> RoutedIndex:
+    """The index that a frame is of."""
+    cells = ValueCells(
+        _longs(f, 0), _longs(f, 1), _longs(f, 2), _longs(f, 3),
+        _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7), _floats(f, 8),
+        Guide(_longs(f, 9), _longs(f, 10), _longs(f, 11), _ints(f, 12)),
+    )  # fmt: skip
+    schemes = Schemes(
+        _longs(f, 13), _longs(f, 14), _longs(f, 15), _longs(f, 16), _longs(f, 17), _longs(f, 18)
+    )
+    buckets = Buckets(
+        _longs(f, 20), _longs(f, 21), _longs(f, 22), _longs(f, 23), _longs(f, 24), _longs(f, 25)
+    )
+    return RoutedIndex(
+        cells, schemes, _floats(f, 19), buckets, _family(f, 26), _family(f, 35),
+        _small(f, 44), _longs(f, 45), _longs(f, 46),
+    )  # fmt: skip
+
+
+@inlined
+def buffers_in(f: Frame) -> ChunkBuffers:
+    """The room that a frame is of."""
+    return ChunkBuffers(
+        Binding(_ints(f, 0), _ints(f, 1)),
+        _ints(f, 2),
+        _bytes(f, 3),
+        Keys(_longs(f, 4), _ints(f, 5), _longs(f, 6), _longs(f, 7), _longs(f, 8)),
+        _ints(f, 9),
+        _ints(f, 10),
+        _ints(f, 11),
+        Doubts(_ints(f, 12), _ints(f, 13), _ints(f, 14), _longs(f, 15)),
+        Sight(_lines(f, 16), _lanes(f, 17)),
+        Sight(_lines(f, 18), _lanes(f, 19)),
+        CandidateBlocks(
+            _words(f, 20), _ints(f, 21), _words(f, 22), _longs(f, 23), _ints(f, 24), _ints(f, 25)
+        ),
+        _words(f, 26),
+        _longs(f, 27),
+        _longs(f, 28),
+    )

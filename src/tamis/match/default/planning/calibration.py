@@ -1,0 +1,290 @@
+"""How long each step takes here: small real indexes, passed over by the real kernels.
+
+What is timed is what matching runs, so that a kernel that gets faster gets cheaper for the planner
+too. Each step meets memory as it does among many clauses: a table of keys that no cache holds,
+clauses from all over a table, blocks that a thousand events pass over one after the other.
+
+The least of a few runs counts. Whatever else a machine does can only make a run longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import SOME
+from tamis.match.default.index_updates import insert_all
+from tamis.match.default.passes.answer import place_bits
+from tamis.match.default.passes.bucket_pass import pass_buckets
+from tamis.match.default.passes.buffers import (
+    ChunkBuffers,
+    doubts_for,
+    empty_buffers,
+    fitting_buffers,
+)
+from tamis.match.default.passes.event_arrays import Binding, Doubts, Events, find_cells, verify
+from tamis.match.default.passes.family_pass import pass_sparse, sight
+from tamis.match.default.passes.frame import Framed
+from tamis.match.default.passes.vector import PACKED, WORDS
+from tamis.match.default.structure.buckets import Buckets, no_buckets
+from tamis.match.default.structure.cells import HIGHEST, cut
+from tamis.match.default.structure.family import BLOCK, make_family
+from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import DENSE_FROM, SPARSE_LINES, RoutedIndex, Schemes
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_RUNS = 5
+_EVENTS = 1000  # a batch
+_VALUES = 1 << 40  # codes are less
+_KEYS = 1 << 20  # a table of 40 MB
+_LOOKED_UP = 10  # attributes of an event
+_ENTRIES, _RUN = 1 << 13, 16  # clauses in buckets, and how many to a bucket
+_CLAUSES, _TERMS = 1 << 17, 4  # a table of 13 MB
+_VERIFIED = 20_000
+_FAMILY, _COLUMNS = 4 * BLOCK, 10  # clauses, of each of two sorts
+_STEPS = 512  # different values of an attribute, where it does not matter: fewer are cut sooner
+_FAR = 1e9  # what is not wanted costs
+_WORDS, _ROWS = 64 * WORDS, 256  # a bitmap of 32,768 bits for each of some events
+
+
+class MeasuredCosts(NamedTuple):
+    """Nanoseconds, in the order of `routes`."""
+
+    probe: float
+    visit: float
+    verify: float
+    line: float
+    check: float
+    bit: float
+
+
+def measure() -> MeasuredCosts:
+    """All steps. Takes about 0.1 s."""
+    rng = np.random.default_rng(1)
+    line, check = _lines_and_checks(rng)
+    return MeasuredCosts(_probe(rng), _visit(rng), _verify(rng), line, check, _bit(rng))
+
+
+def _least(run: Callable[[int], object], runs: int = _RUNS) -> float:
+    """Nanoseconds of the fastest run. The first is not counted: code may have to be loaded."""
+    run(0)
+    taken = []
+    for i in range(1, runs + 1):
+        begun = perf_counter()
+        run(i)
+        taken.append(perf_counter() - begun)
+    return 1e9 * min(taken)
+
+
+def _probe(rng: np.random.Generator) -> float:
+    """A key that is looked up in a large table and not there."""
+    empty = no_buckets()
+    times = _KEYS // len(empty.key)
+    # Written to, as pages of zeros that nobody wrote to are all one page, which is in the cache.
+    buckets = empty._replace(key=np.tile(empty.key, times), bucket=np.tile(empty.bucket, times))
+    schemes = _keyed_by(range(_LOOKED_UP), _LOOKED_UP)
+    batches = [  # a new one each time: what was looked up before is in the cache
+        _events(rng.integers(_VALUES, size=(_EVENTS, _LOOKED_UP))) for _ in range(_RUNS + 1)
+    ]
+    buffers = _lookup_buffers(_LOOKED_UP)
+
+    def run(i: int) -> None:
+        _pass(batches[i], buckets, schemes, buffers)
+
+    return _least(run) / (_EVENTS * _LOOKED_UP)
+
+
+def _visit(rng: np.random.Generator) -> float:
+    """An entry of a bucket, which an event decides by two constraints."""
+    values = rng.integers(_VALUES, size=_ENTRIES // _RUN)
+    table = PackedTable()
+    low = rng.integers(_STEPS, size=(_ENTRIES, 3)) * (_VALUES // _STEPS)
+    high = low + _VALUES // 8
+    low[:, 0] = high[:, 0] = rng.permutation(np.repeat(values, _RUN))
+    index = _index(table, low, high, _keyed_by([0], 3), np.zeros(0, np.int32))
+    taken = []
+    buffers = _lookup_buffers(3)
+    for met in (True, False):
+        codes = rng.integers(_VALUES, size=(_EVENTS, 3))
+        if met:
+            codes[:, 0] = rng.choice(values, _EVENTS)
+        events = _events(codes)
+        find_cells(index.cells, events)
+
+        def run(_: int, events: Events = events) -> None:
+            _pass(events, index.buckets, index.schemes, buffers)
+
+        taken.append(_least(run))
+    return (taken[0] - taken[1]) / (_EVENTS * _RUN)
+
+
+def _verify(rng: np.random.Generator) -> float:
+    """A clause from anywhere in the table; most hold up to the second or third term."""
+    table = PackedTable()
+    low = rng.integers(_VALUES // 4, size=(_CLAUSES, _TERMS))
+    _fill(table, low, np.full_like(low, HIGHEST))
+    events = _events(rng.integers(_VALUES // 4, size=(_EVENTS, _TERMS)))
+    binding = Binding(np.zeros(2 * _TERMS, np.int32), np.zeros(_TERMS, np.int32))
+    runs = _RUNS + 1
+    who = np.sort(rng.integers(_EVENTS, size=_VERIFIED)).astype(np.int32)
+    whom = rng.integers(_CLAUSES, size=(runs, _VERIFIED)).astype(np.int32)
+    doubts = [
+        Doubts(who.copy(), slots, np.empty_like(slots), np.array([_VERIFIED])) for slots in whom
+    ]
+
+    def run(i: int) -> None:
+        verify(events, table.view, binding, doubts[i])
+
+    return _least(run) / _VERIFIED
+
+
+def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
+    """A line of a block where nothing is left of it, and a candidate of a block where much is."""
+    shares = np.repeat([0.3, 0.66], _FAMILY)[:, None]  # of values: of clauses none, or 1 in 64
+    wide = (shares * _STEPS).astype(np.int64)
+    low = rng.integers(_STEPS - wide, size=(2 * _FAMILY, _COLUMNS))
+    step = _VALUES // _STEPS
+    columns = np.arange(_COLUMNS, dtype=np.int32)
+    table = PackedTable()
+    index = _index(table, low * step, (low + wide) * step, _keyed_by([], _COLUMNS), columns)
+    events = _events(rng.integers(_VALUES, size=(_EVENTS, _COLUMNS)))
+    each = find_cells(index.cells, events)
+    buffers = fitting_buffers(empty_buffers(), index, _COLUMNS, _EVENTS, len(events.code))
+    sight(index.cells, index.sparse, events, each, buffers.sparse)
+    out = np.empty((2, _EVENTS * _FAMILY // 4), np.int32)
+    doubts = doubts_for(out.shape[1])
+
+    def passing(first: int, last: int) -> tuple[float, int]:
+        """Nanoseconds for some blocks, and pairs that were found."""
+
+        def run(_: int) -> int:
+            doubts.many[0] = 0
+            found = pass_sparse(
+                index.sparse, buffers.sparse, events.several, (first, last),
+                buffers.candidates, out[0], out[1], doubts,
+            )  # fmt: skip
+            return found + int(doubts.many[0])
+
+        return _least(run), run(0)
+
+    half = _FAMILY // BLOCK
+    idle, _ = passing(0, 0)  # the call alone
+    lines, none = passing(0, half)
+    checks, pairs = passing(half, 2 * half)
+    return (lines - idle) / (_EVENTS * half * _COLUMNS), (checks - lines) / max(1, pairs - none)
+
+
+def _bit(rng: np.random.Generator) -> float:
+    """A bit of a bitmap of which one in eight is set, written down as a slot."""
+    words = rng.integers(1 << 64, size=(3, _ROWS * _WORDS), dtype=np.uint64)
+    words = words[0] & words[1] & words[2]
+    counts = np.bitwise_count(words).reshape(_ROWS, _WORDS).sum(axis=1, dtype=np.int64)
+    slot_of = rng.permutation(64 * _WORDS).astype(np.int32)
+    ends = np.cumsum(counts)
+    out = np.empty(int(ends[-1]) + PACKED, np.int32)
+    cursors = [ends - counts for _ in range(_RUNS + 1)]
+
+    def run(i: int) -> None:
+        place_bits(words, _WORDS, slot_of, cursors[i], ends, out)
+
+    return _least(run) / int(ends[-1])
+
+
+# -- what is passed over ------------------------------------------------------------------------
+
+
+def _fill(table: PackedTable, low: Int64s, high: Int64s) -> None:
+    """Clauses with an interval for each attribute."""
+    many, terms = low.shape
+    table.add(
+        np.arange(many),
+        np.arange(many + 1) * terms,
+        (
+            np.tile(np.arange(terms, dtype=np.int32), many),
+            np.tile(np.arange(terms, dtype=np.int16), many),
+            np.full(many * terms, SOME, np.int8),
+            low.ravel(),
+            high.ravel(),
+        ),
+    )
+
+
+def _index(
+    table: PackedTable, low: Int64s, high: Int64s, schemes: Schemes, columns: NDArray[np.int32]
+) -> RoutedIndex:
+    """An index of such clauses: in buckets where there are keys, else in the sparse family."""
+    _fill(table, low, high)
+    many, width = low.shape
+    none = np.zeros(0, np.int32)
+    attribute = np.tile(np.arange(width, dtype=np.int32), many)
+    cells = cut(width, attribute, low.ravel(), high.ravel(), none, np.zeros(0, np.int64), 0)
+    costs = np.ones(DENSE_FROM + 1)
+    costs[SPARSE_LINES], costs[DENSE_FROM] = _FAR, 2.0
+    index = RoutedIndex(
+        cells,
+        schemes,
+        costs,
+        no_buckets(),
+        make_family(columns, cells, dense=False),
+        make_family(none, cells, dense=True),
+        np.zeros(many, np.int8),
+        np.zeros(many, np.int64),
+        np.zeros(many, np.int64),
+    )
+    return insert_all(Framed(index), table.view, np.arange(many)).record
+
+
+def _keyed_by(attributes: Iterable[int], width: int) -> Schemes:
+    """Keys that are single values of these attributes."""
+    grains = np.zeros(width, np.int64)
+    grains[list(attributes)] = 1
+    none = np.zeros(0, np.int64)
+    return Schemes(
+        grains,
+        grains.copy(),
+        np.zeros(1, np.int64),
+        none,
+        np.zeros(width + 1, np.int64),
+        none.copy(),
+    )
+
+
+def _events(codes: Int64s) -> Events:
+    """Events with a value for each attribute."""
+    many, width = codes.shape
+    return Events(
+        np.arange(many + 1) * width,
+        np.tile(np.arange(width, dtype=np.int32), many),
+        codes.ravel(),
+        np.ones(many * width, np.int32),
+        np.zeros(many, np.uint8),
+    )
+
+
+def _lookup_buffers(width: int) -> ChunkBuffers:
+    """For what an event meets in buckets."""
+    return empty_buffers()._replace(
+        binding=Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32)),
+        met=np.empty(_EVENTS * _RUN, np.int32),
+        doubts=doubts_for(_EVENTS * _RUN),
+        runs=np.empty(_EVENTS, np.int64),
+    )
+
+
+def _pass(events: Events, buckets: Buckets, schemes: Schemes, buffers: ChunkBuffers) -> None:
+    buffers.doubts.many[0] = 0
+    pass_buckets(
+        events,
+        buckets,
+        schemes,
+        buffers.binding,
+        buffers.keys,
+        buffers.met,
+        buffers.runs,
+        buffers.doubts,
+    )

@@ -1,0 +1,123 @@
+"""Why one clause lies where it does: what it would cost in every other place.
+
+The function that decides is asked again and again, each time with one place only to choose from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import ClauseStorage
+from tamis.match.default.planning.expectation import cells_of, expect
+from tamis.match.default.structure import routes
+from tamis.match.default.structure.buckets import COMBINED, GRAINS
+from tamis.match.default.structure.routes import (
+    DENSE_FROM,
+    DENSE_LINES,
+    SPARSE_LINES,
+    WHOLE,
+    RoutedIndex,
+    Schemes,
+)
+from tamis.match.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Placement
+
+Int64s = NDArray[np.int64]
+_NEVER, _ALWAYS = np.inf, -1.0  # shares of events from which on a clause is for the dense family
+_FAR = 1e18  # so dear that anything else is cheaper
+
+
+def choices(
+    clauses: ClauseStorage, indexes: Sequence[RoutedIndex], slots: Int64s
+) -> tuple[Choice, ...]:
+    """The choice that was made for each of the slots."""
+    return tuple(
+        _choice(index, clauses, np.array([slot]))
+        for slot in slots.tolist()
+        for index in indexes
+        if slot < len(index.kind) and index.kind[slot] != routes.NOWHERE
+    )
+
+
+def _choice(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Choice:
+    here = expect(index, clauses, slot)
+    kind, scheme = int(here.kind[0]), int(here.scheme[0])
+    taken = Placement(*_place(index, kind, scheme), float(here.cost[0]), planned=True)
+    ways = sorted(_ways(index, clauses, slot), key=lambda way: (not way.planned, way.ns))
+    others = tuple(way for way in ways if _where(way) != _where(taken))
+    return Choice(float(here.likely[0]), taken, others)
+
+
+def _where(way: Placement) -> tuple[object, ...]:
+    return way.sort, way.attributes, way.cells
+
+
+def _place(index: RoutedIndex, kind: int, scheme: int) -> tuple[str, tuple[int, ...], int]:
+    """The sort, attributes and cells of a route."""
+    if kind != routes.BUCKET:
+        return (DENSE if kind == routes.DENSE else SPARSE), (), 0
+    if scheme >= COMBINED:
+        start = index.schemes.start
+        run = slice(int(start[scheme - COMBINED]), int(start[scheme - COMBINED + 1]))
+        return COMBINATION, tuple(index.schemes.attribute[run].tolist()), 0
+    grain = scheme % GRAINS
+    sort = VALUE if grain == 0 else ANY if grain == WHOLE else CELLS
+    return sort, (scheme // GRAINS,), cells_of(grain)
+
+
+def _ways(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Iterator[Placement]:
+    """Both families, every key of one attribute, and every combination that the plan has."""
+    width = len(index.cells.bound)
+    nothing = np.zeros(width, np.int64)
+    none = _only(index, nothing, ())
+    for sort, since in ((SPARSE, _NEVER), (DENSE, _ALWAYS)):
+        costs = index.costs.copy()
+        costs[DENSE_FROM] = since
+        found = expect(index._replace(schemes=none, costs=costs), clauses, slot)
+        planned = sort == SPARSE or bool(index.costs[DENSE_FROM] <= 1)
+        yield Placement(sort, (), 0, float(found.cost[0]), planned)
+    costs = index.costs.copy()
+    costs[SPARSE_LINES] = costs[DENSE_LINES] = _FAR
+    keyed = index._replace(costs=costs)
+    asks = np.unique(clauses.terms(slot)[1][0])
+    for a in asks[asks < width].tolist():
+        for grain in range(WHOLE + 1):
+            allowed = nothing.copy()
+            allowed[a] = 1 << grain
+            found = expect(keyed._replace(schemes=_only(index, allowed, ())), clauses, slot)
+            if found.kind[0] == routes.BUCKET:
+                planned = bool(index.schemes.allowed[a] >> grain & 1)
+                place = _place(index, routes.BUCKET, GRAINS * a + grain)
+                yield Placement(*place, float(found.cost[0]), planned)
+    for c in _within(index.schemes, asks):
+        place = _place(index, routes.BUCKET, COMBINED + c)
+        found = expect(keyed._replace(schemes=_only(index, nothing, place[1])), clauses, slot)
+        if found.kind[0] == routes.BUCKET:
+            yield Placement(*place, float(found.cost[0]), planned=True)
+
+
+def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
+    """The combinations of some of these attributes."""
+    if len(schemes.start) == 1:
+        return []
+    inside = np.logical_and.reduceat(np.isin(schemes.attribute, attributes), schemes.start[:-1])
+    return np.flatnonzero(inside).tolist()
+
+
+def _only(index: RoutedIndex, allowed: Int64s, combined: tuple[int, ...]) -> Schemes:
+    """Schemes of some grains, and of one combination or none."""
+    pivot = np.zeros(len(allowed) + 1, np.int64)
+    if combined:
+        pivot[combined[0] + 1 :] = 1
+        allowed = allowed.copy()
+        allowed[combined[0]] = 1 << (GRAINS - 1)  # no grain, but not nothing: it is looked at
+    return Schemes(
+        allowed,
+        index.schemes.used,
+        np.array([0, len(combined)] if combined else [0], np.int64),
+        np.array(combined, np.int64),
+        pivot,
+        np.zeros(1 if combined else 0, np.int64),
+    )

@@ -1,0 +1,322 @@
+"""The layout: cells, keys and columns chosen for the clauses there are and the events seen.
+
+A sample of the clauses is routed with everything allowed; then what does not pay is struck out. A
+key that few clauses use costs every event a look-up and saves little. A column that few clauses ask
+about costs every block a line and rules little out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import SOME, ClauseStorage
+from tamis.match.default.planning.event_sample import EventSample
+from tamis.match.default.planning.survey import nearness, rarest_points, survey
+from tamis.match.default.structure.buckets import COMBINED, GRAINS, no_buckets
+from tamis.match.default.structure.cells import ValueCells, cut
+from tamis.match.default.structure.family import BLOCK, family_with_room, make_family
+from tamis.match.default.structure.packed_clauses import (
+    COUNT_BITS,
+    COUNT_MASK,
+    ROW,
+    PackedClauses,
+    PackedTable,
+)
+from tamis.match.default.structure.routes import (
+    BUCKET,
+    DENSE,
+    DENSE_FROM,
+    DENSE_LINES,
+    LINE,
+    PROBE,
+    SPARSE,
+    SPARSE_LINES,
+    VERIFY,
+    VISIT,
+    WHOLE,
+    RoutedIndex,
+    Schemes,
+)
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_SURVEYED = 50_000  # clauses of a sample
+_FEW = 512  # so few clauses are one block: nothing is gained by keys
+_SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
+_COLUMNS = 30  # at most, which is two lines of a record
+_SPARE = 1.05  # room beyond what is expected
+_LOOKED_AT = 256  # combinations, and attributes
+_BY_CHANCE = 4.0  # times as often as if values were drawn apart: still taken for chance
+_RARE = 1e-3  # what is met less often than this is rare enough all the same
+_COMBINED = 3  # attributes of a key at most
+_GRAINS = (1 << (WHOLE + 1)) - 1
+
+
+class SurveyedClauses(NamedTuple):
+    """A sample of clauses, in a table of its own: what a plan is made from, in any thread."""
+
+    clauses: PackedTable
+    live: int  # of which it is a sample
+
+    @staticmethod
+    def of(clauses: ClauseStorage) -> SurveyedClauses:
+        """A sample of the clauses there are now."""
+        live = clauses.live_slots()
+        rng = np.random.default_rng(len(live))
+        some = live if len(live) <= _SURVEYED else rng.choice(live, _SURVEYED, replace=False)
+        copied = PackedTable()
+        copied.add(np.arange(len(some)), *clauses.terms(some))
+        return SurveyedClauses(copied, len(live))
+
+
+def lay_out(
+    asked: SurveyedClauses, sample: EventSample, costs: Floats, width: int, slots: int
+) -> RoutedIndex:
+    """An empty index for clauses like these."""
+    clauses = asked.clauses
+    some = clauses.live_slots()
+    starts, (attribute, _, kind, low, high) = clauses.terms(some)
+    asks = kind == SOME
+    cells = cut(
+        width, attribute[asks], low[asks], high[asks], sample.attribute, sample.code, sample.events
+    )
+    used = np.bincount(attribute, minlength=width)
+    index = _empty(cells, _columns(used, len(some)), _no_schemes(width, 0), costs, slots)
+    if asked.live <= _FEW:
+        return index
+    scale = asked.live / len(some)
+    index = _with_schemes(index, clauses, some, scale, sample)
+    surveyed = _survey(index, clauses, some)
+    if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
+        index.costs[DENSE_FROM] = np.inf  # not worth passes of their own
+        surveyed = _survey(index, clauses, some)
+    owner = np.repeat(surveyed.kind, np.diff(starts))
+    columns, expected = {}, {}
+    for which in (SPARSE, DENSE):
+        count = int((surveyed.kind == which).sum())
+        columns[which] = _columns(np.bincount(attribute[owner == which], minlength=width), count)
+        expected[which] = int(count * scale * _SPARE)
+    sparse = make_family(_ordered(columns[SPARSE], cells), cells, dense=False)
+    dense = make_family(columns[DENSE], cells, dense=True)
+    # Room for all that is expected, at once: memory that is not used yet costs nothing.
+    return index._replace(
+        sparse=family_with_room(sparse, expected[SPARSE]) if expected[SPARSE] else sparse,
+        dense=family_with_room(dense, expected[DENSE]) if expected[DENSE] else dense,
+    )
+
+
+def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
+    """All live slots, clauses with near intervals together, so that blocks can be skipped.
+
+    While others change the clauses, this may read what has just been overwritten, and put a clause
+    into the wrong order; nothing depends on that but speed.
+    """
+    where = clauses.where.copy()
+    # Clauses that came since may lie in newer memory, past the end of what is looked at.
+    ends = ROW * ((where >> COUNT_BITS) + (where & COUNT_MASK))
+    live = np.flatnonzero((where >= 0) & (ends <= len(clauses.rows)))
+    clauses = clauses._replace(where=where)
+    first = index.sparse.attribute[index.sparse.attribute >= 0][:2].astype(np.int64)
+    attributes = np.stack([first, np.diff(index.cells.row_start)[first] + 1], axis=1).ravel()
+    if len(live) <= _FEW or not len(attributes):
+        return live
+    keys = np.empty(len(live), np.int64)
+    nearness(index.cells, clauses, live, attributes, keys)
+    return live[np.argsort(keys, kind="stable")]
+
+
+class Survey(NamedTuple):
+    """The routes of some clauses, without having taken them."""
+
+    kind: NDArray[np.int8]
+    scheme: Int64s
+    cost: Floats
+    in_family: Floats
+
+
+def _survey(index: RoutedIndex, clauses: PackedTable, slots: Int64s) -> Survey:
+    many = len(slots)
+    found = Survey(
+        np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
+    )
+    survey(index, clauses.view, slots, *found)
+    return found
+
+
+def _columns(asked: Int64s, clauses: int) -> NDArray[np.int32]:
+    """The attributes that enough clauses ask about, those asked most first."""
+    enough = np.flatnonzero(asked >= max(1, _SHARE * clauses))
+    most = enough[np.argsort(-asked[enough], kind="stable")][:_COLUMNS]
+    return np.sort(most).astype(np.int32)
+
+
+def _ordered(columns: NDArray[np.int32], cells: ValueCells) -> NDArray[np.int32]:
+    """The columns, those with the most rows first: they tell clauses apart best."""
+    rows = np.diff(cells.row_start)[columns]
+    return columns[np.argsort(-rows, kind="stable")]
+
+
+def _with_schemes(
+    index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
+) -> RoutedIndex:
+    """The index with the keys that pay."""
+    width = len(index.cells.bound)
+    open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
+    combined = _combinations(open_to_all, clauses, some, scale, sample)
+    index = index._replace(schemes=_schemes(width, _GRAINS, combined, index.cells))
+    for _ in range(2):  # what is struck out moves clauses to other keys, which may then pay more
+        routed = _survey(index, clauses, some)
+        keyed = routed.kind == BUCKET
+        names, which = np.unique(routed.scheme[keyed], return_inverse=True)
+        saved = scale * np.bincount(which, (routed.in_family - routed.cost)[keyed], len(names))
+        pays = np.zeros(len(names), np.bool_)
+        # Keys that no clause of the survey has may suit others, where even one is worth a look-up.
+        single = index.costs[PROBE] * index.cells.bound < routed.in_family.mean()
+        allowed = np.where(single, _GRAINS, 0)
+        kept: list[tuple[int, ...]] = []
+        for i, name in enumerate(names.tolist()):
+            if name >= COMBINED:
+                attributes = combined[name - COMBINED]
+                pays[i] = saved[i] > _looked_up(index, attributes)
+                if pays[i]:
+                    kept.append(attributes)
+            else:
+                pays[i] = saved[i] > _looked_up(index, (name // GRAINS,))
+                allowed[name // GRAINS] &= ~(1 << (name % GRAINS))
+                allowed[name // GRAINS] |= int(pays[i]) << (name % GRAINS)
+        combined = kept
+        index = index._replace(schemes=_schemes(width, allowed, combined, index.cells))
+    return index
+
+
+def _looked_up(index: RoutedIndex, attributes: tuple[int, ...]) -> float:
+    """What a key costs an event, met or not.
+
+    A combination has to be considered whenever its rarest attribute is bound.
+    """
+    bound = index.cells.bound[list(attributes)]
+    considered = index.costs[VISIT] * bound.min() if len(attributes) > 1 else 0.0
+    return float(index.costs[PROBE] * bound.prod() + considered)
+
+
+def _combinations(
+    index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
+) -> list[tuple[int, ...]]:
+    """Sets of attributes whose values together are a key that saves more than it costs."""
+    attribute = np.empty(len(some) * _COMBINED, np.int64)
+    chance = np.empty(len(some) * _COMBINED)
+    rarest_points(index, clauses.view, some, _COMBINED, attribute, chance)
+    table, met = attribute.reshape(-1, _COMBINED), chance.reshape(-1, _COMBINED)
+    found: list[tuple[int, ...]] = []
+    for many in range(2, _COMBINED + 1):
+        rows = np.flatnonzero(table[:, many - 1] >= 0)
+        sets, which = np.unique(np.sort(table[rows, :many], axis=1), axis=0, return_inverse=True)
+        fewer = met[rows, 0] - met[rows, :many].prod(axis=1)
+        each = index.costs[VISIT] + 0.25 * index.costs[VERIFY]
+        saved = scale * each * np.bincount(which.ravel(), fewer, len(sets))
+        for attributes, gain in zip(sets.tolist(), saved.tolist(), strict=True):
+            if gain > _looked_up(index, tuple(attributes)):
+                found.append(tuple(attributes))
+    return _independent(found, index.cells, clauses, sample)
+
+
+def _independent(
+    combined: list[tuple[int, ...]], cells: ValueCells, clauses: PackedTable, sample: EventSample
+) -> list[tuple[int, ...]]:
+    """The combinations whose values do not come together more often than by chance.
+
+    Where the value of one attribute goes with that of another, in clauses as in events, a key of
+    both is met as often as a key of one, and gains nothing. Looked at only where that is little.
+    """
+    width = len(cells.bound)
+    if not combined or len(combined) > _LOOKED_AT or width > _LOOKED_AT:
+        return combined
+    starts, (attribute, _, kind, low, high) = clauses.terms(clauses.live_slots())
+    clause = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    point = (kind == SOME) & (low == high)
+    asked = _table(clause[point], attribute[point], low[point], len(starts) - 1, width)
+    # A sample does not say where an event ends; its attributes ascend, so mostly they do.
+    event = np.cumsum(np.diff(sample.attribute, prepend=sample.attribute[:1]) < 0, dtype=np.int64)
+    seen = _table(event, sample.attribute, sample.code, sample.events, width)
+    kept: list[tuple[int, ...]] = []
+    for attributes in combined:
+        single = [_together(asked, seen, (a,)) for a in attributes]
+        both = _together(asked, seen, attributes)
+        if both <= _BY_CHANCE * float(np.prod(single)) + _RARE:
+            kept.append(attributes)
+    return kept
+
+
+_Values = tuple[Int64s, NDArray[np.bool_]]
+
+
+def _table(
+    row: Int64s, attribute: NDArray[np.int32], value: Int64s, rows: int, width: int
+) -> _Values:
+    """Values by row and attribute, and where there are any; one of several."""
+    inside = (attribute < width) & (row < rows)
+    values, there = np.zeros((rows, width), np.int64), np.zeros((rows, width), np.bool_)
+    values[row[inside], attribute[inside]] = value[inside]
+    there[row[inside], attribute[inside]] = True
+    return values, there
+
+
+def _together(asked: _Values, seen: _Values, attributes: tuple[int, ...]) -> float:
+    """How often an event has the values that a clause asks for."""
+    keys = []
+    for values, there in (asked, seen):
+        whole = there[:, attributes].all(axis=1)
+        weights = np.array([0x9E3779B97F4A7C15 >> (7 * i) | 1 for i in range(len(attributes))])
+        some = values[whole][:, attributes].view(np.uint64)
+        keys.append((some * weights.astype(np.uint64)).sum(axis=1, dtype=np.uint64))
+    mine, events = keys
+    if not len(mine) or not len(events):
+        return 0.0
+    ordered = np.sort(events)
+    met = np.searchsorted(ordered, mine, side="right") - np.searchsorted(ordered, mine)
+    return float(met.mean()) / max(1, len(seen[0]))
+
+
+def _no_schemes(width: int, allowed: int) -> Schemes:
+    return _schemes(width, allowed, [], None)
+
+
+def _schemes(
+    width: int, allowed: int | Int64s, combined: list[tuple[int, ...]], cells: ValueCells | None
+) -> Schemes:
+    start = np.zeros(len(combined) + 1, np.int64)
+    np.cumsum([len(each) for each in combined], out=start[1:])
+    pivots = np.array(
+        [min(each, key=lambda a: float(cells.bound[a])) for each in combined] if cells else [],
+        np.int64,
+    )
+    order = np.argsort(pivots, kind="stable")
+    return Schemes(
+        np.full(width, allowed, np.int64) if isinstance(allowed, int) else allowed,
+        np.zeros(width, np.int64),
+        start,
+        np.array([a for each in combined for a in each], np.int64),
+        np.searchsorted(pivots[order], np.arange(width + 1)).astype(np.int64),
+        order.astype(np.int64),
+    )
+
+
+def _empty(
+    cells: ValueCells, columns: NDArray[np.int32], schemes: Schemes, costs: Floats, slots: int
+) -> RoutedIndex:
+    costs = costs.copy()
+    costs[SPARSE_LINES] = costs[DENSE_LINES] = max(1, len(columns)) * costs[LINE] / BLOCK
+    return RoutedIndex(
+        cells,
+        schemes,
+        costs,
+        no_buckets(),
+        make_family(columns, cells, dense=False),
+        make_family(columns, cells, dense=True),
+        np.zeros(slots, np.int8),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+    )

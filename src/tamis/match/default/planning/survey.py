@@ -1,0 +1,114 @@
+"""What routes would be, and what is needed to choose the keys and the order of clauses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import SOME
+from tamis.index.kernel import kernel
+from tamis.match.default.structure.cells import ValueCells, cell_of
+from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW, PackedClauses
+from tamis.match.default.structure.routes import (
+    SCHEME,
+    TERM,
+    TERMS,
+    RoutedIndex,
+    choose,
+    describe,
+    points,
+)
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def survey(
+    index: RoutedIndex,
+    clauses: PackedClauses,
+    slots: Int64s,
+    kind: NDArray[np.int8],
+    scheme: Int64s,
+    cost: Floats,
+    in_family: Floats,
+) -> None:
+    """What `choose` says of some clauses, without doing it; schemes without their term."""
+    where, rows = clauses
+    cells, schemes, costs = index.cells, index.schemes, index.costs
+    columns = (index.sparse.column_of, index.dense.column_of)
+    bound, row_start, row_cuts = cells.bound, cells.row_start, cells.row_cuts
+    info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
+    for i in range(len(slots)):
+        terms = describe(cells, where, rows, slots[i], info, chance)
+        chosen = choose(
+            schemes, costs, bound, row_start, row_cuts, columns, rows, info, chance, terms
+        )
+        kind[i] = chosen[0]
+        scheme[i] = chosen[1] & SCHEME
+        cost[i] = chosen[2]
+        in_family[i] = chosen[3]
+
+
+@kernel
+def rarest_points(
+    index: RoutedIndex,
+    clauses: PackedClauses,
+    slots: Int64s,
+    most: int,
+    attribute: Int64s,
+    chance: Floats,
+) -> None:
+    """For each clause, the attributes of its rarest single values, rarest first; -1 where none.
+
+    `attribute[i * most:]` and how likely each is met; one value for each attribute.
+    """
+    where, rows = clauses
+    cells, width = index.cells, len(index.schemes.allowed)
+    info, likely_ = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
+    for i in range(len(slots)):
+        terms = describe(cells, where, rows, slots[i], info, likely_)
+        for j in range(most):
+            attribute[i * most + j] = -1
+            chance[i * most + j] = 1.0
+        for t in range(min(terms, TERMS)):
+            again = t > 0 and info[TERM * (t - 1)] == info[TERM * t]
+            known = info[TERM * t] < width
+            if info[TERM * t + 3] != 1 or again or not known or not points(rows, info, t):
+                continue
+            j = most
+            while j > 0 and likely_[t] < chance[i * most + j - 1]:
+                if j < most:
+                    attribute[i * most + j] = attribute[i * most + j - 1]
+                    chance[i * most + j] = chance[i * most + j - 1]
+                j -= 1
+            if j < most:
+                attribute[i * most + j] = info[TERM * t]
+                chance[i * most + j] = likely_[t]
+
+
+@kernel
+def nearness(
+    cells: ValueCells, clauses: PackedClauses, slots: Int64s, attributes: Int64s, keys: Int64s
+) -> None:
+    """A number for each clause such that clauses with near numbers have near intervals.
+
+    For each of a few attributes: in which eighth of the rows its interval begins, and ends.
+    Attributes come with the number of their rows behind them.
+    """
+    where, rows = clauses
+    row_start, row_cuts = cells.row_start, cells.row_cuts
+    for i in range(len(slots)):
+        begin = ROW * (where[slots[i]] >> COUNT_BITS)
+        end = begin + ROW * (where[slots[i]] & COUNT_MASK)
+        key = 0
+        for j in range(0, len(attributes), 2):
+            a, many = attributes[j], attributes[j + 1]
+            low, high = 0, 7
+            for row in range(begin, end, ROW):
+                if rows[row] >> 32 == a and rows[row] & 0xFF == SOME:
+                    low = cell_of(row_start, row_cuts, a, rows[row + 1]) * 8 // many
+                    high = cell_of(row_start, row_cuts, a, rows[row + 2]) * 8 // many
+                    break
+            key = (key << 6) | (low << 3) | high
+        keys[i] = key

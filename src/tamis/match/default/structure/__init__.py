@@ -1,0 +1,1 @@
+"""What clauses lie in: cells, buckets, families of bitmaps, and the packed table."""

@@ -1,0 +1,308 @@
+"""Buckets: slots by key, where a key is a value, a cell, or a combination of values.
+
+A key belongs to a *scheme*, which says what it is made of: scheme `8 a + g` is attribute a at grain
+g (grain 0 the value itself, the others wider and wider runs of cells), and a scheme from `COMBINED`
+on a combination of attributes. Keys are found by hashing and compared in full, so that two keys are
+never taken for each other. A bucket is a run of entries in one pool; runs double when they are full
+and leave their old place to others.
+
+An entry carries, beside the slot, two of the clause's other constraints in the form of cells. Most
+clauses are decided by these without a look at the clause itself, which lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.kernel import inlined, kernel
+
+Int64s = NDArray[np.int64]
+ENTRY = 3  # words: slot and kind, two constraints
+ALL, TWO, MORE = 0, 1, 2  # kinds: the key says it all; the two constraints do; they do not
+NOTHING = -1  # no constraint
+GRAINS = 8
+COMBINED = 1 << 40
+BUCKET = 4  # words: scheme, value or where the values are, where the entries are, size and room
+VALUES_SHIFT = 48  # a bucket's first word is its scheme, and above it how many values the key has
+_CLASSES = 40
+POOL_TOP, VALUES_TOP, KEYS, LIVE, SEED = range(5)  # of `head`; the last: what hashes begin with
+_MULTIPLIER = 0x9E3779B97F4A7C15 - 2**64
+_FIRST = 0xBF58476D1CE4E5B9 - 2**64
+_SECOND = 0x94D049BB133111EB - 2**64
+
+
+class Buckets(NamedTuple):
+    """The arrays, as kernels see them. `key` is 0 where there is no bucket."""
+
+    key: Int64s
+    bucket: Int64s
+    pool: Int64s
+    values: Int64s
+    free: Int64s
+    head: Int64s
+
+
+def no_buckets() -> Buckets:
+    """Empty, with room for a few."""
+    return Buckets(
+        np.zeros(16, np.int64),
+        np.zeros(16 * BUCKET, np.int64),
+        np.zeros(64 * ENTRY, np.int64),
+        np.zeros(64, np.int64),
+        np.full(_CLASSES, -1, np.int64),
+        np.array([0, 0, 0, 0, seed()], np.int64),
+    )
+
+
+def seed() -> int:
+    """What hashes begin with: a secret, so that nobody can choose values that all meet."""
+    return secrets.randbits(62)
+
+
+def with_room(buckets: Buckets, keys: int, entries: int, values: int) -> Buckets:
+    """The same with room for so many more keys, entries of pool, and values.
+
+    When the table of keys is full, buckets that became empty are left out of the new one.
+    """
+    key, bucket, pool, stored, free, head = buckets
+    if 2 * (int(head[KEYS]) + keys) > len(key):
+        used = _used(buckets.key, buckets.bucket)
+        size = 16
+        while size < 3 * (used + keys):
+            size *= 2
+        key, bucket = np.zeros(size, np.int64), np.zeros(size * BUCKET, np.int64)
+        stored = np.empty(len(stored), np.int64)
+        _rehash(buckets, key, bucket, stored)
+    pool = _fit(pool, ENTRY * (int(head[POOL_TOP]) + entries))
+    stored = _fit(stored, int(head[VALUES_TOP]) + values)
+    return Buckets(key, bucket, pool, stored, free, head)
+
+
+def _fit(array: Int64s, size: int) -> Int64s:
+    if size <= len(array):
+        return array
+    wider = np.empty(max(size, len(array) * 3 // 2), np.int64)
+    wider[: len(array)] = array  # what lies behind is written before it is read
+    return wider
+
+
+@inlined
+def first_hash(scheme: int, seed: int) -> int:
+    """The hash of a key of no values yet."""
+    return (scheme + 1) * _MULTIPLIER ^ seed
+
+
+@inlined
+def next_hash(hash: int, value: int) -> int:
+    """The hash with one more value.
+
+    Codes of decimals differ in their upper bits only, those of labels in the middle ones, and the
+    table goes by the lower ones: every bit has to reach every other (SplitMix64's last steps).
+    """
+    mixed = hash * _MULTIPLIER + value
+    mixed = (mixed ^ ((mixed >> 30) & 0x3FFFFFFFF)) * _FIRST
+    mixed = (mixed ^ ((mixed >> 27) & 0x1FFFFFFFFF)) * _SECOND
+    return mixed ^ ((mixed >> 31) & 0x1FFFFFFFF)
+
+
+@inlined
+def last_hash(hash: int) -> int:
+    """A hash that is not 0, which stands for no key."""
+    return hash if hash != 0 else 1
+
+
+@kernel
+def _used(key: Int64s, bucket: Int64s) -> int:
+    """How many buckets are not empty."""
+    many = 0
+    for i in range(len(key)):
+        many += key[i] != 0 and bucket[BUCKET * i + 3] >> 8 > 0
+    return many
+
+
+@kernel
+def _rehash(old: Buckets, key: Int64s, bucket: Int64s, stored: Int64s) -> None:
+    """Move the buckets that are not empty to a new table, and their values; free the others."""
+    mask = len(key) - 1
+    old.head[KEYS] = 0
+    old.head[VALUES_TOP] = 0
+    for i in range(len(old.key)):
+        if old.key[i] == 0:
+            continue
+        from_ = BUCKET * i
+        start = old.bucket[from_ + 2]
+        if old.bucket[from_ + 3] >> 8 == 0:
+            grade = old.bucket[from_ + 3] & 0xFF
+            if grade == 0:
+                continue
+            old.pool[ENTRY * start] = old.free[grade]
+            old.free[grade] = start
+            continue
+        at = old.key[i] & mask
+        while key[at] != 0:
+            at = (at + 1) & mask
+        key[at] = old.key[i]
+        for j in range(BUCKET):
+            bucket[BUCKET * at + j] = old.bucket[from_ + j]
+        many = old.bucket[from_] >> VALUES_SHIFT
+        if many > 1:
+            to = old.head[VALUES_TOP]
+            for j in range(many):
+                stored[to + j] = old.values[old.bucket[from_ + 1] + j]
+            bucket[BUCKET * at + 1] = to
+            old.head[VALUES_TOP] += many
+        old.head[KEYS] += 1
+
+
+@inlined
+def find(
+    key: Int64s, bucket: Int64s, stored: Int64s, hash: int, scheme: int, values: Int64s, many: int
+) -> int:
+    """Where a key's bucket is, or -1. `values[:many]` are its values."""
+    mask = len(key) - 1
+    at = hash & mask
+    while key[at] != 0:
+        if key[at] == hash and bucket[BUCKET * at] == scheme | (many << VALUES_SHIFT):
+            if many == 1:
+                if bucket[BUCKET * at + 1] == values[0]:
+                    return at
+            else:
+                same = True
+                offset = bucket[BUCKET * at + 1]
+                for i in range(many):
+                    same &= stored[offset + i] == values[i]
+                if same:
+                    return at
+        at = (at + 1) & mask
+    return -1
+
+
+@inlined
+def put(
+    buckets: Buckets,
+    hash: int,
+    scheme: int,
+    values: Int64s,
+    many: int,
+    word: int,
+    one: int,
+    two: int,
+    place_of: Int64s,
+) -> int:
+    """Add an entry to a key's bucket; gives its place in the pool, or -1 if there is no room.
+
+    There must be room for one more key and for its values. `place_of` follows entries that move.
+    """
+    key, bucket, pool, stored, free, head = buckets
+    at = find(key, bucket, stored, hash, scheme, values, many)
+    if at < 0:
+        mask = len(key) - 1
+        at = hash & mask
+        while key[at] != 0:
+            at = (at + 1) & mask
+        key[at] = hash
+        bucket[BUCKET * at] = scheme | (many << VALUES_SHIFT)
+        if many == 1:
+            bucket[BUCKET * at + 1] = values[0]
+        else:
+            bucket[BUCKET * at + 1] = head[VALUES_TOP]
+            for i in range(many):
+                stored[head[VALUES_TOP] + i] = values[i]
+            head[VALUES_TOP] += many
+        bucket[BUCKET * at + 2] = -1
+        bucket[BUCKET * at + 3] = 0
+        head[KEYS] += 1
+    start = bucket[BUCKET * at + 2]
+    size = bucket[BUCKET * at + 3] >> 8
+    grade = bucket[BUCKET * at + 3] & 0xFF  # room for 2^(grade - 1) entries
+    capacity = (1 << grade) >> 1
+    if size == capacity:
+        grade += 1
+        wider = _take(free, head, pool, grade)
+        if wider < 0:
+            return -1
+        for i in range(ENTRY * size):
+            pool[ENTRY * wider + i] = pool[ENTRY * start + i]
+        for i in range(wider, wider + size):
+            if not is_copy(pool[ENTRY * i]):
+                place_of[slot_in(pool[ENTRY * i])] = i
+        if start >= 0:
+            pool[ENTRY * start] = free[grade - 1]
+            free[grade - 1] = start
+        start = wider
+        bucket[BUCKET * at + 2] = start
+    place = start + size
+    pool[ENTRY * place] = word
+    pool[ENTRY * place + 1] = one
+    pool[ENTRY * place + 2] = two
+    bucket[BUCKET * at + 3] = ((size + 1) << 8) | grade
+    head[LIVE] += 1
+    return int(place)
+
+
+@inlined
+def _take(free: Int64s, head: Int64s, pool: Int64s, grade: int) -> int:
+    """A run of 2^(grade - 1) entries, or -1. A free run keeps the next one in its first word."""
+    if free[grade] >= 0:
+        start = free[grade]
+        free[grade] = pool[ENTRY * start]
+        return int(start)
+    capacity = (1 << grade) >> 1
+    if ENTRY * (head[POOL_TOP] + capacity) > len(pool):
+        return -1
+    start = head[POOL_TOP]
+    head[POOL_TOP] += capacity
+    return int(start)
+
+
+@inlined
+def drop(bucket: Int64s, pool: Int64s, head: Int64s, at: int, place: int, place_of: Int64s) -> None:
+    """Take an entry out of a bucket: the last one takes its place."""
+    start, size = run_of(bucket, at)
+    last = start + size - 1
+    for i in range(ENTRY):
+        pool[ENTRY * place + i] = pool[ENTRY * last + i]
+    if place != last and not is_copy(pool[ENTRY * place]):
+        place_of[slot_in(pool[ENTRY * place])] = place
+    bucket[BUCKET * at + 3] -= 1 << 8
+    head[LIVE] -= 1
+
+
+@inlined
+def entry_word(slot: int, kind: int, copy: bool) -> int:
+    """The first word of an entry. Where a slot has several entries, all but one are copies."""
+    return slot | (kind << 32) | ((1 << 40) if copy else 0)
+
+
+@inlined
+def slot_in(word: int) -> int:
+    """The slot of an entry."""
+    return word & 0xFFFFFFFF
+
+
+@inlined
+def kind_in(word: int) -> int:
+    """The kind of an entry."""
+    return (word >> 32) & 0xFF
+
+
+@inlined
+def is_copy(word: int) -> bool:
+    """Whether the slot has its first entry elsewhere."""
+    return (word >> 40) & 1 == 1
+
+
+@inlined
+def constraint_word(attribute: int, low: int, high: int) -> int:
+    """A constraint as an entry has it: bounds are lanes, see `family.lower_lane`."""
+    return attribute | ((low & 0xFFFF) << 16) | (high << 32)
+
+
+@inlined
+def run_of(bucket: Int64s, at: int) -> tuple[int, int]:
+    """Where a bucket's entries begin, and how many there are."""
+    return bucket[BUCKET * at + 2], bucket[BUCKET * at + 3] >> 8

@@ -1,0 +1,206 @@
+"""Cells: the values of each attribute cut where clauses begin and end.
+
+Each attribute has up to 30,000 fine cells, and some rows, which are runs of fine cells. Where
+there are as many cells as different ends of intervals, a cell lies wholly inside or outside every
+interval, and telling the cell is telling the value. Otherwise the cuts are spread evenly over the
+ends (equi-depth), so that skewed clauses get the same share of precision as even ones.
+
+Beside the cuts stands what is known of events: how often each attribute is bound, and where its
+values fall. That is what a planner needs to know how often a clause will be met.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.kernel import inlined, kernel
+from tamis.match.default.structure.guide import Guide, make_guide
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+FINE = 30_000  # cells: with two to spare they fit 16-bit lanes, signed
+LINES = 320  # of a block, shared out among attributes: 20 KB, which stay in the first-level cache
+ROWS = 200  # of an attribute at most
+_FEW = 8  # and at least, if there are as many cuts
+_HOT = 0.02  # a value that this share of events has gets a row of its own
+_PRIOR = 4.0  # how many events the first guess is worth
+
+
+class ValueCells(NamedTuple):
+    """Cuts by attribute, as kernels see them.
+
+    Attribute a has the cuts `cuts[start[a]:start[a + 1]]`: a value is in the cell whose number is
+    how many cuts are not above it, so there is one cell more than cuts. Likewise
+    `row_cuts[row_start[a]:row_start[a + 1]]`, which are some of the cuts, for rows; row 0 is "not
+    bound", so values are in row 1 or above.
+
+    Of events it says how often each attribute is bound, and given that it is: `below`, how often
+    the value lies below each cell and below the end, `row_below` the same of rows, and `single`,
+    how often it is one particular value of a cell, of those that clauses ask for.
+    """
+
+    start: Int64s
+    cuts: Int64s
+    row_start: Int64s
+    row_cuts: Int64s
+    row_of_cell: NDArray[np.uint8]  # attribute a's cells begin at `start[a] + a`
+    bound: Floats
+    below: Floats  # attribute a's begin at `start[a] + 2 * a`
+    row_below: Floats  # attribute a's begin at `row_start[a] + 2 * a`, with that of row 1
+    single: Floats  # attribute a's cells begin at `start[a] + a`
+    guide: Guide  # to the cuts
+
+
+def no_cells() -> ValueCells:
+    """For no attributes."""
+    none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
+    rows = np.zeros(0, np.uint8)
+    guide = make_guide(one, none)
+    return ValueCells(
+        one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy(), guide
+    )
+
+
+def cut(
+    width: int,
+    attribute: NDArray[np.int32],
+    low: Int64s,
+    high: Int64s,
+    bound_attribute: NDArray[np.int32],
+    bound_code: Int64s,
+    events: int,
+) -> ValueCells:
+    """Cells from intervals of clauses (rows of `SOME` terms), and from pairs of some events.
+
+    O(rows log rows).
+    """
+    order = np.argsort(attribute, kind="stable")
+    low, high = low[order], high[order]
+    edge = np.searchsorted(attribute[order], np.arange(width + 1))
+    event_order = np.argsort(bound_attribute, kind="stable")
+    codes = bound_code[event_order]
+    event_edge = np.searchsorted(bound_attribute[event_order], np.arange(width + 1))
+    uses = np.diff(edge)
+    likely = uses / max(1, int(uses.max(initial=1)))
+    # Rows tell ranges apart, so they go where the ranges are.
+    ranges = np.bincount(attribute[order][low < high], minlength=width)
+    rows = (LINES * ranges / max(1, int(ranges.sum()))).astype(np.int64).clip(_FEW, ROWS)
+    parts: list[_Part] = []
+    bound = np.zeros(width)
+    for a in range(width):
+        mine = slice(edge[a], edge[a + 1])
+        seen = codes[event_edge[a] : event_edge[a + 1]]
+        parts.append(_cut_one(low[mine], high[mine], seen, int(rows[a])))
+        # Without events to tell, publishers are taken to speak of what subscribers ask.
+        bound[a] = (min(len(seen), events) + _PRIOR * likely[a]) / (events + _PRIOR)
+    if not parts:
+        return no_cells()
+    starts = np.zeros(width + 1, np.int64)
+    row_starts = np.zeros(width + 1, np.int64)
+    np.cumsum([len(part.cuts) for part in parts], out=starts[1:])
+    np.cumsum([len(part.row_cuts) for part in parts], out=row_starts[1:])
+    cuts = np.concatenate([part.cuts for part in parts])
+    return ValueCells(
+        starts,
+        cuts,
+        row_starts,
+        np.concatenate([part.row_cuts for part in parts]),
+        np.concatenate([part.row_of_cell for part in parts]),
+        bound,
+        np.concatenate([part.below for part in parts]),
+        np.concatenate([part.row_below for part in parts]),
+        np.concatenate([part.single for part in parts]),
+        make_guide(starts, cuts),
+    )
+
+
+class _Part(NamedTuple):
+    """What one attribute has of `ValueCells`."""
+
+    cuts: Int64s
+    row_cuts: Int64s
+    row_of_cell: NDArray[np.uint8]
+    below: Floats
+    row_below: Floats
+    single: Floats
+
+
+_UNUSED = _Part(
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    np.ones(1, np.uint8),
+    np.arange(2.0),
+    np.arange(2.0),
+    np.ones(1),
+)
+
+
+def _cut_one(low: Int64s, high: Int64s, seen: Int64s, rows: int) -> _Part:
+    if not len(low):
+        return _UNUSED
+    ends = np.concatenate([low[low != LOWEST], high[high != HIGHEST] + 1])
+    values, counts = np.unique(ends, return_counts=True)
+    met, times = np.unique(seen, return_counts=True)
+    hot = met[times > max(2, _HOT * len(seen))]
+    hot = np.intersect1d(np.concatenate([hot, hot[hot != HIGHEST] + 1]), values)[: rows // 2]
+    cuts = np.union1d(_spread(values, counts, FINE - 1 - len(hot)), hot)
+    weights = np.bincount(
+        np.searchsorted(cuts, values, side="right").clip(1) - 1, counts, len(cuts)
+    )
+    row_cuts = _spread(cuts, weights, rows - 2)
+    if len(hot) and len(cuts) > rows - 2:
+        row_cuts = np.union1d(_spread(cuts, weights, rows - 2 - len(hot)), hot)
+    opened = np.searchsorted(cuts, row_cuts) + 1  # the cell that each row begins with
+    row = np.searchsorted(opened, np.arange(len(cuts) + 1), side="right")
+    # Events are too few to tell each cell's share: each row's is spread evenly over its cells.
+    sizes = np.bincount(row, minlength=len(row_cuts) + 1)
+    mass = np.bincount(np.searchsorted(row_cuts, seen, side="right"), minlength=len(sizes))
+    share = (mass + _PRIOR / len(sizes)) / (len(seen) + _PRIOR)
+    points = np.unique(low[low == high])
+    asked = np.bincount(np.searchsorted(row_cuts, points, side="right"), minlength=len(sizes))
+    below = np.zeros(len(cuts) + 2)
+    np.cumsum((share / sizes)[row], out=below[1:])
+    row_below = np.concatenate([[0.0], np.cumsum(share)])
+    single = (share / np.maximum(1, asked))[row]
+    return _Part(cuts, row_cuts, (row + 1).astype(np.uint8), below, row_below, single)
+
+
+def _spread(values: Int64s, counts: NDArray[Any], most: int) -> Int64s:
+    """At most so many of the values, such that about as many ends lie between any two."""
+    if len(values) <= most:
+        return values
+    ends = np.cumsum(counts)
+    wanted = np.arange(1, most + 1) * (float(ends[-1]) / (most + 1))
+    chosen: Int64s = values[np.unique(np.searchsorted(ends, wanted).clip(0, len(values) - 1))]
+    return chosen
+
+
+@kernel
+def cell_of(start: Int64s, cuts: Int64s, attribute: int, value: int) -> int:
+    """The fine cell of a value. O(log cells)."""
+    low = start[attribute]
+    size = start[attribute + 1] - low
+    first = low
+    while size > 0:  # without a branch on the comparison, which is a coin toss
+        half = size >> 1
+        step = half + 1 if cuts[low + half] <= value else 0
+        low += step
+        size = size - step if step else half
+    return int(low - first)
+
+
+@inlined
+def opens(start: Int64s, cuts: Int64s, attribute: int, cell: int, value: int) -> bool:
+    """Whether a value is the first of its cell."""
+    return bool(cell > 0 and cuts[start[attribute] + cell - 1] == value)
+
+
+@inlined
+def closes(start: Int64s, cuts: Int64s, attribute: int, cell: int, value: int) -> bool:
+    """Whether a value is the last of its cell."""
+    after = start[attribute] + cell
+    return bool(after < start[attribute + 1] and cuts[after] == value + 1)

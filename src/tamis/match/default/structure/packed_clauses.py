@@ -1,0 +1,301 @@
+"""The table of live clauses, laid out for looking at one clause at a time.
+
+`clauses.ClauseTable` keeps a column for each part of a row; a clause taken at random then costs a
+cache miss for each column. Here the rows of a clause lie together, three words each, so that it
+costs two: where the clause is, and the clause. Otherwise the two tables are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.errors import SavedIndexError
+from tamis.index.clauses import NONE, SOME
+from tamis.index.growth import HoldsArrays, grown
+from tamis.index.kernel import inlined, kernel
+
+Int64s = NDArray[np.int64]
+ROW = 3  # words of a row: what it is, low, high
+COUNT_BITS = 24
+COUNT_MASK = (1 << COUNT_BITS) - 1
+_SIZES = 64  # blocks of fewer rows than this are reused
+_TOP, _LIVE, _LIVE_ROWS, _WIDTH = range(4)
+
+
+class PackedClauses(NamedTuple):
+    """The table as kernels see it.
+
+    `where[slot]` is -1, or the number of the clause's first row and how many there are, in one
+    word. Row r is `rows[3 r : 3 r + 3]`: attribute, term and kind in one word (the attribute in
+    the upper half, the kind in the lowest byte), low, high.
+    """
+
+    where: Int64s
+    rows: Int64s
+
+
+class PackedTable(HoldsArrays):
+    """Clauses by slot, with add and remove. Removed blocks are reused by blocks of their size."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, and give the memory back."""
+        self._where = np.zeros(0, np.int64)
+        self._rows = np.zeros(0, np.int64)
+        self._free = np.full(_SIZES, -1, np.int64)  # first free block of each size
+        self._head = np.zeros(4, np.int64)
+        self.live = 0
+        self.slots = 0
+
+    def __len__(self) -> int:
+        return self.live
+
+    @property
+    def width(self) -> int:
+        """One more than the highest attribute."""
+        return int(self._head[_WIDTH])
+
+    @property
+    def view(self) -> PackedClauses:
+        """The arrays, for kernels."""
+        return PackedClauses(self._where, self._rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, as far as they are in use."""
+        return self._where.nbytes + self._rows.itemsize * ROW * int(self._head[_TOP])
+
+    def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
+        """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
+        if len(slots) == 0:
+            return
+        top = int(slots.max()) + 1
+        self._where = grown(self._where, top, -1)
+        self.slots = max(self.slots, top)
+        needed = ROW * (int(self._head[_TOP]) + len(rows[0]))
+        if needed > len(self._rows):
+            # Twice as much: what is not written to costs no memory, and a million clauses are
+            # hundreds of megabytes to copy, which whoever adds the next one would wait for.
+            self._rows = _roomy(self._rows, max(2 * needed, 256))
+        attribute, term, kind, low, high = rows
+        if not _add(
+            self._where, self._rows, self._free, self._head, slots, starts,
+            attribute, term, kind, low, high,
+        ):  # fmt: skip
+            raise ValueError("a slot that holds a clause cannot take another")
+        self.live = int(self._head[_LIVE])
+
+    def remove(self, slots: Int64s) -> None:
+        """Empty the slots, which must hold clauses."""
+        if len(slots) == 0:
+            return
+        if not _remove(self._where, self._rows, self._free, self._head, slots):
+            raise ValueError("a slot without a clause cannot be emptied")
+        self.live, top = int(self._head[_LIVE]), int(self._head[_TOP])
+        if self.live == 0:
+            self.clear()
+        elif top > 1024 and int(self._head[_LIVE_ROWS]) * 4 < top:
+            self._pack()
+
+    def terms(self, slots: Int64s) -> tuple[Int64s, tuple[NDArray[Any], ...]]:
+        """The starts and rows of some clauses, as `add` takes them."""
+        where = self._where[slots]
+        counts = where & COUNT_MASK
+        starts = np.zeros(len(slots) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        rows = np.repeat((where >> COUNT_BITS) - starts[:-1], counts) + np.arange(starts[-1])
+        table = self._rows[: len(self._rows) // ROW * ROW].reshape(-1, ROW)[rows]
+        what = table[:, 0]
+        return starts, (
+            (what >> 32).astype(np.int32),
+            ((what >> 8) & 0xFFFF).astype(np.int16),
+            (what & 0xFF).astype(np.int8),
+            np.ascontiguousarray(table[:, 1]),
+            np.ascontiguousarray(table[:, 2]),
+        )
+
+    def live_slots(self) -> Int64s:
+        """The slots that hold clauses, ascending."""
+        return np.flatnonzero(self._where[: self.slots] >= 0)
+
+    def mentioning(self, attribute: int) -> Int64s:
+        """The slots whose clause says something of an attribute."""
+        return _mentioning(self._where, self._rows, attribute)
+
+    def check(self) -> None:
+        """Raise if blocks overlap, or counts do not add up."""
+        live = self.live_slots()
+        assert len(live) == self.live == self._head[_LIVE]
+        counts = self._where[live] & COUNT_MASK
+        assert int(counts.sum()) == self._head[_LIVE_ROWS]
+        blocks = list(zip((self._where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True))
+        for size in range(1, _SIZES):
+            at = int(self._free[size])
+            while at >= 0:
+                blocks.append((at, size))
+                at = int(self._rows[ROW * at])
+        end = 0
+        for at, size in sorted(block for block in blocks if block[1]):
+            assert at >= end, "blocks overlap"
+            end = at + size
+        assert end <= self._head[_TOP] <= len(self._rows) // ROW
+        for slot in live.tolist():
+            _, (attributes, terms, *_rest) = self.terms(np.array([slot]))
+            assert (np.diff(attributes) >= 0).all(), "rows are sorted by attribute"
+            assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that the table holds, to be saved; not copied."""
+        return {
+            "where": self._where[: self.slots],
+            "rows": self._rows[: ROW * int(self._head[_TOP])],
+            "free": self._free,
+            "head": self._head,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `arrays` gave, as it is; the arrays are the table's from then on."""
+        where, rows, free, head = (arrays[name] for name in ("where", "rows", "free", "head"))
+        fits = all(each.dtype == np.int64 for each in (where, rows, free, head))
+        if not (fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * head[_TOP]):
+            raise SavedIndexError("the saved table of clauses does not fit together")
+        self._where, self._rows, self._free, self._head = where, rows, free, head
+        self.live, self.slots = int(head[_LIVE]), len(where)
+
+    def own(self) -> None:
+        """Copy what may not be written to, as after a pickle from shared memory."""
+        for name in ("_where", "_rows", "_free", "_head"):
+            if not getattr(self, name).flags.writeable:
+                setattr(self, name, getattr(self, name).copy())
+
+    def _pack(self) -> None:
+        live = self.live_slots()
+        starts, rows = self.terms(live)
+        width = self._head[_WIDTH]
+        self.clear()
+        self.add(live, starts, rows)
+        self._head[_WIDTH] = width  # what was built for it still asks about its attributes
+
+
+def _roomy(array: Int64s, size: int) -> Int64s:
+    """The same with room; the system hands out zeros only where something is written."""
+    wider = np.zeros(size, np.int64)
+    wider[: len(array)] = array
+    return wider
+
+
+@inlined
+def packed_holds(
+    where: Int64s,
+    rows: Int64s,
+    slot: int,
+    span: NDArray[np.int32],
+    code: Int64s,
+) -> bool:
+    """Whether the clause in `slot` holds; see `clauses.holds`.
+
+    The event's values of attribute a are `code[span[2 a]:span[2 a + 1]]`.
+    """
+    at = where[slot]
+    row = ROW * (at >> COUNT_BITS)
+    end = row + ROW * (at & COUNT_MASK)
+    ok = True
+    while ok and row < end:
+        what = rows[row]
+        a = what >> 32
+        begin, stop = span[2 * a], span[2 * a + 1]
+        inside = False
+        while row < end and rows[row] == what:
+            if not inside:
+                for pair in range(begin, stop):
+                    if rows[row + 1] <= code[pair] <= rows[row + 2]:
+                        inside = True
+                        break
+            row += ROW
+        kind = what & 0xFF
+        if kind == SOME:
+            ok = inside
+        elif kind == NONE:
+            ok = begin < stop and not inside
+        else:
+            ok = begin >= stop
+    return ok
+
+
+@kernel
+def _add(
+    where: Int64s,
+    rows: Int64s,
+    free: Int64s,
+    head: Int64s,
+    slots: Int64s,
+    starts: Int64s,
+    attribute: NDArray[np.int32],
+    term: NDArray[np.int16],
+    kind: NDArray[np.int8],
+    low: Int64s,
+    high: Int64s,
+) -> bool:
+    for i in range(len(slots)):
+        if where[slots[i]] >= 0:
+            return False
+    for i in range(len(slots)):
+        count = starts[i + 1] - starts[i]
+        at = free[count] if count < _SIZES else -1
+        if at >= 0 and count > 0:
+            free[count] = rows[ROW * at]
+        else:
+            at = head[_TOP]
+            head[_TOP] += count
+        where[slots[i]] = (at << COUNT_BITS) | count
+        to = ROW * at
+        for row in range(starts[i], starts[i + 1]):
+            a = np.int64(attribute[row])
+            rows[to] = (a << 32) | (np.int64(term[row]) << 8) | np.int64(kind[row])
+            rows[to + 1] = low[row]
+            rows[to + 2] = high[row]
+            to += ROW
+            head[_WIDTH] = max(head[_WIDTH], a + 1)
+        head[_LIVE] += 1
+        head[_LIVE_ROWS] += count
+    return True
+
+
+@kernel
+def _remove(where: Int64s, rows: Int64s, free: Int64s, head: Int64s, slots: Int64s) -> bool:
+    for i in range(len(slots)):
+        if slots[i] >= len(where) or where[slots[i]] < 0:
+            return False
+    for i in range(len(slots)):
+        at = where[slots[i]] >> COUNT_BITS
+        count = where[slots[i]] & COUNT_MASK
+        where[slots[i]] = -1
+        if 0 < count < _SIZES:  # larger ones wait for the table to be packed
+            rows[ROW * at] = free[count]
+            free[count] = at
+        head[_LIVE] -= 1
+        head[_LIVE_ROWS] -= count
+    return True
+
+
+@kernel
+def _mentioning(where: Int64s, rows: Int64s, attribute: int) -> Int64s:
+    found = np.empty(len(where), np.int64)
+    many = 0
+    for slot in range(len(where)):
+        if where[slot] < 0:
+            continue
+        row = ROW * (where[slot] >> COUNT_BITS)
+        end = row + ROW * (where[slot] & COUNT_MASK)
+        while row < end and rows[row] >> 32 < attribute:  # rows are sorted by attribute
+            row += ROW
+        if row < end and rows[row] >> 32 == attribute:
+            found[many] = slot
+            many += 1
+    return found[:many]

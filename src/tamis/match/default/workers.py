@@ -1,0 +1,401 @@
+"""Threads over a batch: each finds what its part of the work has, then all write it down at once.
+
+Kernels hold no lock, so threads run side by side. A batch is cut by events where it has enough of
+them, each thread with its own; a few events over many clauses are cut by blocks of the sparse
+family instead. While clauses move from one index to the next there are two to look at, and both
+are parts of every event's work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from threading import Condition
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import Pairs
+from tamis.match.base import Tally
+from tamis.match.default.passes.batch_pass import (
+    find_matches,
+    mark_bits,
+    match_chunk,
+    write_matches,
+)
+from tamis.match.default.passes.buffers import (
+    DONE,
+    OUT,
+    ChunkBuffers,
+    empty_buffers,
+    fitting_buffers,
+    larger_buffers,
+)
+from tamis.match.default.passes.event_arrays import LINES, VERIFIED
+from tamis.match.default.passes.frame import Framed
+from tamis.match.default.passes.vector import PACKED, WORDS
+from tamis.match.default.structure.family import LIVE, blocks_of
+from tamis.match.default.structure.packed_clauses import PackedClauses
+from tamis.match.default.structure.routes import RoutedIndex
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Words = NDArray[np.uint64]
+_CHUNK = 1024  # events that pass together
+_BITMAPS = 32 * 2**20  # bytes of bitmaps at a time: they are read again soon after
+_APART = 64  # events of a part at least, when a batch is cut by events
+_BLOCKS = 4096  # blocks of a part at least, when it is cut by blocks: a thread takes time to start
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass
+class WorkTally(Tally):
+    """How often each step of the cost model was taken (see `MeasuredCosts`)."""
+
+    lines: int = 0  # 512 bits of a bitmap
+    probes: int = 0  # keys looked up among the buckets
+    visits: int = 0  # entries of the buckets found
+    checks: int = 0  # clauses that the sparse family left, compared with their bounds
+    verified: int = 0  # clauses that only a look at the clause itself could decide
+
+    def count(self, work: Int64s) -> None:
+        """Add the work for a chunk: lines, probes, visits, checks, verified."""
+        lines, probes, visits, checks, verified = work.tolist()
+        self.lines += lines
+        self.probes += probes
+        self.visits += visits
+        self.checks += checks
+        self.verified += verified
+        self.nodes += lines + probes
+        self.subscriptions += visits + checks
+
+
+class WorkUnit(NamedTuple):
+    """Some events against some of the blocks of one index, or all."""
+
+    of: RoutedIndex
+    first: int
+    last: int
+    blocks: tuple[int, int]
+
+
+class PartialAnswer(NamedTuple):
+    """What a worker found for a part; the slots themselves are in its room."""
+
+    counts: Int64s
+    pairs: int
+    verified: int
+    width: int  # words of an event's bitmap
+
+
+class MatchWorker:
+    """A thread's room, and the calls that use it."""
+
+    def __init__(self) -> None:
+        self._buffers = Framed(empty_buffers())
+        # Of the last chunk. Other buffers are replaced by larger ones; this array stays.
+        self.work = self.buffers.doubts.many[LINES : 1 + VERIFIED]
+
+    @property
+    def buffers(self) -> ChunkBuffers:
+        """Where `find_matches` leaves what it found."""
+        return self._buffers.record
+
+    def _fit(self, index: RoutedIndex, width: int, events: int, pairs: int) -> None:
+        buffers = fitting_buffers(self.buffers, index, width, events, pairs)
+        if buffers is not self.buffers:
+            self._buffers = Framed(buffers)
+
+    def find_matches(
+        self,
+        part: WorkUnit,
+        clauses: PackedClauses,
+        width: int,
+        pairs: Pairs,
+        words: Words | None = None,
+    ) -> PartialAnswer:
+        """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the room."""
+        index = part.of
+        starts, attribute, code = cut(pairs, part.first, part.last)
+        self._fit(index, width, part.last - part.first, len(code))
+        counts = np.empty(part.last - part.first, np.int64)
+        dense = bool(index.dense.head[LIVE]) and part.blocks[0] == 0
+        stride = WORDS * blocks_of(index.dense) if dense else 0
+        target, row = self.buffers.words, stride
+        if words is not None:
+            target, row = words.reshape(-1), words.shape[1]
+        while True:
+            status, sure, verified = find_matches(
+                index, clauses, starts, attribute, code, self.buffers, part.blocks,
+                target, row, counts,
+            )  # fmt: skip
+            if status == DONE:
+                return PartialAnswer(counts, sure, verified, stride)
+            self._buffers = Framed(larger_buffers(self.buffers, status))
+
+    def match_chunk(
+        self,
+        index: Framed[RoutedIndex],
+        clauses: PackedClauses,
+        width: int,
+        pairs: Pairs,
+        counts: Int64s,
+        out: Int32s,
+        used: int,
+    ) -> tuple[Int32s, int]:
+        """Find and write down in one go: `out`, or a wider one, and where its slots end."""
+        starts, attribute, code = pairs
+        self._fit(index.record, width, len(counts), len(code))
+        while True:
+            frames = (index.frame, self._buffers.frame)
+            status, end = match_chunk(frames, clauses, starts, attribute, code, counts, out, used)
+            if status == DONE:
+                return out, end
+            if status == OUT:
+                out = wider(out, used, end)
+            else:
+                self._buffers = Framed(larger_buffers(self.buffers, status))
+
+
+class WorkerPool:
+    """All threads of a matcher. They start when there is work for more than one."""
+
+    def __init__(self, tally: WorkTally) -> None:
+        self._tally = tally
+        self._workers = [MatchWorker()]
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # that started the pool: threads do not survive a fork
+
+    @property
+    def first(self) -> MatchWorker:
+        """The one that works in the caller's thread."""
+        return self._workers[0]
+
+    def match(
+        self,
+        indexes: Sequence[Framed[RoutedIndex]],
+        clauses: PackedClauses,
+        width: int,
+        pairs: Pairs,
+        threads: int,
+        out: Int32s,
+    ) -> tuple[Int64s, Int32s, int]:
+        """The answer to a batch: counts by event, slots, and how many."""
+        many = len(pairs.starts) - 1
+        counts = np.empty(many, np.int64)
+        used = 0
+        if len(indexes) == 1 and threads == 1:
+            if many == 1:  # the shortest way: each step counts for a single event
+                out, used = self.first.match_chunk(
+                    indexes[0], clauses, width, pairs, counts, out, used
+                )
+                self._tally.count(self.first.work)
+                return counts, out, used
+            step = events_at_once(indexes[0].record)
+            for at in range(0, many, step):
+                end = min(at + step, many)
+                some = cut(pairs, at, end)
+                out, used = self.first.match_chunk(
+                    indexes[0], clauses, width, some, counts[at:end], out, used
+                )
+                self._tally.count(self.first.work)
+            return counts, out, used
+        rounds = _rounds([each.record for each in indexes], many, threads)
+        for parts in rounds:
+            workers = self._enough(len(parts))
+            found = self._each(
+                lambda job: job[0].find_matches(job[1], clauses, width, pairs),
+                zip(workers, parts, strict=True),
+                threads,
+            )
+            self._count(workers)
+            first, last = parts[0].first, parts[-1].last
+            total = np.zeros(last - first, np.int64)
+            for part, here in zip(parts, found, strict=True):
+                total[part.first - first : part.last - first] += here.counts
+            counts[first:last] = total
+            begin = used + np.cumsum(total) - total
+            used += int(total.sum())
+            if used + PACKED > len(out):
+                out = wider(out, used - int(total.sum()), used + PACKED)
+            jobs = []
+            for worker, part, here in zip(workers, parts, found, strict=True):
+                mine = slice(part.first - first, part.last - first)
+                jobs.append((worker, part, here, begin[mine].copy(), out))
+                begin[mine] += here.counts
+            self._each(lambda job: _write(*job), jobs, threads)
+        return counts, out, used
+
+    def match_bits(
+        self,
+        index: RoutedIndex,
+        clauses: PackedClauses,
+        width: int,
+        pairs: Pairs,
+        threads: int,
+        words: Words,
+        bit_of: Int32s,
+    ) -> None:
+        """The answer to a batch as bits, to the rows of `words`, which are 0."""
+        for parts in _rounds([index], len(words), threads, by_blocks=False):
+            workers = self._enough(len(parts))
+
+            def one(job: tuple[MatchWorker, WorkUnit]) -> None:
+                worker, part = job
+                rows = words[part.first : part.last]
+                found = worker.find_matches(part, clauses, width, pairs, rows)
+                both = (found.pairs, found.verified)
+                mark_bits(worker.buffers, both, bit_of, rows.reshape(-1), rows.shape[1], len(rows))
+
+            self._each(one, zip(workers, parts, strict=True), threads)
+            self._count(workers)
+
+    def _count(self, workers: Sequence[MatchWorker]) -> None:
+        for worker in workers:
+            self._tally.count(worker.work)
+
+    def beside(self, do: Callable[[], _R]) -> Future[_R]:
+        """Do something in a thread of its own."""
+        return _begun(self._threads(), do)
+
+    @property
+    def forked(self) -> bool:
+        """Whether what was begun beside was begun in another process, and never ends in this."""
+        return self._pool is not None and self._process != os.getpid()
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(thread_name_prefix="tamis")
+            self._process = os.getpid()
+        return self._pool
+
+    def _enough(self, many: int) -> list[MatchWorker]:
+        while len(self._workers) < many:
+            self._workers.append(MatchWorker())
+        return self._workers[:many]
+
+    def _each(self, do: Callable[[_T], _R], jobs: Iterable[_T], threads: int) -> list[_R]:
+        every = list(jobs)
+        if len(every) == 1 or threads == 1:
+            return [do(job) for job in every]
+        pool = self._threads()
+        together = _Together()
+        try:
+            others = [_begun(pool, partial(together.do, partial(do, job))) for job in every[1:]]
+            return [do(every[0]), *(other.result() for other in others)]
+        except BaseException:
+            together.end()
+            raise
+
+
+class _Together:
+    """Jobs of one call, which may be broken off at any moment: even while one is handed over.
+
+    Those under way use rooms that the next call will use, so they are waited for; those that have
+    not begun must not begin any more.
+    """
+
+    def __init__(self) -> None:
+        self._change = Condition()
+        self._running = 0
+        self._over = False
+
+    def do(self, job: Callable[[], _R]) -> _R:
+        """Do a job, unless the call is over: then nobody wants its result."""
+        with self._change:
+            if self._over:
+                raise CancelledError
+            self._running += 1
+        try:
+            return job()
+        finally:
+            with self._change:
+                self._running -= 1
+                self._change.notify_all()
+
+    def end(self) -> None:
+        """Let no job begin, and wait for those that have."""
+        try:
+            with self._change:
+                self._over = True
+                while self._running:
+                    self._change.wait()
+        except BaseException:  # Ctrl-C while waiting
+            self.end()
+            raise
+
+
+def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:
+    """Something that a thread does; or this one, when the interpreter starts no more threads."""
+    try:
+        return pool.submit(do)
+    except RuntimeError:  # the main thread has ended, and others are still at work
+        done: Future[_R] = Future()
+        done.set_result(do())
+        return done
+
+
+def _write(
+    worker: MatchWorker, part: WorkUnit, found: PartialAnswer, starts: Int64s, out: Int32s
+) -> None:
+    sizes = (found.pairs, found.verified, found.width)
+    write_matches(worker.buffers, part.of.dense.slot_of, sizes, found.counts, starts, out)
+
+
+def _rounds(
+    indexes: Sequence[RoutedIndex], many: int, threads: int, *, by_blocks: bool = True
+) -> list[list[WorkUnit]]:
+    """The parts of a batch, those of a round to be done side by side."""
+    # Bitmaps that are the answer are not read again, so that they need not stay in the cache.
+    step = min(events_at_once(index) for index in indexes) if by_blocks else _CHUNK
+    if threads > 1 and many >= threads * _APART:
+        step = min(step, -(-many // threads))
+        chunks = [(at, min(at + step, many)) for at in range(0, many, step)]
+        return [
+            [_whole(index, *chunk) for chunk in chunks[at : at + threads] for index in indexes]
+            for at in range(0, len(chunks), threads)
+        ]
+    rounds: list[list[WorkUnit]] = []
+    for at in range(0, many, step):
+        parts: list[WorkUnit] = []
+        for index in indexes:
+            blocks = blocks_of(index.sparse)
+            pieces = min(threads, blocks // _BLOCKS) if by_blocks else 1
+            edges = np.linspace(0, blocks, max(1, pieces) + 1).astype(int).tolist()
+            for first, last in pairwise(edges):
+                parts.append(WorkUnit(index, at, min(at + step, many), (first, last)))
+        rounds.append(parts)
+    return rounds
+
+
+def _whole(index: RoutedIndex, first: int, last: int) -> WorkUnit:
+    return WorkUnit(index, first, last, (0, blocks_of(index.sparse)))
+
+
+def events_at_once(index: RoutedIndex) -> int:
+    """As many as stay together in the cache."""
+    if not index.dense.head[LIVE]:
+        return _CHUNK
+    return max(64, min(_CHUNK, _BITMAPS // max(1, 8 * WORDS * blocks_of(index.dense))))
+
+
+def cut(pairs: Pairs, first: int, last: int) -> Pairs:
+    """The pairs of some events."""
+    starts, attribute, code = pairs
+    if first == 0 and last == len(starts) - 1:
+        return pairs
+    inner = slice(int(starts[first]), int(starts[last]))
+    return Pairs(starts[first : last + 1] - starts[first], attribute[inner], code[inner])
+
+
+def wider(out: Int32s, used: int, size: int) -> Int32s:
+    """A longer array, with what is used of the old one."""
+    longer = np.empty(max(size, 2 * len(out)), np.int32)
+    longer[:used] = out[:used]
+    return longer

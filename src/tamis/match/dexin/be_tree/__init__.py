@@ -1,0 +1,1 @@
+"""BE-Tree: the matcher, its tree, and the nodes that the tree is made of."""

@@ -1,0 +1,85 @@
+"""What clauses ask of one attribute, roughly: for structures that cut space by attribute."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import MISSING, SOME, ClauseArrays
+from tamis.index.kernel import kernel
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+SAMPLES = 64  # boundaries by which the share of events inside an interval is estimated
+
+
+@kernel
+def hulls(
+    clauses: ClauseArrays, slots: Int64s, attribute: int
+) -> tuple[NDArray[np.bool_], Int64s, Int64s]:
+    """Whether each clause requires the attribute, and between which codes."""
+    has = np.zeros(len(slots), np.bool_)
+    low = np.full(len(slots), LOWEST, np.int64)
+    high = np.full(len(slots), HIGHEST, np.int64)
+    for i in range(len(slots)):
+        row = clauses.start[slots[i]]
+        end = row + clauses.size[slots[i]]
+        while row < end and clauses.attribute[row] < attribute:
+            row += 1
+        while row < end and clauses.attribute[row] == attribute:
+            if clauses.kind[row] == MISSING:
+                row += 1
+                continue
+            if clauses.kind[row] == SOME and not has[i]:  # the first SOME term, all its rows
+                low[i] = clauses.low[row]
+                term = clauses.term[row]
+                while row + 1 < end and clauses.term[row + 1] == term:
+                    row += 1
+                high[i] = clauses.high[row]
+            has[i] = True
+            row += 1
+    return has, low, high
+
+
+@kernel
+def weigh(
+    clauses: ClauseArrays, slots: Int64s, samples: Int64s, share: Floats
+) -> tuple[Floats, Int64s]:
+    """For each attribute what a partition by it would save: clauses times the part ruled out."""
+    score = np.zeros(len(share))
+    counts = np.zeros(len(share), np.int64)
+    for slot in slots:
+        before = -1
+        for row in range(clauses.start[slot], clauses.start[slot] + clauses.size[slot]):
+            a = clauses.attribute[row]
+            if clauses.kind[row] != SOME or a == before:
+                continue
+            before = a
+            inside = 0
+            for i in range(SAMPLES):
+                inside += clauses.low[row] <= samples[a, i] <= clauses.high[row]
+            covered = inside / SAMPLES
+            score[a] += 1.0 - 0.5 * (covered + share[a] * (covered > 0.0))
+            counts[a] += 1
+    return score, counts
+
+
+@kernel
+def some_ends(clauses: ClauseArrays, slots: Int64s) -> tuple[Int64s, Int64s]:
+    """Attributes and bounded ends of the clauses in some slots."""
+    most = 0
+    for slot in slots:
+        most += 2 * clauses.size[slot]
+    attribute = np.empty(most, np.int64)
+    ends = np.empty(most, np.int64)
+    n = 0
+    for slot in slots:
+        for row in range(clauses.start[slot], clauses.start[slot] + clauses.size[slot]):
+            if clauses.kind[row] == SOME:
+                for end in (clauses.low[row], clauses.high[row]):
+                    if end != LOWEST and end != HIGHEST:
+                        attribute[n] = clauses.attribute[row]
+                        ends[n] = end
+                        n += 1
+    return attribute[:n], ends[:n]

@@ -1,0 +1,288 @@
+"""The nodes of a BE-tree: rows of flat arrays that name each other, and the clauses in them.
+
+A *cell* holds a leaf list of slots and any number of partitions. A *partition* belongs to one
+attribute; it owns a binary tree of *buckets*, each an interval of that attribute's codes, and each
+bucket owns a cell for the clauses whose own interval it encloses and neither half does. Buckets
+and partitions know how many clauses there are below them. What is emptied is recycled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.growth import HoldsArrays, ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.postings import Postings
+
+Int64s = NDArray[np.int64]
+
+# Columns of the three node tables.
+FIRST, BUCKET, CAPACITY = range(3)  # cell: first partition, owning bucket, leaf capacity
+# Partition: … top bucket, owning cell, clauses below, and their peak since the top was built.
+ATTRIBUTE, NEXT, TOP, OWNER, COUNT, PEAK = range(6)
+# Bucket: … the bucket that it is a half of, steps below the top, clauses below.
+LOW, HIGH, LEFT, RIGHT, CELL, PARTITION, UP, DEPTH, WEIGHT = range(9)
+
+
+def deepest(clauses: int) -> int:
+    """How deep buckets may lie in a partition of so many clauses: 2 log2(clauses) + 4 at most."""
+    return 2 * clauses.bit_length() + 2
+
+
+class BeTreeArrays(NamedTuple):
+    """The nodes as kernels see them."""
+
+    cell: Int64s
+    partition: Int64s
+    bucket: Int64s
+
+
+class NodeRows(HoldsArrays):
+    """Rows of integers that are taken and given back."""
+
+    def __init__(self, columns: int) -> None:
+        self.rows = np.full((0, columns), -1, np.int64)
+        self._free: list[int] = []
+        self._top = 0
+
+    def take(self, *values: int) -> int:
+        """A row with these values."""
+        if self._free:
+            at = self._free.pop()
+        else:
+            at = self._top
+            self._top += 1
+            self.rows = grown(self.rows, self._top, -1)
+        self.rows[at] = values
+        return at
+
+    def give(self, rows: Int64s) -> None:
+        """Give rows back, each once."""
+        self.rows[rows] = -1
+        self._free.extend(rows.tolist())
+
+    def __len__(self) -> int:
+        return self._top - len(self._free)
+
+
+class TreeNodes(HoldsArrays):
+    """Cells, partitions and buckets, linked; no word on where clauses should go."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity  # of new leaves
+        self.cells, self.partitions, self.buckets = NodeRows(3), NodeRows(6), NodeRows(9)
+        self.leaves = Postings()  # list i is the leaf of cell i
+        self.cell_of = np.zeros(0, np.int64)  # of each slot
+        self.root = self.new_cell(-1)
+
+    @property
+    def view(self) -> BeTreeArrays:
+        """For kernels."""
+        return BeTreeArrays(self.cells.rows, self.partitions.rows, self.buckets.rows)
+
+    # -- growing -----------------------------------------------------------------------------------
+
+    def new_cell(self, bucket: int) -> int:
+        """An empty cell, of a bucket or (-1) the root."""
+        cell = self.cells.take(-1, bucket, self._capacity)
+        self.leaves.number(cell + 1)
+        return cell
+
+    def new_partition(self, cell: int, attribute: int, low: int, high: int, count: int) -> int:
+        """A partition of a cell, with one bucket from `low` to `high`; the bucket is returned."""
+        first = self.cells.rows[cell, FIRST]
+        partition = self.partitions.take(attribute, first, -1, cell, count, count)
+        self.cells.rows[cell, FIRST] = partition
+        top = self.buckets.take(low, high, -1, -1, -1, partition, -1, 0, count)
+        self.buckets.rows[top, CELL] = self.new_cell(top)
+        self.partitions.rows[partition, TOP] = top
+        return top
+
+    def new_half(self, up: int, side: int, low: int, high: int, count: int) -> int:
+        """The left or right half of a bucket."""
+        partition, depth = self.buckets.rows[up, PARTITION], self.buckets.rows[up, DEPTH] + 1
+        half = self.buckets.take(low, high, -1, -1, -1, partition, up, depth, count)
+        self.buckets.rows[half, CELL] = self.new_cell(half)
+        self.buckets.rows[up, side] = half
+        return half
+
+    def append(self, cells: Int64s, slots: Int64s) -> None:
+        """Put each clause into the leaf of its cell."""
+        self.leaves.append(cells, slots)
+        self.cell_of[slots] = cells
+
+    def fill(self, cell: int, slots: Int64s) -> None:
+        """Put clauses into the leaf of one cell."""
+        self.append(np.full(len(slots), cell, np.int64), slots)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def of(self, cell: int) -> Iterator[int]:
+        """The partitions of a cell."""
+        at = int(self.cells.rows[cell, FIRST])
+        while at >= 0:
+            yield at
+            at = int(self.partitions.rows[at, NEXT])
+
+    def overflows(self, cell: int) -> bool:
+        """Whether more clauses are in the leaf than should be."""
+        return bool(self.leaves.size[cell] > self.cells.rows[cell, CAPACITY])
+
+    def attributes_above(self, cell: int) -> list[int]:
+        """The attributes by which the way to a cell was cut."""
+        used: list[int] = []
+        while (bucket := int(self.cells.rows[cell, BUCKET])) >= 0:
+            partition = self.partitions.rows[self.buckets.rows[bucket, PARTITION]]
+            used.append(int(partition[ATTRIBUTE]))
+            cell = int(partition[OWNER])
+        return used
+
+    def below(self, bucket: int) -> Int64s:
+        """All clauses in a bucket's subtree."""
+        cells = self.buckets.rows[_subtree(self.view, bucket), CELL]
+        sizes = self.leaves.size[cells]
+        ends = np.cumsum(sizes)
+        places = np.repeat(self.leaves.start[cells] - (ends - sizes), sizes) + np.arange(ends[-1])
+        slots: Int64s = self.leaves.slots[places].astype(np.int64)
+        return slots
+
+    # -- shrinking ---------------------------------------------------------------------------------
+
+    def take_out(self, slots: Int64s) -> Int64s:
+        """Take clauses out of leaves and counts; tells which partitions have lost half by that."""
+        self.leaves.remove(self.cell_of[slots], slots)
+        return _leave(self.view, self.cell_of[slots])
+
+    def take_leaf(self, cell: int) -> Int64s:
+        """Empty the leaf of a cell; the clauses are returned, still counted above."""
+        slots = self.leaves.items(cell)[0].astype(np.int64)
+        self.leaves.size[cell] = 0
+        self.leaves.removed(len(slots))
+        return slots
+
+    def empty(self, bucket: int) -> Int64s:
+        """Make a bucket one with an empty leaf and nothing below; the clauses are returned.
+
+        They stay counted, in this bucket and above: they are to come back into it.
+        """
+        slots, nodes = self.below(bucket), _subtree(self.view, bucket)
+        cell = int(self.buckets.rows[bucket, CELL])
+        self.leaves.size[self.buckets.rows[nodes, CELL]] = 0
+        self.leaves.removed(len(slots))
+        self._drop(nodes[nodes != bucket], int(self.buckets.rows[bucket, PARTITION]))
+        self.buckets.rows[bucket, [LEFT, RIGHT]] = -1
+        self.cells.rows[cell] = -1, bucket, self._capacity
+        return slots
+
+    def prune(self, cell: int) -> None:
+        """Undo the cut that made a cell, if nothing is left in either half, and so on upwards."""
+        bucket = int(self.cells.rows[cell, BUCKET])
+        while bucket >= 0 and self.buckets.rows[bucket, WEIGHT] == 0:
+            partition, up = self.buckets.rows[bucket, [PARTITION, UP]].tolist()
+            if up < 0:
+                owner = int(self.partitions.rows[partition, OWNER])
+                self.unlink(partition)
+                bucket = int(self.cells.rows[owner, BUCKET])
+                continue
+            left, right = self.buckets.rows[up, [LEFT, RIGHT]].tolist()
+            if self.buckets.rows[[left, right], WEIGHT].any():
+                return
+            for half in (left, right):
+                self._drop(_subtree(self.view, half), partition)
+            self.buckets.rows[up, [LEFT, RIGHT]] = -1
+            bucket = up
+
+    def unlink(self, partition: int) -> None:
+        """Drop a partition, whose leaves are empty, with all its nodes."""
+        owner = int(self.partitions.rows[partition, OWNER])
+        before, at = -1, int(self.cells.rows[owner, FIRST])
+        while at != partition:
+            before, at = at, int(self.partitions.rows[at, NEXT])
+        after = self.partitions.rows[partition, NEXT]
+        if before < 0:
+            self.cells.rows[owner, FIRST] = after
+        else:
+            self.partitions.rows[before, NEXT] = after
+        self._drop(_subtree(self.view, int(self.partitions.rows[partition, TOP])), -1)
+
+    def _drop(self, buckets: Int64s, kept: int) -> None:
+        """Drop buckets, with their cells and all their partitions but the one that is kept."""
+        partitions = np.unique(self.buckets.rows[buckets, PARTITION])
+        self.partitions.give(partitions[partitions != kept])
+        self.cells.give(self.buckets.rows[buckets, CELL])
+        self.buckets.give(buckets)
+
+
+@kernel
+def enter(tree: BeTreeArrays, partition: int, low: Int64s, high: Int64s) -> Int64s:
+    """Count intervals in on their way down a partition; the cell where each belongs."""
+    cells = np.empty(len(low), np.int64)
+    for i in range(len(low)):
+        bucket = tree.partition[partition, TOP]
+        while True:  # to the smallest bucket that encloses the interval
+            tree.bucket[bucket, WEIGHT] += 1
+            left, right = tree.bucket[bucket, LEFT], tree.bucket[bucket, RIGHT]
+            if left >= 0 and high[i] <= tree.bucket[left, HIGH]:
+                bucket = left
+            elif right >= 0 and low[i] >= tree.bucket[right, LOW]:
+                bucket = right
+            else:
+                break
+        cells[i] = tree.bucket[bucket, CELL]
+    count = tree.partition[partition, COUNT] + len(low)
+    tree.partition[partition, COUNT] = count
+    tree.partition[partition, PEAK] = max(count, tree.partition[partition, PEAK])
+    return cells
+
+
+@kernel
+def _leave(tree: BeTreeArrays, cells: Int64s) -> Int64s:
+    """Count one clause less all the way up, for each mention of a cell.
+
+    Returns the partitions that fell below half of their peak by that.
+    """
+    shrunk = np.empty(len(tree.partition), np.int64)
+    n = 0
+    for cell in cells:
+        bucket = tree.cell[cell, BUCKET]
+        while bucket >= 0:
+            tree.bucket[bucket, WEIGHT] -= 1
+            above = tree.bucket[bucket, UP]
+            if above < 0:
+                partition = tree.bucket[bucket, PARTITION]
+                count = tree.partition[partition, COUNT] - 1
+                tree.partition[partition, COUNT] = count
+                if 2 * count < tree.partition[partition, PEAK] <= 2 * (count + 1):
+                    shrunk[n] = partition  # once: a count only falls here
+                    n += 1
+                above = tree.cell[tree.partition[partition, OWNER], BUCKET]
+            bucket = above
+    return shrunk[:n].copy()
+
+
+@kernel
+def _subtree(tree: BeTreeArrays, bucket: int) -> Int64s:
+    """A bucket and all below it, those of the partitions inside included."""
+    found = np.empty(16, np.int64)
+    found[0] = bucket
+    n = 1
+    at = 0
+    while at < n:
+        bucket = found[at]
+        at += 1
+        found = ensure_capacity(found, n, 2)
+        if tree.bucket[bucket, LEFT] >= 0:
+            found[n] = tree.bucket[bucket, LEFT]
+            found[n + 1] = tree.bucket[bucket, RIGHT]
+            n += 2
+        partition = tree.cell[tree.bucket[bucket, CELL], FIRST]
+        while partition >= 0:
+            found = ensure_capacity(found, n, 1)
+            found[n] = tree.partition[partition, TOP]
+            n += 1
+            partition = tree.partition[partition, NEXT]
+    return found[:n].copy()

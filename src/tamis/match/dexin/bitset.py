@@ -1,0 +1,76 @@
+"""A set of slots as bits: copied by the word, thinned out slot by slot."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.growth import HoldsArrays, grown
+from tamis.index.kernel import kernel
+
+Int64s = NDArray[np.int64]
+Words = NDArray[np.uint32]
+
+
+class BitSet(HoldsArrays):
+    """Slots, one bit each. add, remove O(1)."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all, and give the memory back."""
+        self.words: Words = np.zeros(0, np.uint32)
+
+    def add(self, slots: Int64s) -> None:
+        """Set the bits of slots."""
+        wanted = (int(slots.max(initial=-1)) >> 5) + 1
+        self.words = grown(self.words, wanted)
+        _set(self.words, slots)
+
+    def remove(self, slots: Int64s) -> None:
+        """Clear the bits of slots."""
+        strike(self.words, slots.astype(np.int32), 0, len(slots))
+
+    def check(self, slots: Int64s) -> None:
+        """Raise if these, ascending, are not the members."""
+        flat = np.unpackbits(self.words.view(np.uint8), bitorder="little")
+        assert np.array_equal(np.flatnonzero(flat), slots), "the bits are those of the slots"
+
+
+@kernel
+def _set(words: Words, slots: Int64s) -> None:
+    for slot in slots:
+        words[slot >> 5] |= np.uint32(1) << np.uint32(slot & 31)
+
+
+@kernel
+def strike(words: Words, slots: NDArray[np.int32], start: int, end: int) -> None:
+    """Clear the bits of `slots[start:end]`.
+
+    Unsigned throughout: the compiler need not think of negative indexes, which halves the time
+    (0.35 ns a slot against 0.7, in random order, 100,000 slots). A byte a slot would take 0.45 so,
+    and 1.0 against 0.65 at four million; but where most slots stand in ascending order bytes win
+    (0.3 against 1.1), since bits of one word wait for each other.
+    """
+    for place in range(start, end):
+        slot = np.uint32(slots[place])
+        words[slot >> np.uint32(5)] &= ~(np.uint32(1) << (slot & np.uint32(31)))
+
+
+@kernel
+def members(words: Words, out: NDArray[np.int32]) -> int:
+    """Write the slots whose bit is set to `out`, ascending; gives how many.
+
+    Without a branch a bit, so `out` must have one place more than there are members. Unsigned
+    here as well: 0.3 ns a bit against 0.6.
+    """
+    many = np.uint64(0)
+    for at in range(len(words)):
+        word = words[at]
+        if word == 0:
+            continue
+        for bit in range(32):
+            out[many] = 32 * at + bit
+            many += np.uint64((word >> np.uint32(bit)) & np.uint32(1))
+    return int(np.int64(many))

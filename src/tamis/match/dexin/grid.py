@@ -1,0 +1,156 @@
+"""The grid of H-Tree: a few attributes, each cut into cells that overlap.
+
+A clause is put, on each level of a tree, into some branches, and an event follows some; both are
+sets of bits. Bit 0 is for clauses that do not ask about the attribute of the level. Then there
+is a bit for each cell, for what covers it at least in part, and a bit for each cell as extended on
+both sides, for what lies within that and across an edge of the cell.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import bisect_right
+from tamis.match.dexin.edges import cut, sorted_ends
+
+Int64s = NDArray[np.int64]
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+CELLS = 31  # at most: two bits a cell, and one, fit into a word
+ANY = 1  # the branch of clauses that do not ask about the attribute
+
+
+class CellGrid(NamedTuple):
+    """As kernels see it: a row for each level. What is behind the last cell is not used."""
+
+    level: Int64s  # of each attribute, -1 where it has none
+    attribute: Int64s  # of each level
+    cells: Int64s  # how many
+    edge: Int64s  # cell i ends below edge i
+    lower: Int64s  # where cell i begins, as extended
+    upper: Int64s  # the last code of cell i, as extended
+
+
+def empty_grid(levels: int, width: int) -> CellGrid:
+    """Levels of one cell that no attribute belongs to: whatever asks anything is `ANY`."""
+    return CellGrid(
+        np.full(width, -1, np.int64),
+        np.full(levels, -1, np.int64),
+        np.ones(levels, np.int64),
+        np.zeros((levels, CELLS), np.int64),
+        np.full((levels, CELLS), _LOWEST, np.int64),
+        np.full((levels, CELLS), _HIGHEST, np.int64),
+    )
+
+
+def choose(
+    attribute: NDArray[np.int32], low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
+) -> CellGrid:
+    """A grid over the attributes whose cells rule out most of these intervals, best first.
+
+    Only attributes that are among the most frequent are looked at.
+    """
+    grid = empty_grid(levels, int(attribute.max(initial=-1)) + 1)
+    uses = np.bincount(attribute)
+    frequent = np.argsort(-uses, kind="stable")[: 4 * levels]
+    ranked: list[tuple[float, int, Int64s, Int64s]] = []
+    for a in frequent[uses[frequent] > 0].tolist():
+        mine = attribute == a
+        ends = sorted_ends(low[mine], high[mine])
+        edges = cut(ends, cells)
+        first = np.searchsorted(edges, low[mine], side="right")
+        last = np.searchsorted(edges, high[mine], side="right")
+        share = (last - first + 1) / (len(edges) + 1)
+        ranked.append((float((1 - share).sum()), a, ends, edges))
+    ranked.sort(key=lambda rank: (-rank[0], rank[1]))
+    for level, (_, a, ends, edges) in enumerate(ranked[:levels]):
+        grid.level[a] = level
+        grid.attribute[level] = a
+        grid.cells[level] = len(edges) + 1
+        grid.edge[level, : len(edges)] = edges
+        # Ranks of the edges among the ends, and of both sides of the domain.
+        ranks = np.concatenate([[0], np.searchsorted(ends, edges), [len(ends)]])
+        reach = (overlap * np.diff(ranks)).astype(np.int64)
+        for cell in range(len(edges)):  # each edge moves into the cell before and into the next
+            grid.lower[level, cell + 1] = ends[ranks[cell + 1] - reach[cell]]
+            beyond = ranks[cell + 1] + reach[cell + 1]
+            grid.upper[level, cell] = ends[min(beyond, len(ends) - 1)] - 1
+    return grid
+
+
+@kernel
+def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out: Int64s) -> None:
+    """Write, for each level, the branches that a clause belongs in: at most `most` paths.
+
+    If there are more, the clause goes to `ANY` where it is in most branches, as often as needed.
+    """
+    out[:] = ANY
+    row = clauses.start[slot]
+    end = row + clauses.size[slot]
+    while row < end:
+        after = row + 1
+        while after < end and clauses.term[after] == clauses.term[row]:
+            after += 1
+        level = (
+            grid.level[clauses.attribute[row]] if clauses.attribute[row] < len(grid.level) else -1
+        )
+        if level >= 0 and clauses.kind[row] == SOME and out[level] == ANY:
+            out[level] = _cover(clauses, row, after, grid, level)
+        row = after
+    while True:
+        paths = 1.0  # 31 cells on 16 levels are beyond any integer
+        widest = 0
+        for level in range(len(out)):
+            paths *= _count(out[level])
+            if _count(out[level]) > _count(out[widest]):
+                widest = level
+        if paths <= most:
+            break
+        out[widest] = ANY
+
+
+@kernel
+def _cover(clauses: ClauseArrays, row: int, after: int, grid: CellGrid, level: int) -> int:
+    """The branches of one term: one, if it is one interval that lies within an extended cell."""
+    cells = grid.cells[level]
+    covered = 0
+    for r in range(row, after):
+        low, high = clauses.low[r], clauses.high[r]
+        first = bisect_right(grid.edge[level], 0, cells - 1, low)
+        last = bisect_right(grid.edge[level], 0, cells - 1, high)
+        for cell in range(first, last + 1):
+            within = grid.lower[level, cell] <= low and high <= grid.upper[level, cell]
+            if within and first < last and after - row == 1:
+                return 1 << (1 + CELLS + cell)
+            covered |= 1 << (1 + cell)
+    if _count(covered) == cells:
+        return ANY  # met by every value
+    return covered
+
+
+@kernel
+def _count(bits: int) -> int:
+    """How many bits are set."""
+    n = 0
+    while bits:
+        bits &= bits - 1
+        n += 1
+    return n
+
+
+@kernel
+def branches_met(grid: CellGrid, level: int, code: Int64s, begin: int, end: int) -> int:
+    """The branches that an event follows, whose values of the attribute are `code[begin:end]`."""
+    cells = grid.cells[level]
+    met = ANY
+    for at in range(begin, end):
+        own = bisect_right(grid.edge[level], 0, cells - 1, code[at])
+        met |= 1 << (1 + own)
+        for cell in range(max(own - 1, 0), min(own + 2, cells)):
+            if grid.lower[level, cell] <= code[at] <= grid.upper[level, cell]:
+                met |= 1 << (1 + CELLS + cell)
+    return met

@@ -1,0 +1,332 @@
+"""H-Tree: a tree of overlapping cells over a few attributes, with buckets of subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.index.blocks import Lists
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters
+from tamis.index.elementary_predicates import has_several
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.postings import Postings
+from tamis.index.tuple_map import TupleMap, Tuples, find
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.dexin.grid import (
+    ANY,
+    CELLS,
+    CellGrid,
+    branches_met,
+    branches_of,
+    choose,
+    empty_grid,
+)
+from tamis.match.options import real_number, whole_number
+
+Int64s = NDArray[np.int64]
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+Ids = Callable[[Int64s, Int64s], Int64s]
+_ATTRIBUTES = 16  # at most
+_CHUNK = 8192  # clauses that are put into the tree at a time, to bound what that takes in between
+
+
+class Guards(NamedTuple):
+    """For each slot one interval that has to agree; attribute -1 where there is none."""
+
+    attribute: NDArray[np.int32]
+    low: Int64s
+    high: Int64s
+
+
+class HTree(Matcher):
+    """Cut a few attributes into overlapping cells; a path of cells leads to a bucket of clauses.
+
+    A range that lies within one cell, as extended on both sides by the overlap, is put into that
+    cell; a wider one is cloned into every cell that it meets. An event follows, level by level, the
+    one or two cells that its value lies in, and verifies the clauses of the buckets it comes to.
+
+    add, remove O(clones) plus, to remove, a search of their buckets; match O(nodes met, at worst
+    4 ** attributes, + clauses in their buckets).
+    H-Tree, TPDS 2015, as DEXIN sketches it; the rest is a reconstruction. `attributes` levels are
+    those that rule out most clauses, of `cells` cells each, extended by `overlap` of the next cell.
+    Cells are equi-depth over the ends of the terms, not of equal width. Clauses that do not ask
+    about a level have a branch of their own, instead of a clone in every cell; so have, beyond
+    `max_clones`, those that are wide there, the widest level first: a clause that is wide
+    everywhere ends in a bucket that every event comes to. Cells that clones cover and cells that
+    ranges lie within are kept apart, so that an event meets no clause twice (but for several
+    values). Beside its slot a clause keeps its narrowest term, if possible off the levels, which is
+    looked at before the whole clause. Levels are chosen anew when as many clauses have come as
+    there were.
+    Must be slower than `scan` where ranges are wide (DEXIN's workload) or few attributes are
+    asked about: many buckets are met, and verifying clauses one by one costs more than comparing
+    columns.
+    """
+
+    attributes = whole_number(6, "attributes that become levels", least=1, most=_ATTRIBUTES)
+    cells = whole_number(6, "cells of a level", least=1, most=CELLS)
+    overlap = real_number(
+        0.25, "share of the next cell by which a cell is extended", least=0, most=1
+    )
+    max_clones = whole_number(64, "buckets that a clause may be in", least=1)
+
+    def clear(self) -> None:
+        self._clear_tree(empty_grid(self.attributes, 0))
+        self._counters = Counters()
+        self._since_choice = 0  # clauses added since the levels were chosen
+        self._at_choice = 0  # clauses there were then
+
+    def _clear_tree(self, grid: CellGrid) -> None:
+        self._grid = grid
+        self._nodes = TupleMap()  # (node, branch) -> node below, which is one more than the id
+        self._buckets = Postings()  # by id; only those of the last level hold anything
+        self._guards = Guards(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._grid,
+                self._nodes.view,
+                (self._buckets.lists, self._buckets.slots, self._guards),
+                self._counters.fit(0, self.clauses.slots).seen,
+                self._counters.stamps(len(batch)),
+            )
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._nodes.check()
+        self._buckets.check()
+        live = self.clauses.live_slots()
+        held = [
+            (number, slot)
+            for number in np.flatnonzero(self._buckets.size).tolist()
+            for slot in self._buckets.items(number)[0].tolist()
+        ]
+        ids, clause = self._walk(live, self._nodes.find)[-1]
+        assert sorted(held) == sorted(zip(ids.tolist(), live[clause].tolist(), strict=True))
+        assert np.bincount(clause, minlength=1).max() <= self.max_clones
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._since_choice += len(slots)
+        if self._since_choice > max(64, self._at_choice):
+            slots = self.clauses.live_slots()
+            terms = self.terms(slots)
+            told = terms.kind == SOME
+            rows = (terms.attribute[told], terms.low[told], terms.high[told])
+            self._clear_tree(choose(*rows, self.attributes, self.cells, self.overlap))
+            self._since_choice, self._at_choice = 0, len(slots)
+        size, known = self.clauses.slots, self._guards
+        self._guards = Guards(
+            grown(known.attribute, size, -1), grown(known.low, size), grown(known.high, size)
+        )
+        _guard(self.clauses.view, slots, self._grid, self._guards)
+        for start in range(0, len(slots), _CHUNK):
+            chunk = slots[start : start + _CHUNK]
+            ids, clause = self._walk(chunk, lambda *keys: self._nodes.add(*keys)[0])[-1]
+            self._buckets.append(ids, chunk[clause])
+
+    def drop_clauses(self, slots: Slots) -> None:
+        for start in range(0, len(slots), _CHUNK):
+            chunk = slots[start : start + _CHUNK]
+            steps = self._walk(chunk, self._nodes.find)
+            ids, clause = steps[-1]
+            self._buckets.remove(ids, chunk[clause])
+            for ids, _ in steps:
+                self._nodes.remove(ids)
+
+    def _walk(self, slots: Slots, ids_of: Ids) -> list[tuple[Int64s, Int64s]]:
+        """For each level the nodes that clauses come to, by id, and the position of the clause."""
+        branches = _branches(self.clauses.view, slots, self._grid, self.max_clones)
+        nodes, clause = np.zeros(len(slots), np.int64), np.arange(len(slots))
+        steps = []
+        for level in range(self.attributes):
+            keys, clause = _step(nodes, clause, branches[:, level])
+            ids = ids_of(np.arange(0, len(keys) + 1, 2), keys)
+            steps.append((ids, clause))
+            nodes = ids + 1
+        return steps
+
+
+@kernel
+def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards) -> None:
+    """Choose the guard of each clause: a point, else a range, else a half; best off the levels."""
+    for slot in slots:
+        start = clauses.start[slot]
+        end = start + clauses.size[slot]
+        best = 0
+        guards.attribute[slot] = -1
+        for row in range(start, end):
+            alone = (row == start or clauses.term[row - 1] != clauses.term[row]) and (
+                row + 1 == end or clauses.term[row + 1] != clauses.term[row]
+            )
+            if clauses.kind[row] != SOME or not alone:
+                continue
+            a, low, high = clauses.attribute[row], clauses.low[row], clauses.high[row]
+            worth = 1 + (low > _LOWEST) + (high < _HIGHEST) + (low == high)
+            if a >= len(grid.level) or grid.level[a] < 0:
+                worth += 4
+            if worth > best:
+                best = worth
+                guards.attribute[slot], guards.low[slot], guards.high[slot] = a, low, high
+
+
+@kernel
+def _branches(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, most: int) -> Int64s:
+    """For each clause and level the branches that it belongs in."""
+    out = np.empty((len(slots), len(grid.cells)), np.int64)
+    for i in range(len(slots)):
+        branches_of(clauses, slots[i], grid, most, out[i])
+    return out
+
+
+@kernel
+def _step(nodes: Int64s, clause: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
+    """From each node one step into each branch of its clause: (node, branch) pairs, and clauses."""
+    steps = 0
+    for i in range(len(nodes)):
+        left = branches[clause[i]]
+        while left:
+            left &= left - 1
+            steps += 1
+    keys = np.empty(2 * steps, np.int64)
+    clauses = np.empty(steps, np.int64)
+    n = 0
+    for i in range(len(nodes)):
+        left = branches[clause[i]]
+        while left:
+            keys[2 * n], keys[2 * n + 1] = nodes[i], left & -left
+            clauses[n] = clause[i]
+            left &= left - 1
+            n += 1
+    return keys, clauses
+
+
+@kernel
+def _match(
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    grid: CellGrid,
+    nodes: Tuples,
+    buckets: tuple[Lists, NDArray[np.int32], Guards],
+    seen: Int64s,
+    stamp: int,
+) -> tuple[Int64s, Int64s, Int64s]:
+    lists, pool, guards = buckets
+    levels = len(grid.cells)
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    work = np.zeros(3, np.int64)  # terms verified, nodes visited, clauses verified
+    met = np.empty(levels, np.int64)
+    ids = np.empty(64, np.int64)
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        several = has_several(events.attribute, begin, end)
+        bind(events.attribute, begin, end, first, last)
+        for level in range(levels):
+            a = grid.attribute[level]
+            if a < 0 or a >= width:
+                met[level] = ANY
+            else:
+                met[level] = branches_met(grid, level, events.code, first[a], last[a])
+        ids, many = _descend(nodes, met, ids, work)
+        for i in range(many):
+            out = ensure_capacity(out, found, lists.size[ids[i]])
+            block = pool[lists.start[ids[i]] : lists.start[ids[i]] + lists.size[ids[i]]]
+            if several:
+                block = _unseen(block, seen, stamp + event)
+            found = _verify(clauses, guards, block, (first, last, events.code), (out, found), work)
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, out[:found], work
+
+
+@kernel
+def _descend(nodes: Tuples, met: Int64s, ids: Int64s, work: Int64s) -> tuple[Int64s, int]:
+    """The buckets at the end of all paths along the branches met, in an array that may be new."""
+    levels = len(met)
+    key = np.zeros(2, np.int64)
+    node = np.zeros(levels, np.int64)  # the path: the node on each level ...
+    left = np.zeros(levels, np.int64)  # ... and the branches still to follow from it
+    left[0] = met[0]
+    level = n = visited = 0
+    while level >= 0:
+        if left[level] == 0:
+            level -= 1
+            continue
+        key[0], key[1] = node[level], left[level] & -left[level]
+        left[level] &= left[level] - 1
+        id = find(nodes, key, 0, 2)
+        if id < 0:
+            continue
+        visited += 1
+        if level + 1 < levels:
+            level += 1
+            node[level] = id + 1
+            left[level] = met[level]
+        else:
+            ids = ensure_capacity(ids, n, 1)
+            ids[n] = id
+            n += 1
+    work[1] += visited
+    return ids, n
+
+
+@kernel
+def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.int32]:
+    """The slots that the event, which has several values, did not meet before."""
+    fresh = np.empty(len(slots), np.int32)
+    n = 0
+    for slot in slots:
+        fresh[n] = slot
+        n += seen[slot] != stamp
+        seen[slot] = stamp
+    return fresh[:n]
+
+
+@kernel
+def _verify(
+    clauses: ClauseArrays,
+    guards: Guards,
+    slots: NDArray[np.int32],
+    event: tuple[Int64s, Int64s, Int64s],
+    answer: tuple[Int64s, int],
+    work: Int64s,
+) -> int:
+    """Add to the answer the slots of a bucket whose clause holds; gives its new length.
+
+    Most of the time goes here: the clauses of a bucket lie scattered over the table. The guards
+    spare the way there to most of those that do not hold.
+    """
+    first, last, code = event
+    out, found = answer
+    looked = len(slots)
+    for slot in slots:
+        a = guards.attribute[slot]
+        low, high = guards.low[slot], guards.high[slot]
+        agrees = a < 0
+        if not agrees:
+            for at in range(first[a], last[a]):
+                agrees |= (low <= code[at]) & (code[at] <= high)
+        if agrees:
+            ok, terms = holds(clauses, slot, first, last, code)
+            looked += terms
+            out[found] = slot
+            found += ok
+    work[0] += looked
+    work[2] += len(slots)
+    return found

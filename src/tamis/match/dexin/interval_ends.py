@@ -1,0 +1,302 @@
+"""The ends of intervals by attribute and side, in cells of about equal population.
+
+For each attribute there are lists of low ends, of high ends and of excluded values, one a cell of
+the attribute's codes, and one list of the spans without a low end. A value violates all low ends
+in the cells above its own, all high ends in the cells below, and some of its own cell; whoever
+does not bind the attribute violates every span on it: the low ends and those without.
+
+Cells are cut where the ends lie, an equal number in each, since codes have no common scale. They
+are cut anew when the number of ends has doubled, or fallen to a quarter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.blocks import Blocks, Lists
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.growth import HoldsArrays, grown
+from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import OrderedLists, bisect_right
+from tamis.match.dexin.bitset import Words, strike
+from tamis.match.dexin.term_spans import Spans
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+LOW, HIGH, NOT, NO_LOW = 0, 1, 2, 3
+_FEW = 32  # ends a cell at least: of a rare attribute, one list is read faster than many
+
+
+class Ends(NamedTuple):
+    """As kernels see it. See `list_of` for which list is what."""
+
+    used: Int64s  # the attributes that some clause asks about
+    first: Int64s  # per attribute: its first list, -1 where no clause asks about it
+    cells: Int64s  # per attribute: how many cells
+    cut: Int64s  # per attribute: where its cuts begin, one less than cells
+    cuts: Int64s
+    lists: Lists
+    keys: Int64s
+    slots: Int32s
+
+
+class _Entries(NamedTuple):
+    attribute: Int32s
+    side: NDArray[np.int8]
+    key: Int64s
+    slot: Int32s
+
+
+class EndLists(HoldsArrays):
+    """Ends in cells; within a cell sorted by end (`ordered`), or as they came.
+
+    add, remove O(log cells + entries of the cell) an end; sorted, an add moves part of the cell.
+    """
+
+    def __init__(self, cells: int, ordered: bool) -> None:
+        self._most = cells
+        self._ordered = ordered
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all, and give the memory back."""
+        self._lists: Blocks = OrderedLists() if self._ordered else Blocks(np.int64, np.int32)
+        none = np.zeros(0, np.int64)
+        self._used, self._first, self._cells, self._cut, self._cuts = none, none, none, none, none
+        self._numbered = 0  # lists in use
+        self._dealt = 0  # ends when the cells were cut
+
+    @property
+    def view(self) -> Ends:
+        """For kernels."""
+        keys, slots = self._lists.pools
+        return Ends(
+            self._used, self._first, self._cells, self._cut, self._cuts,
+            self._lists.lists, keys, slots,
+        )  # fmt: skip
+
+    @property
+    def lists(self) -> int:
+        """How many lists there are."""
+        return self._numbered
+
+    def stale(self, spans: int) -> bool:
+        """Whether so many more (or fewer) spans call for new cells: see `deal`."""
+        after = self._lists.total + 2 * spans
+        return after > 2 * self._dealt + 16 or 4 * after + 16 < self._dealt
+
+    def deal(self, everything: Spans) -> None:
+        """Cut the cells anew, for these spans, and put them in."""
+        self.clear()
+        entries = _entries(everything)
+        width = int(everything.attribute.max(initial=-1)) + 1
+        told = entries.side != NO_LOW
+        self._used = np.unique(everything.attribute).astype(np.int64)
+        self._cuts, counts = _cut(entries.attribute[told], entries.key[told], width, self._most)
+        self._cut = np.cumsum(counts) - counts
+        self._cells = np.zeros(width, np.int64)
+        self._cells[self._used] = counts[self._used] + 1
+        self._first = np.full(width, -1, np.int64)
+        sizes = 3 * self._cells[self._used] + 1
+        self._first[self._used] = np.cumsum(sizes) - sizes
+        self._numbered = int(sizes.sum())
+        self._lists.number(self._numbered)
+        self._put(entries)
+        self._dealt = self._lists.total
+
+    def add(self, spans: Spans) -> tuple[Int32s, Int64s]:
+        """Put the ends of spans in; gives the attribute and the list of each end."""
+        known = np.zeros(len(spans.attribute), np.bool_)
+        inside = spans.attribute < len(self._first)
+        known[inside] = self._first[spans.attribute[inside]] >= 0
+        if not known.all():
+            self._introduce(np.unique(spans.attribute[~known]))
+        entries = _entries(spans)
+        return entries.attribute, self._put(entries)
+
+    def remove(self, spans: Spans) -> tuple[Int32s, Int64s]:
+        """Take the ends of spans out; gives the attribute and the list of each end."""
+        entries = _entries(spans)
+        lists = _lists_of(self.view, entries)
+        if isinstance(self._lists, OrderedLists):
+            self._lists.remove(lists, entries.key, entries.slot)
+        else:
+            missing = _take_out(self.view, lists, entries.key, entries.slot)
+            assert missing < 0, f"slot {entries.slot[missing]} is not in list {lists[missing]}"
+            self._lists.removed(len(lists))
+        return entries.attribute, lists
+
+    def check(self, everything: Spans) -> None:
+        """Raise if these spans are not the ones whose ends are here, each in its own list."""
+        self._lists.check()
+        entries = _entries(everything)
+        expected = np.stack([_lists_of(self.view, entries), entries.key, entries.slot])
+        numbers = np.repeat(np.arange(len(self._lists)), self._lists.size)
+        offsets = np.cumsum(self._lists.size) - self._lists.size
+        places = np.arange(len(numbers)) + (self._lists.start - offsets)[numbers]
+        held = np.stack([numbers, *(pool[places] for pool in self._lists.pools)])
+        assert held.shape == expected.shape, "as many ends as the clauses have"
+        expected, held = expected[:, np.lexsort(expected)], held[:, np.lexsort(held)]
+        assert (expected == held).all(), "every end stands in the list of its cell"
+        for attribute in self._used.tolist():
+            cuts = self._cuts[self._cut[attribute] :][: self._cells[attribute] - 1]
+            assert (cuts[1:] > cuts[:-1]).all(), "cuts ascend"
+
+    def _put(self, entries: _Entries) -> Int64s:
+        lists = _lists_of(self.view, entries)
+        if isinstance(self._lists, OrderedLists):
+            self._lists.add(lists, entries.key, entries.slot)
+        else:
+            self._lists.append(lists, entries.key, entries.slot)
+        return lists
+
+    def _introduce(self, attributes: Int32s) -> None:
+        """Give attributes that nobody asked about before one cell each, until the next dealing."""
+        width = int(attributes.max()) + 1
+        self._first = grown(self._first, width, -1)
+        self._cells, self._cut = grown(self._cells, width), grown(self._cut, width)
+        self._first[attributes] = self._numbered + 4 * np.arange(len(attributes))
+        self._cells[attributes] = 1
+        self._used = np.union1d(self._used, attributes).astype(np.int64)
+        self._numbered += 4 * len(attributes)
+        self._lists.number(self._numbered)
+
+
+def _entries(spans: Spans) -> _Entries:
+    unequal = spans.unequal
+    low = np.flatnonzero(~unequal & (spans.low != LOWEST))
+    high = np.flatnonzero(~unequal & (spans.high != HIGHEST))
+    excluded = np.flatnonzero(unequal)
+    no_low = np.flatnonzero(unequal | (spans.low == LOWEST))
+    which = np.concatenate([low, high, excluded, no_low])
+    sides = np.array([LOW, HIGH, NOT, NO_LOW], np.int8)
+    side = np.repeat(sides, [len(low), len(high), len(excluded), len(no_low)])
+    slot = spans.slot[which]
+    # Without an end to sort by, the slot is the key: it is found again by bisection.
+    without = spans.slot[no_low].astype(np.int64)
+    key = np.concatenate([spans.low[low], spans.high[high], spans.low[excluded], without])
+    return _Entries(spans.attribute[which], side, key, slot)
+
+
+@kernel
+def _cut(attribute: Int32s, key: Int64s, width: int, most: int) -> tuple[Int64s, Int64s]:
+    """The cuts of all attributes, one after the other, and how many each has."""
+    starts = np.zeros(width + 1, np.int64)
+    for a in attribute:
+        starts[a + 1] += 1
+    starts = np.cumsum(starts)
+    grouped = np.empty(len(key), np.int64)
+    free = starts[:-1].copy()
+    for i in range(len(key)):
+        grouped[free[attribute[i]]] = key[i]
+        free[attribute[i]] += 1
+    cuts = np.empty(len(key), np.int64)
+    counts = np.zeros(width, np.int64)
+    n = 0
+    for a in range(width):
+        ends = np.sort(grouped[starts[a] : starts[a + 1]])
+        cells = min(most, len(ends) // _FEW)
+        for cell in range(1, cells):
+            cut = ends[cell * len(ends) // cells]
+            if cut > ends[0] and (counts[a] == 0 or cut > cuts[n - 1]):
+                cuts[n] = cut
+                n += 1
+                counts[a] += 1
+    return cuts[:n].copy(), counts
+
+
+@kernel
+def cell_of(ends: Ends, a: int, v: int) -> int:
+    """The cell of attribute a that a code lies in: cell i begins at cut i - 1."""
+    start = ends.cut[a]
+    return int(bisect_right(ends.cuts, start, start + ends.cells[a] - 1, v) - start)
+
+
+@kernel
+def list_of(ends: Ends, a: int, side: int, cell: int) -> int:
+    """The list of one cell; of NO_LOW there is just cell 0."""
+    return int(ends.first[a] + side * ends.cells[a] + cell)
+
+
+@kernel
+def _lists_of(ends: Ends, entries: _Entries) -> Int64s:
+    lists = np.empty(len(entries.key), np.int64)
+    for i in range(len(lists)):
+        a, side = entries.attribute[i], entries.side[i]
+        cell = 0 if side == NO_LOW else cell_of(ends, a, entries.key[i])
+        lists[i] = list_of(ends, a, side, cell)
+    return lists
+
+
+@kernel
+def _take_out(ends: Ends, lists: Int64s, keys: Int64s, slots: Int32s) -> int:
+    """Take (key, slot) out of its list, the last entry fills the gap; gives a missing one or -1."""
+    for i in range(len(lists)):
+        at = lists[i]
+        place = ends.lists.start[at]
+        last = place + ends.lists.size[at] - 1
+        while place <= last and (ends.slots[place] != slots[i] or ends.keys[place] != keys[i]):
+            place += 1
+        if place > last:
+            return i
+        ends.keys[place] = ends.keys[last]
+        ends.slots[place] = ends.slots[last]
+        ends.lists.size[at] -= 1
+    return -1
+
+
+@kernel
+def strike_lists(ends: Ends, start: int, end: int, words: Words) -> int:
+    """Clear the bits of all slots in the lists `start:end`; gives how many entries there were.
+
+    Lists that lie side by side, as after a dealing, are struck in one run.
+    """
+    struck = 0
+    at = start
+    while at < end:
+        begin = ends.lists.start[at]
+        stop = begin + ends.lists.size[at]
+        at += 1
+        while at < end and (ends.lists.size[at] == 0 or ends.lists.start[at] == stop):
+            stop += ends.lists.size[at]
+            at += 1
+        strike(words, ends.slots, begin, stop)
+        struck += stop - begin
+    return struck
+
+
+@kernel
+def strike_all(ends: Ends, a: int, words: Words) -> int:
+    """Clear the bits of all slots that need attribute a; gives how many entries there were."""
+    lows, no_low = list_of(ends, a, LOW, 0), list_of(ends, a, NO_LOW, 0)
+    struck = strike_lists(ends, lows, lows + ends.cells[a], words)
+    return struck + strike_lists(ends, no_low, no_low + 1, words)
+
+
+@kernel
+def strike_unbound(
+    ends: Ends, first: Int64s, last: Int64s, except_: Int64s, words: Words
+) -> tuple[int, int]:
+    """The same for all attributes that an event does not bind; gives lists and entries.
+
+    Attributes with a value of 0 or more in `except_` are left alone. Where thousands are asked
+    about by a few each, calls would cost five times the work: the loops stand here, in one piece.
+    """
+    lists = struck = 0
+    for a in ends.used:
+        if first[a] < last[a] or except_[a] >= 0:
+            continue
+        cells = ends.cells[a]
+        for k in range(cells + 1):
+            at = ends.first[a] + (k if k < cells else NO_LOW * cells)
+            begin = ends.lists.start[at]
+            stop = begin + ends.lists.size[at]
+            for place in range(begin, stop):
+                slot = np.uint32(ends.slots[place])
+                words[slot >> np.uint32(5)] &= ~(np.uint32(1) << (slot & np.uint32(31)))
+            struck += stop - begin
+        lists += cells + 1
+    return lists, struck

@@ -1,0 +1,362 @@
+"""TAMA: count the cells of a hierarchical index table that an event falls into."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.index.blocks import Lists
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters, CounterScratch
+from tamis.index.elementary_predicates import has_several
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.postings import Postings
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
+from tamis.match.options import flag, whole_number
+
+Int64s = NDArray[np.int64]
+_BULK = 64  # from this many clauses on, counting before writing beats sorting what to write
+_COUNT = 0xFFFF  # of a counter: cells met; above it: those of them met in doubt
+_DOUBT = 0x10000
+_RUN = 64  # counters compared at once when all are looked at
+_SPARSE = 8  # more than one counter in so many raised: looking at all is cheaper than noting which
+
+
+class Wanted(NamedTuple):
+    """What is known of each slot: how many terms are counted, and whether others are left."""
+
+    terms: NDArray[np.int32]  # -1 where none is, or no clause
+    verify: NDArray[np.bool_]
+
+
+class Tama(Matcher):
+    """Cut each attribute's codes in halves, level by level; keep a clause in the cells it covers.
+
+    An interval is a union of at most two cells a level. A value lies in one cell of each level, so
+    an event raises the counter of each clause once for each attribute that agrees, and clauses
+    whose counter reaches their number of terms match. A last cell also has the clauses that cover
+    only part of it: those are false positives at times (never are there false negatives), which
+    `exact=True` verifies once they match.
+
+    add, remove O(terms · levels) plus, to remove, a search of those cells; match O(levels · pairs
+    + clauses met in the cells), which is N · M · (share of the domain that a term covers).
+    TAMA, ICDCS 2011, as far as its abstract and public implementations tell. `levels` (13, as in
+    those) counts the whole domain as the first. Cells are equi-depth over the ends of the terms,
+    not of equal width, and an attribute with few ends has fewer levels: there the answer is exact.
+    Tables are cut anew when as many clauses have come as there were. `excludes`, `missing` and a
+    second term on one attribute are no intervals: clauses with those are verified in either form.
+    Counts a clause for each attribute that agrees, so that wide ranges on many attributes
+    (DEXIN's workload) make it slower than `scan`, which drops a clause at the first that does not.
+    """
+
+    levels = whole_number(13, "levels of the hierarchy of cells", least=1, most=LEVELS)
+    exact = flag(False, "verify what is found, for an exact answer")
+
+    def clear(self) -> None:
+        self._clear_lists()
+        self._counters = Counters()
+        self._since_cut = 0  # rows added since the tables were cut
+        self._at_cut = 0  # rows there were then
+
+    def _clear_lists(self) -> None:
+        self._hierarchy = ValueHierarchy(self.levels)
+        self._postings = Postings()
+        self._always = SlotSet()  # clauses of which no term is counted
+        self._wanted = Wanted(np.zeros(0, np.int32), np.zeros(0, np.bool_))
+
+    def find(self, batch: EventBatch) -> Matches:
+        size = len(self._wanted.terms)
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._hierarchy.view,
+                (self._postings.lists, self._postings.slots),
+                self._wanted,
+                self._always.slots,
+                self._counters.fit(size, size),
+                self._counters.stamps(len(batch.pairs.code)),
+                self.exact,
+            )
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._hierarchy.check()
+        self._postings.check()
+        self._always.check()
+        live = self.clauses.live_slots()
+        lists, starts, terms, verify = _lists_of_all(self.clauses.view, live, self._hierarchy.view)
+        assert (self._wanted.terms[live] == np.where(terms > 0, terms, -1)).all()
+        assert (self._wanted.verify[live] == verify).all()
+        assert (self._wanted.terms >= 0).sum() == (terms > 0).sum()
+        assert set(self._always.slots.tolist()) == set(live[terms == 0].tolist())
+        held = {
+            (number, slot)
+            for number in np.flatnonzero(self._postings.size).tolist()
+            for slot in self._postings.items(number)[0].tolist()
+        }
+        slot = np.repeat(live, np.diff(starts))
+        assert held == set(zip(lists.tolist(), slot.tolist(), strict=True))
+        assert self._postings.total == len(held) == len(lists), "a clause stands once in a list"
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._since_cut += len(terms.low)
+        if self._since_cut > max(64, self._at_cut):
+            self._clear_lists()
+            slots = self.clauses.live_slots()
+            terms = self.terms(slots)
+            self._since_cut, self._at_cut = 0, len(terms.low)
+        told = terms.kind == SOME
+        self._hierarchy.cut(terms.attribute[told], terms.low[told], terms.high[told])
+        self._postings.number(self._hierarchy.lists)
+        size = -(-self.clauses.slots // _RUN) * _RUN  # a whole number of runs
+        self._wanted = Wanted(
+            grown(self._wanted.terms, size, -1), grown(self._wanted.verify, size, False)
+        )
+        view = self.clauses.view
+        if len(slots) < _BULK:
+            lists, starts, counted, verify = _lists_of_all(view, slots, self._hierarchy.view)
+            self._postings.append(lists, np.repeat(slots, np.diff(starts)))
+        else:
+            more, counted, verify = _count(view, slots, self._hierarchy.view, self._hierarchy.lists)
+            self._postings.widen(more)
+            lists_now = self._postings.lists
+            _write(view, slots, self._hierarchy.view, lists_now, self._postings.slots)
+            self._postings.written(int(more.sum()))
+        self._wanted.terms[slots] = np.where(counted > 0, counted, -1)
+        self._wanted.verify[slots] = verify
+        self._always.add(slots[counted == 0])
+
+    def drop_clauses(self, slots: Slots) -> None:
+        lists, starts, counted, _ = _lists_of_all(self.clauses.view, slots, self._hierarchy.view)
+        self._postings.remove(lists, np.repeat(slots, np.diff(starts)))
+        self._wanted.terms[slots] = -1
+        self._always.remove(slots[counted == 0])
+
+
+@kernel
+def _most(clauses: ClauseArrays, slot: int) -> int:
+    """No clause belongs in more lists: two cells a level for each row."""
+    return int(clauses.size[slot] * 2 * (LEVELS + 1))
+
+
+@kernel
+def _lists_of_all(
+    clauses: ClauseArrays, slots: Int64s, tables: Tables
+) -> tuple[Int64s, Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+    """The lists of clause i as `lists[starts[i]:starts[i + 1]]`, and what `_lists_of` tells."""
+    starts = np.zeros(len(slots) + 1, np.int64)
+    terms = np.zeros(len(slots), np.int32)
+    left = np.zeros(len(slots), np.bool_)
+    lists = np.empty(1024, np.int64)
+    n = 0
+    for i in range(len(slots)):
+        lists = ensure_capacity(lists, n, _most(clauses, slots[i]))
+        n, terms[i], left[i] = lists_of(clauses, slots[i], tables, lists, n)
+        starts[i + 1] = n
+    return lists[:n], starts, terms, left
+
+
+@kernel
+def _count(
+    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: int
+) -> tuple[Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+    """How many of the clauses belong in each list, and what `_lists_of` tells of each."""
+    more = np.zeros(lists, np.int64)
+    terms = np.zeros(len(slots), np.int32)
+    left = np.zeros(len(slots), np.bool_)
+    out = np.empty(1024, np.int64)
+    for i in range(len(slots)):
+        out = ensure_capacity(out, 0, _most(clauses, slots[i]))
+        n, terms[i], left[i] = lists_of(clauses, slots[i], tables, out, 0)
+        for k in range(n):
+            more[out[k]] += 1
+    return more, terms, left
+
+
+@kernel
+def _write(
+    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: NDArray[np.int32]
+) -> None:
+    """Write the clauses into their lists, in which there is room."""
+    out = np.empty(1024, np.int64)
+    for slot in slots:
+        out = ensure_capacity(out, 0, _most(clauses, slot))
+        n, _, _ = lists_of(clauses, slot, tables, out, 0)
+        for k in range(n):
+            pool[lists.start[out[k]] + lists.size[out[k]]] = slot
+            lists.size[out[k]] += 1
+
+
+@kernel
+def _match(
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    tables: Tables,
+    postings: tuple[Lists, NDArray[np.int32]],
+    wanted: Wanted,
+    always: Int64s,
+    scratch: CounterScratch,
+    stamp: int,
+    exact: bool,
+) -> tuple[Int64s, Int64s, Int64s]:
+    lists = postings[0]
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    work = np.zeros(3, np.int64)  # terms verified, cells visited, counters raised
+    hits, touched = scratch.hits, scratch.touched
+    met = np.empty(64, np.int64)
+    of = np.empty(64, np.int64)  # for each list met, the first pair of its attribute
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        met = ensure_capacity(met, 0, (end - begin) * (LEVELS + 1))
+        of = ensure_capacity(of, 0, (end - begin) * (LEVELS + 1))
+        many = total = 0
+        pair = begin
+        for at in range(begin, end):
+            if events.attribute[at] != events.attribute[pair]:
+                pair = at
+            before = many
+            many = cells_of(tables, lists, events.attribute[at], events.code[at], met, many)
+            for i in range(before, many):
+                of[i] = stamp + pair
+                total += lists.size[max(met[i], ~met[i])]
+        work[1] += many
+        work[2] += total
+        # Most of the time goes here: a write for each clause in each cell that was met.
+        if has_several(events.attribute, begin, end):
+            raised = _raise_once(met[:many], of, postings, scratch)
+        elif total * _SPARSE < len(wanted.terms):
+            raised = _raise_noting(met[:many], postings, hits, touched)
+        else:
+            _raise(met[:many], postings, hits)
+            raised = _reached(hits, wanted.terms, touched)
+        out = ensure_capacity(out, found, raised + len(always))
+        bind(events.attribute, begin, end, first, last)
+        values = (first, last, events.code)
+        for slots in (touched[:raised], always):
+            kept, looked = _decide(clauses, slots, values, wanted, hits, exact, out[found:])
+            found += kept
+            work[0] += looked
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, out[:found], work
+
+
+@kernel
+def _decide(
+    clauses: ClauseArrays,
+    slots: Int64s,
+    event: tuple[Int64s, Int64s, Int64s],
+    wanted: Wanted,
+    hits: NDArray[np.int32],
+    exact: bool,
+    out: Int64s,
+) -> tuple[int, int]:
+    """Write the slots that match to `out`, and clear their counters.
+
+    Gives how many match, and how many terms were looked at to verify those in doubt.
+    """
+    first, last, code = event
+    n = looked = 0
+    for slot in slots:
+        ok = hits[slot] & _COUNT == max(wanted.terms[slot], 0)  # none are wanted of `always`
+        if ok and (wanted.verify[slot] or (exact and hits[slot] >= _DOUBT)):
+            ok, terms = holds(clauses, slot, first, last, code)
+            looked += terms
+        hits[slot] = 0
+        out[n] = slot
+        n += ok
+    return n, looked
+
+
+@kernel
+def _raise(met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32]) -> None:
+    """Raise the counters of all clauses in the lists met."""
+    lists, pool = postings
+    for number in met:
+        step = 1 if number >= 0 else 1 + _DOUBT
+        start = lists.start[max(number, ~number)]
+        for place in range(start, start + lists.size[max(number, ~number)]):
+            hits[np.uint32(pool[place])] += step  # unsigned: no test for negative slots
+
+
+@kernel
+def _raise_noting(
+    met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32], touched: Int64s
+) -> int:
+    """The same, and note which: gives how many."""
+    lists, pool = postings
+    raised = 0
+    for number in met:
+        step = 1 if number >= 0 else 1 + _DOUBT
+        start = lists.start[max(number, ~number)]
+        for place in range(start, start + lists.size[max(number, ~number)]):
+            slot = np.uint32(pool[place])
+            touched[raised] = slot
+            raised += hits[slot] == 0
+            hits[slot] += step
+    return raised
+
+
+@kernel
+def _raise_once(
+    met: Int64s, of: Int64s, postings: tuple[Lists, NDArray[np.int32]], scratch: CounterScratch
+) -> int:
+    """The same, but once for each attribute, whichever of its values a clause was met with."""
+    lists, pool = postings
+    hits, touched, seen, _ = scratch
+    raised = 0
+    for i in range(len(met)):
+        step = 1 if met[i] >= 0 else 1 + _DOUBT
+        number = max(met[i], ~met[i])
+        start = lists.start[number]
+        for place in range(start, start + lists.size[number]):
+            slot = pool[place]
+            if seen[slot] == of[i]:
+                continue
+            seen[slot] = of[i]
+            if hits[slot] == 0:
+                touched[raised] = slot
+                raised += 1
+            hits[slot] += step
+    return raised
+
+
+@kernel
+def _reached(hits: NDArray[np.int32], wanted: NDArray[np.int32], out: Int64s) -> int:
+    """The slots with as many hits as wanted, of all; the counters of the others are cleared.
+
+    Few runs have one, so most are passed over with a few vector instructions (0.1 ns a slot).
+    """
+    n = 0
+    for start in range(0, len(wanted), _RUN):
+        run, right = hits[start : start + _RUN], wanted[start : start + _RUN]
+        some = False
+        for i in range(_RUN):
+            some |= (run[i] & _COUNT) == right[i]
+        if not some:
+            for i in range(_RUN):
+                run[i] = 0
+            continue
+        for i in range(_RUN):
+            if (run[i] & _COUNT) == right[i]:
+                out[n] = start + i
+                n += 1
+            else:
+                run[i] = 0
+    return n

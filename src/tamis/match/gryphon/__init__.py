@@ -1,0 +1,1 @@
+"""The matching tree of Gryphon (Aguilera and others, PODC 1999)."""

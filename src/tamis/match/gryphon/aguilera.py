@@ -1,0 +1,373 @@
+"""Gryphon's matching tree: follow the edges that agree with the event, and the stars."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
+from tamis.index.blocks import Lists
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters
+from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.postings import Postings
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.gryphon.factoring import Factored, Factoring, roots_of
+from tamis.match.gryphon.level_tree import LevelTree
+from tamis.match.gryphon.match_tree import (
+    AT_MOST,
+    EXAMINE,
+    KINDS,
+    LEAF,
+    MatchTree,
+    MatchTreeArrays,
+    child,
+)
+from tamis.match.gryphon.related_tests import RelatedTests
+from tamis.match.gryphon.successors import Successors, leap, successors
+from tamis.match.options import choice, flag, real_number, whole_number
+
+Int64s = NDArray[np.int64]
+
+
+class Search(NamedTuple):
+    """All that a search reads of the index."""
+
+    tree: MatchTreeArrays
+    factored: Factored
+    follow: Successors
+    leaps: bool  # whether `follow` is there to be used
+    lists: Lists
+    slots: NDArray[np.int32]
+    exact: NDArray[np.int8]  # by slot
+    always: Int64s  # slots without a path
+    seen: Int64s  # by slot: stamp of the event that met it last
+
+
+class Aguilera(Matcher):
+    """Walk down a tree of tests, along the edges of the event's results and along all stars.
+
+    Every inner node tests the event, every clause is a path of results that ends at a leaf, and a
+    star edge stands for any result. Clauses share the beginnings of their paths, so a test that
+    fails rules out all clauses below it at once. Leaves hold the slots of equal clauses.
+
+    `tree="general"`: nodes are elementary tests (what is a; is a <= c; is a = c), in the order of
+    the attributes' popularity. A clause that does not ask a node's test takes the edge of the
+    result that follows from what it does ask (price <= 5 implies price <= 9), else the star. A
+    range is two nodes. Terms of several intervals other than `!=`, `excludes` and `missing` are
+    left to be verified at the leaf.
+    `tree="equality"`: a level for each attribute, edges are values. A clause's path is its
+    equalities; all else that it asks (ranges, a second value of `contains`, ...) is verified at
+    the leaf. Only this tree has levels, and takes the other options:
+    `collapse` leaves out nodes that have a star edge only: it pays where attributes are rarely
+    tested. `successors` annotates nodes with where to go on when blocked, so that no attribute is
+    examined again for nodes that are only passed through; static, so the first match after a
+    change annotates anew, at the cost of the whole tree. `factor` is how many attributes become
+    index attributes, with a tree for each combination of their values and one for other values. A
+    clause that leaves an index attribute open is in all of its trees: attributes for which that
+    were more than `replication` trees in the mean are passed over. (Changes may double it, then
+    the trees are laid out anew.)
+    Clauses without anything to test in the tree are verified for every event.
+
+    add O(way down the tree), remove O(path + clauses of the leaf), both for each tree that the
+    clause is in; the tree is laid out anew, for the attributes most popular then, when the clauses
+    have doubled. match O(nodes visited): expected O(subscriptions^(1 - λ)), λ = ln V / (ln V +
+    ln (K + 1)), for uniform events over K attributes of V values and equalities only.
+    Aguilera et al., PODC 1999; Le Subscribe, figure 7.
+
+    Not in the paper: removing; attributes that are not bound (no edge but the star) and several
+    values (the edges of all, verified where both ends of a range may be met by two of them); a
+    result may follow from any predicate of the clause, not just from the next one; clauses that
+    come together go in at random, as sorted constants would make a chain; an insertion follows at
+    most 1024 stars, then branches off; a plain equality tree has at most 64 levels, and equalities
+    on further attributes are verified; a value that had no tree when trees were laid out goes to
+    the tree of other values, to be verified, until they are laid out again.
+    Where ranges rule (each end is a node that hardly two clauses share) the tree visits more nodes
+    than there are clauses, each a cache miss: slower than `scan` by its nature. So is the equality
+    tree where equalities are few, as most is left to be verified.
+    """
+
+    tree = choice(
+        "general", "tests of any sort, or a level for each attribute", "general", "equality"
+    )
+    collapse = flag(False, "leave out nodes that have a star edge only")
+    successors = flag(False, "annotate nodes with where to go on when blocked")
+    factor = whole_number(0, "attributes with a tree for each of their values", least=0)
+    replication = real_number(8.0, "trees that a clause may be in, in the mean", least=1)
+
+    def check_options(self) -> None:
+        if self.tree == "general" and (self.collapse or self.successors or self.factor):
+            raise MatcherError("collapse, successors and factor need levels: tree='equality'")
+
+    def clear(self) -> None:
+        self._shape: RelatedTests | LevelTree
+        if self.tree == "equality":
+            self._shape = LevelTree(self.collapse, self.factor, self.replication)
+        else:
+            self._shape = RelatedTests()
+        self._postings = Postings()
+        self._always = SlotSet()
+        self._exact = np.zeros(0, np.int8)
+        self._follow: Successors | None = None
+        self._counters = Counters()
+        self._built = 0  # clauses when the tree was last laid out
+
+    @property
+    def match_tree(self) -> MatchTree:
+        """The tree, for figures of its size."""
+        return self._shape.tree
+
+    @property
+    def space(self) -> int:
+        """Edges of the tree and successors, once annotated: how the paper measures space."""
+        roots = int((self.match_tree.view.roots >= 0).sum())
+        return len(self.match_tree) - roots + (len(self._follow.nodes) if self._follow else 0)
+
+    @property
+    def factored(self) -> list[int]:
+        """The index attributes."""
+        return [int(a) for a in self._factored.attribute]
+
+    def find(self, batch: EventBatch) -> Matches:
+        if self._outgrown():
+            self._lay_out()
+        tree = self.match_tree.view
+        if self._follow is None:
+            self._follow = successors(tree, self.match_tree.top if self.successors else 0)
+        factored = self._factored
+        keys = len(self._exact) if len(factored.attribute) else 0
+        search = Search(
+            tree,
+            factored,
+            self._follow,
+            self.successors,
+            self._postings.lists,
+            self._postings.slots,
+            self._exact,
+            self._always.slots,
+            self._counters.fit(0, keys).seen,
+        )
+        stamp = self._counters.stamps(len(batch))
+        return self.tallied(
+            *_match(batch.pairs, self.clauses.view, self.clauses.width, search, stamp)
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._postings.check()
+        self._always.check()
+        live = self.clauses.live_slots()
+        placed = self._shape.check(self.clauses.view, live)
+        lists = np.repeat(np.arange(len(self._postings)), self._postings.size)
+        inside = np.arange(len(lists)) - np.repeat(
+            np.cumsum(self._postings.size) - self._postings.size, self._postings.size
+        )
+        slots = self._postings.slots[self._postings.start[lists] + inside]
+        there, wanted = np.lexsort((slots, lists)), np.lexsort((placed.slots, placed.lists))
+        assert (lists[there] == placed.lists[wanted]).all(), "lists hold what paths lead to"
+        assert (slots[there] == placed.slots[wanted]).all(), "lists hold what paths lead to"
+        assert (np.sort(self._always.slots) == placed.rest).all()
+        assert (self._exact[live] == placed.exact).all()
+        nodes = self.match_tree.view.nodes[: self.match_tree.top]
+        leaves = nodes["first"][nodes["test"] == LEAF]
+        assert (self._postings.size[leaves] > 0).all(), "no leaf is empty"
+        assert len(leaves) == int((self._postings.size > 0).sum())
+
+    @property
+    def _factored(self) -> Factored:
+        return self._shape.factoring.view if isinstance(self._shape, LevelTree) else _UNFACTORED
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        if len(self.clauses) > 2 * self._built + 16:
+            self._lay_out()
+        else:
+            self._insert(slots)
+
+    def drop_clauses(self, slots: Slots) -> None:
+        placed = self._shape.leave(self.clauses.view, slots)
+        self._postings.remove(placed.lists, placed.slots)
+        lists = np.unique(placed.lists)
+        self._shape.prune(lists[self._postings.size[lists] == 0])
+        self._always.remove(placed.rest)
+        self._follow = None
+
+    def _outgrown(self) -> bool:
+        """Whether the order of attributes, or what is factored out, is out of date."""
+        live = len(self.clauses)
+        return 4 * live < self._built or self._shape.crowded(live)
+
+    def _lay_out(self) -> None:
+        """Make the tree anew, for the attributes that are asked about most now."""
+        self.clear()
+        self._insert(self.clauses.live_slots(), pack=True)
+        self._built = len(self.clauses)
+
+    def _insert(self, slots: Slots, pack: bool = False) -> None:
+        placed = self._shape.add(self.clauses.view, slots)
+        if pack:
+            placed = self._shape.pack(placed)
+        self._postings.append(placed.lists, placed.slots)
+        self._always.add(placed.rest)
+        self._exact = grown(self._exact, self.clauses.slots)
+        self._exact[slots] = placed.exact
+        self._follow = None
+
+
+_UNFACTORED = Factoring().view
+
+
+@kernel
+def _match(
+    events: Pairs, clauses: ClauseArrays, width: int, search: Search, stamp: int
+) -> tuple[Int64s, Int64s, Int64s]:
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    work = np.zeros(3, np.int64)  # tests and terms evaluated, nodes visited, slots touched
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    roots = np.empty(len(search.tree.roots), np.int64)
+    stack = np.empty(256, np.int64)
+    lists = np.empty(256, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        several = has_several(events.attribute, begin, end)
+        if several:
+            code = _bind_distinct(events, begin, end, first, last)
+        else:
+            code = events.code
+            bind(events.attribute, begin, end, first, last)
+        many = 0
+        visits = 0
+        trees = roots_of(search.factored, first, last, code, roots)
+        for i in range(trees):
+            if search.leaps and not several:
+                stack, lists, many, visited = leap(
+                    search.tree, search.follow, roots[i], first, last, code, stack, lists, many
+                )
+            else:
+                stack, lists, many, visited = _walk(
+                    search.tree, roots[i], first, last, code, stack, lists, many
+                )
+            visits += visited
+        work[0] += visits - many
+        work[1] += visits
+        for i in range(many):
+            start = search.lists.start[lists[i]]
+            size = search.lists.size[lists[i]]
+            out = ensure_capacity(out, found, size)
+            work[2] += size
+            for place in range(start, start + size):
+                slot = search.slots[place]
+                if trees > 1:
+                    if search.seen[slot] == stamp + event:
+                        continue
+                    search.seen[slot] = stamp + event
+                exact = search.exact[slot]
+                ok = exact == EXACT or (exact < VERIFY and not several)
+                if not ok:
+                    ok, looked = holds(clauses, slot, first, last, code)
+                    work[0] += looked
+                if ok:
+                    out[found] = slot
+                    found += 1
+        out = ensure_capacity(out, found, len(search.always))
+        work[2] += len(search.always)
+        for slot in search.always:
+            ok, looked = holds(clauses, slot, first, last, code)
+            work[0] += looked
+            if ok:
+                out[found] = slot
+                found += 1
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, out[:found], work
+
+
+@kernel
+def _walk(
+    tree: MatchTreeArrays,
+    root: int,
+    first: Int64s,
+    last: Int64s,
+    code: Int64s,
+    stack: Int64s,
+    lists: Int64s,
+    found: int,
+) -> tuple[Int64s, Int64s, int, int]:
+    """Append to `lists[:found]` the lists of the leaves that an event reaches from a root.
+
+    Gives the stack and the lists, which may have grown, how many lists there are, and how many
+    nodes were visited. A visit costs a cache miss: that is nearly all the time.
+    """
+    visited = 0
+    stack[0] = tree.roots[root]
+    left = 1
+    while left:
+        left -= 1
+        v = stack[left]
+        while v >= 0:
+            visited += 1
+            node = tree.nodes[v]
+            if node.test == LEAF:
+                if found == len(lists):
+                    lists = ensure_capacity(lists, found, 1)
+                lists[found] = node.first
+                found += 1
+                break
+            a, kind = node.test // KINDS, node.test % KINDS
+            begin, end = first[a], last[a]
+            if left + end - begin >= len(stack):
+                stack = ensure_capacity(stack, left, end - begin + 1)
+            if kind == EXAMINE:
+                for at in range(begin, end):
+                    below = child(tree, v, code[at])
+                    if below >= 0:
+                        stack[left] = below
+                        left += 1
+            else:
+                yes = no = False
+                for at in range(begin, end):
+                    here = (
+                        code[at] <= node.constant if kind == AT_MOST else code[at] == node.constant
+                    )
+                    yes |= here
+                    no |= not here
+                if yes and node.first >= 0:
+                    stack[left] = node.first
+                    left += 1
+                if no and node.second >= 0:
+                    stack[left] = node.second
+                    left += 1
+            v = node.star
+    return stack, lists, found, visited
+
+
+@kernel
+def _bind_distinct(events: Pairs, begin: int, end: int, first: Int64s, last: Int64s) -> Int64s:
+    """Like `bind`, with each value of an attribute once; gives the codes that it refers to."""
+    code = np.empty(end - begin, np.int64)
+    n = 0
+    at = begin
+    while at < end:
+        a = events.attribute[at]
+        after = at + 1
+        while after < end and events.attribute[after] == a:
+            after += 1
+        start = n
+        for value in np.sort(events.code[at:after]):
+            if n == start or value != code[n - 1]:
+                code[n] = value
+                n += 1
+        if a < len(first):
+            first[a], last[a] = start, n
+        at = after
+    return code

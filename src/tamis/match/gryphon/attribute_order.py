@@ -1,0 +1,44 @@
+"""A total order of attributes, the most popular first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.growth import HoldsArrays
+
+Int64s = NDArray[np.int64]
+
+
+class AttributeOrder(HoldsArrays):
+    """Attributes and their places in the order. Newcomers go to the end: places never change."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most  # attributes that come later than this have no place
+        self.place = np.zeros(0, np.int64)  # by attribute; -1: none
+        self.attributes = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def admit(self, uses: NDArray[Any]) -> None:
+        """Give a place to attributes that have none; one entry of `uses` for each use."""
+        if len(uses) and int(uses.max()) < len(self.place) and (self.place[uses] >= 0).all():
+            return
+        counts = np.bincount(uses, minlength=len(self.place))
+        if len(counts) > len(self.place):
+            fresh = np.full(len(counts) - len(self.place), -1, np.int64)
+            self.place = np.concatenate([self.place, fresh])
+        new = np.flatnonzero((counts > 0) & (self.place < 0))
+        new = new[np.argsort(-counts[new], kind="stable")]
+        if self._most is not None:
+            new = new[: self._most - len(self.attributes)]
+        self.place[new] = np.arange(len(new)) + len(self.attributes)
+        self.attributes = np.concatenate([self.attributes, new])
+
+    def check(self) -> None:
+        """Raise if the two arrays do not agree."""
+        assert (self.place[self.attributes] == np.arange(len(self.attributes))).all()
+        assert int((self.place >= 0).sum()) == len(self.attributes)

@@ -1,0 +1,355 @@
+"""The equality-only matching tree: a level for each attribute, edges are values or the star.
+
+A clause is the path of its equalities, one for each attribute; anything else that it asks has to be
+verified on what its leaf lets through. A plain tree goes through all levels. A collapsed one has no
+nodes with a star edge only: an edge leads straight to the next level where paths part.
+
+Some attributes can be factored out as *index attributes*: then there is a tree of its own for every
+combination of their values, which a clause that does not ask about an index attribute is in for
+every value, and one more for values that had no tree when the trees were laid out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.elementary_predicates import EXACT, VERIFY
+from tamis.index.growth import HoldsArrays
+from tamis.index.kernel import kernel
+from tamis.match.gryphon.attribute_order import AttributeOrder
+from tamis.match.gryphon.factoring import Factored, Factoring, factor_of, rank_of
+from tamis.match.gryphon.match_tree import (
+    BOTTOM,
+    EXAMINE,
+    KINDS,
+    LEAF,
+    MatchTree,
+    MatchTreeArrays,
+    Placed,
+    child,
+    hang,
+    hang_root,
+    hang_star,
+    new_leaf,
+    new_node,
+    replace,
+)
+
+Int64s = NDArray[np.int64]
+_ROOM = 1 << 18  # nodes made, at most, between two looks at the room that is left
+_LEVELS = 64  # of a plain tree, in which every clause costs a node for each
+_ROOT, _STAR, _VALUE = 0, 1, 2  # ways in which a node hangs
+
+
+class EdgeLabels(NamedTuple):
+    """The equalities of clause i are `starts[i]:starts[i + 1]`, one for each attribute."""
+
+    starts: Int64s
+    attribute: Int64s
+    value: Int64s
+    whole: NDArray[np.bool_]  # whether they are all that the clause asks
+
+
+class Paths(NamedTuple):
+    """The labels of clause i below its roots, by ascending level, and which roots those are."""
+
+    starts: Int64s
+    level: Int64s
+    value: Int64s
+    rank: Int64s  # by clause and index attribute: of the value, -1 for all
+    copies: Int64s  # roots; 0 for a clause that has no path
+    unseen: NDArray[np.bool_]  # whether a value of an index attribute had no tree
+    exact: NDArray[np.int8]
+
+
+class Levels(NamedTuple):
+    """The attribute of each level, and how deep leaves are; -1 in a collapsed tree."""
+
+    attribute: Int64s
+    depth: int
+
+
+class LevelTree(HoldsArrays):
+    """Equality-only trees over common levels."""
+
+    def __init__(self, collapse: bool, factor: int, replication: float) -> None:
+        self.spliced = collapse
+        self._factor, self._replication = factor, replication
+        self._order = AttributeOrder(None if collapse else _LEVELS)
+        self.factoring = Factoring()
+        self.tree = MatchTree()
+        self.copies = 0  # entries in lists
+        self.unseen = 0  # clauses in the tree for other values
+
+    @property
+    def levels(self) -> Levels:
+        """What each level examines."""
+        return Levels(self._order.attributes, -1 if self.spliced else len(self._order))
+
+    def crowded(self, live: int) -> bool:
+        """Whether the trees would better be laid out anew, for so many clauses."""
+        return self.unseen > live // 4 + 16 or self.copies > 2 * self._replication * live + 16
+
+    def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
+        """Make paths for clauses. The first ones decide what is factored out."""
+        labels = labels_of(clauses, slots)
+        if self._factor and len(self.tree) == 0:
+            self.factoring.choose(*labels[:3], self._factor, self._replication)
+            self.tree = MatchTree(self.factoring.roots)
+        ordinary = ~np.isin(labels.attribute, self.factoring.view.attribute)
+        self._order.admit(labels.attribute[ordinary])
+        paths = paths_of(labels, self._order.place, self.factoring.view)
+        lists = np.empty(int(paths.copies.sum()), np.int64)
+        depth = np.diff(paths.starts) if self.spliced else np.full(len(slots), len(self._order))
+        nodes = np.concatenate([[0], np.cumsum(paths.copies * (depth + 1))])
+        start = done = 0
+        while start < len(slots):
+            stop = int(np.searchsorted(nodes, nodes[start] + _ROOM))
+            stop = min(max(start + 1, stop), len(slots))
+            leaves = int(paths.copies[start:stop].sum())
+            self.tree.reserve(int(nodes[stop] - nodes[start]), leaves)
+            _insert_all(
+                self.tree.view,
+                paths,
+                self.levels,
+                self.factoring.view,
+                start,
+                lists[done : done + leaves],
+            )
+            self.tree.settle()
+            start, done = stop, done + leaves
+        self.copies += len(lists)
+        self.unseen += int(paths.unseen.sum())
+        return _placed(slots, paths, lists)
+
+    def leave(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
+        """Where clauses are that are about to go."""
+        paths, lists = self._find(clauses, slots)
+        self.copies -= len(lists)
+        self.unseen -= int(paths.unseen.sum())
+        return _placed(slots, paths, lists)
+
+    def pack(self, placed: Placed) -> Placed:
+        """Lay the trees out for searching, while the lists are still empty."""
+        return placed._replace(lists=self.tree.pack()[placed.lists])
+
+    def prune(self, empty: Int64s) -> None:
+        """Lists became empty: cut their leaves."""
+        self.tree.prune(empty, self.spliced)
+
+    def check(self, clauses: ClauseArrays, live: Int64s) -> Placed:
+        """Raise if a tree is broken; where clauses are."""
+        self.tree.check(self.spliced)
+        self._order.check()
+        nodes = self.tree.view.nodes[: self.tree.top]
+        below = nodes[(nodes["test"] >= LEAF) & (nodes["parent"] >= 0)]
+        assert (below["level"] > nodes["level"][below["parent"]]).all(), "levels ascend"
+        paths, lists = self._find(clauses, live)
+        assert len(lists) == self.copies
+        assert int(paths.unseen.sum()) == self.unseen
+        return _placed(live, paths, lists)
+
+    def _find(self, clauses: ClauseArrays, slots: Int64s) -> tuple[Paths, Int64s]:
+        paths = paths_of(labels_of(clauses, slots), self._order.place, self.factoring.view)
+        lists = np.empty(int(paths.copies.sum()), np.int64)
+        _find_all(self.tree.view, paths, self.factoring.view, lists)
+        assert (lists >= 0).all(), "a path leads nowhere"
+        return paths, lists
+
+
+def _placed(slots: Int64s, paths: Paths, lists: Int64s) -> Placed:
+    return Placed(lists, np.repeat(slots, paths.copies), slots[paths.copies == 0], paths.exact)
+
+
+@kernel
+def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
+    """The equalities of some clauses; of several on one attribute (`contains`) the first."""
+    most = 0
+    for slot in slots:
+        most += clauses.size[slot]
+    starts = np.zeros(len(slots) + 1, np.int64)
+    attribute = np.empty(most, np.int64)
+    value = np.empty(most, np.int64)
+    whole = np.ones(len(slots), np.bool_)
+    n = 0
+    for i in range(len(slots)):
+        row = clauses.start[slots[i]]
+        end = row + clauses.size[slots[i]]
+        while row < end:
+            after = row + 1
+            while after < end and clauses.term[after] == clauses.term[row]:
+                after += 1
+            point = after - row == 1 and clauses.low[row] == clauses.high[row]
+            second = n > starts[i] and attribute[n - 1] == clauses.attribute[row]
+            if clauses.kind[row] == SOME and point and not second:
+                attribute[n] = clauses.attribute[row]
+                value[n] = clauses.low[row]
+                n += 1
+            else:
+                whole[i] = False
+            row = after
+        starts[i + 1] = n
+    return EdgeLabels(starts, attribute[:n], value[:n], whole)
+
+
+@kernel
+def paths_of(labels: EdgeLabels, place: Int64s, factored: Factored) -> Paths:
+    """The paths of clauses, given the levels of attributes and what is factored out."""
+    n = len(labels.whole)
+    starts = np.zeros(n + 1, np.int64)
+    level = np.empty(len(labels.value), np.int64)
+    value = np.empty(len(labels.value), np.int64)
+    rank = np.full((n, len(factored.attribute)), -1, np.int64)
+    copies = np.ones(n, np.int64)
+    unseen = np.zeros(n, np.bool_)
+    exact = np.empty(n, np.int8)
+    end = 0
+    for i in range(n):
+        exact[i] = EXACT if labels.whole[i] else VERIFY
+        indexed = False
+        for at in range(labels.starts[i], labels.starts[i + 1]):
+            a = labels.attribute[at]
+            f = factor_of(factored, a)
+            if f >= 0:
+                rank[i, f] = rank_of(factored, f, labels.value[at])
+                if rank[i, f] > 0:
+                    indexed = True
+                else:
+                    unseen[i] = True
+                    exact[i] = VERIFY
+            elif a >= len(place) or place[a] < 0:
+                exact[i] = VERIFY
+            else:
+                k = end
+                while k > starts[i] and level[k - 1] > place[a]:
+                    level[k] = level[k - 1]
+                    value[k] = value[k - 1]
+                    k -= 1
+                level[k] = place[a]
+                value[k] = labels.value[at]
+                end += 1
+        starts[i + 1] = end
+        if end == starts[i] and not indexed:
+            copies[i] = 0
+        for f in range(len(factored.attribute)):
+            if rank[i, f] < 0:
+                copies[i] *= factored.size[f]
+    return Paths(starts, level[:end], value[:end], rank, copies, unseen, exact)
+
+
+@kernel
+def _root(factored: Factored, rank: Int64s, copy: int) -> int:
+    """The number of the root for one of the copies of a clause."""
+    root = 0
+    for f in range(len(rank)):
+        if rank[f] >= 0:
+            root += rank[f] * factored.stride[f]
+        else:
+            root += copy % factored.size[f] * factored.stride[f]
+            copy //= factored.size[f]
+    return root
+
+
+@kernel
+def _insert_all(
+    tree: MatchTreeArrays, paths: Paths, levels: Levels, factored: Factored, i: int, lists: Int64s
+) -> None:
+    """Insert clauses from i on, until as many paths are made as there are places in `lists`."""
+    n = 0
+    while n < len(lists):
+        for copy in range(paths.copies[i]):
+            root = _root(factored, paths.rank[i], copy)
+            lists[n] = tree.nodes[_insert(tree, root, paths, i, levels)].first
+            n += 1
+        i += 1
+
+
+@kernel
+def _insert(tree: MatchTreeArrays, root: int, paths: Paths, clause: int, levels: Levels) -> int:
+    """The leaf of a clause below a root, made where there is none."""
+    at, end = paths.starts[clause], paths.starts[clause + 1]
+    v = int(tree.roots[root])
+    if v < 0:
+        return _extend(tree, _ROOT, root, paths, at, end, 0, levels)
+    depth = 0
+    while True:
+        level = int(tree.nodes[v].level)
+        if at < end:
+            # Levels that this edge skips, or that came after the leaf was made.
+            due = paths.level[at] if levels.depth < 0 else depth
+            if due < level:
+                u = new_node(tree, levels.attribute[due] * KINDS + EXAMINE, 0, due)
+                replace(tree, v, u)
+                hang_star(tree, u, v)
+                v, level = u, due
+        elif level == BOTTOM:
+            return v
+        if at < end and paths.level[at] == level:
+            below = child(tree, v, paths.value[at])
+            how = _VALUE
+        else:
+            below = int(tree.nodes[v].star)
+            how = _STAR
+        if below < 0:
+            return _extend(tree, how, v, paths, at, end, level + 1, levels)
+        at += how == _VALUE
+        v = below
+        depth = level + 1
+
+
+@kernel
+def _extend(
+    tree: MatchTreeArrays,
+    how: int,
+    v: int,
+    paths: Paths,
+    at: int,
+    end: int,
+    depth: int,
+    levels: Levels,
+) -> int:
+    """A path of its own for the labels from `at` on, hung at v by the first of them."""
+    while True:
+        value = paths.value[at] if how == _VALUE else 0
+        at += how == _VALUE
+        if levels.depth < 0:
+            level = paths.level[at] if at < end else BOTTOM
+        else:
+            level = depth if depth < levels.depth else BOTTOM
+        if level == BOTTOM:
+            u = new_leaf(tree)
+        else:
+            u = new_node(tree, levels.attribute[level] * KINDS + EXAMINE, 0, level)
+        if how == _ROOT:
+            hang_root(tree, v, u)
+        elif how == _STAR:
+            hang_star(tree, v, u)
+        else:
+            hang(tree, v, value, u)
+        if level == BOTTOM:
+            return u
+        how = _VALUE if at < end and paths.level[at] == level else _STAR
+        v = u
+        depth = level + 1
+
+
+@kernel
+def _find_all(tree: MatchTreeArrays, paths: Paths, factored: Factored, lists: Int64s) -> None:
+    """The list of every copy of every clause, -1 where its path ends early."""
+    n = 0
+    for i in range(len(paths.copies)):
+        for copy in range(paths.copies[i]):
+            at, end = paths.starts[i], paths.starts[i + 1]
+            v = tree.roots[_root(factored, paths.rank[i], copy)]
+            while v >= 0 and tree.nodes[v].test != LEAF:
+                if at < end and paths.level[at] == tree.nodes[v].level:
+                    v = child(tree, v, paths.value[at])
+                    at += 1
+                else:
+                    v = tree.nodes[v].star
+            lists[n] = tree.nodes[v].first if v >= 0 and at == end else -1
+            n += 1

@@ -1,0 +1,390 @@
+"""The general matching tree: any elementary predicates, with related tests.
+
+A clause is a path: for each of its predicates a node with the test, left by the edge of the result
+that the predicate asks for. Where a node tests something else, a clause takes the edge of the
+result that follows from what it asks anyway ("related tests"), else the star edge.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import ClauseArrays
+from tamis.index.elementary_predicates import (
+    AT_LEAST,
+    BOUND,
+    EQUAL,
+    HIGHEST,
+    LOWEST,
+    UNEQUAL,
+    ElementaryPredicates,
+    elementary_predicates,
+)
+from tamis.index.elementary_predicates import AT_MOST as NO_MORE
+from tamis.index.growth import HoldsArrays, grown
+from tamis.index.kernel import kernel
+from tamis.match.gryphon.attribute_order import AttributeOrder
+from tamis.match.gryphon.match_tree import (
+    AT_MOST,
+    EQUALS,
+    EXAMINE,
+    KINDS,
+    LEAF,
+    MatchTree,
+    MatchTreeArrays,
+    Placed,
+    child,
+    edge,
+    hang,
+    hang_root,
+    hang_star,
+    new_leaf,
+    new_node,
+    replace,
+)
+
+Int64s = NDArray[np.int64]
+_CHUNK = 8192  # clauses placed between two looks at the room that is left
+_REACH = 1024  # star edges that one insertion follows. Tests that nothing relates to each other
+# (`!=` on many constants) make one chain of stars: without a limit, inserting were quadratic.
+
+
+class Tests(NamedTuple):
+    """The predicates of one clause as tests and results, in the order of attributes."""
+
+    test: Int64s
+    constant: Int64s
+    result: Int64s
+    done: NDArray[np.bool_]
+
+
+class KnownBounds(NamedTuple):
+    """By attribute, what one clause says of it; `stamp` tells of which clause.
+
+    There is a value of at least `low` and one of at most `high`; with several values they may be
+    two. `equal_at` is the number of a predicate that asks for one value, or -1.
+    """
+
+    stamp: Int64s
+    low: Int64s
+    high: Int64s
+    equal_at: Int64s
+
+
+class RelatedTests(HoldsArrays):
+    """A matching tree of elementary predicates, and for each slot the list it is in."""
+
+    spliced = True  # nodes with a star edge only never stay
+
+    def __init__(self) -> None:
+        self.tree = MatchTree()
+        self._order = AttributeOrder()
+        self._list = np.zeros(0, np.int64)
+
+    def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
+        """Make paths for clauses.
+
+        In a random order: constants that come sorted would make one long chain of stars.
+        """
+        order = np.arange(len(slots))
+        if len(slots) > 1:
+            np.random.default_rng(len(slots)).shuffle(order)
+        found = elementary_predicates(clauses, slots[order])
+        counts = np.diff(found.starts)
+        self._order.admit(found.attribute)
+        lists = np.full(len(slots), -1, np.int64)
+        known = KnownBounds(
+            *(np.full(len(self._order.place), -1, np.int64) for _ in KnownBounds._fields)
+        )
+        for start in range(0, len(slots), _CHUNK):
+            stop = min(start + _CHUNK, len(slots))
+            leaves = stop - start
+            self.tree.reserve(int(counts[start:stop].sum()) + leaves, leaves)
+            _place_all(self.tree.view, found, start, stop, self._order.place, known, lists)
+            self.tree.settle()
+        self._list = grown(self._list, int(slots.max(initial=-1)) + 1, -1)
+        self._list[slots[order]] = lists
+        exact = np.empty(len(slots), np.int8)
+        exact[order] = found.exact
+        return self._placed(slots, exact)
+
+    def leave(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
+        """Where clauses are that are about to go."""
+        return self._placed(slots, np.zeros(len(slots), np.int8))
+
+    def pack(self, placed: Placed) -> Placed:
+        """Lay the tree out for searching, while the lists are still empty."""
+        lists = np.append(self.tree.pack(), -1)
+        self._list = lists[self._list]
+        return placed._replace(lists=lists[placed.lists])
+
+    def prune(self, empty: Int64s) -> None:
+        """Lists became empty: cut their leaves."""
+        self.tree.prune(empty, splice=True)
+
+    def crowded(self, live: int) -> bool:
+        """Whether the tree would better be laid out anew; its shape is as good as it gets."""
+        return False
+
+    def check(self, clauses: ClauseArrays, live: Int64s) -> Placed:
+        """Raise if the tree is broken, or the path of a clause is not what it asks."""
+        self.tree.check(spliced=True)
+        self._order.check()
+        found = elementary_predicates(clauses, live)
+        wrong = _check_paths(self.tree.view, found, self._list[live])
+        assert wrong < 0, f"the path of slot {live[wrong]} is not what it asks"
+        return self._placed(live, found.exact)
+
+    def _placed(self, slots: Int64s, exact: NDArray[np.int8]) -> Placed:
+        lists = self._list[slots]
+        has = lists >= 0
+        return Placed(lists[has], slots[has], slots[~has], exact)
+
+
+@kernel
+def _test(comparator: int, attribute: int, constant: int) -> tuple[int, int, int]:
+    """A predicate as test, constant and result."""
+    base = attribute * KINDS
+    if comparator == EQUAL:
+        return base + EXAMINE, constant, constant
+    if comparator == UNEQUAL:
+        return base + EQUALS, constant, 0
+    if comparator == AT_LEAST:
+        return base + AT_MOST, constant - 1, 0
+    if comparator == BOUND:
+        return base + AT_MOST, HIGHEST, 1
+    return base + AT_MOST, constant, 1
+
+
+@kernel
+def _place_all(
+    tree: MatchTreeArrays,
+    found: ElementaryPredicates,
+    start: int,
+    stop: int,
+    place: Int64s,
+    known: KnownBounds,
+    lists: Int64s,
+) -> None:
+    most = 1
+    for clause in range(start, stop):
+        most = max(most, found.starts[clause + 1] - found.starts[clause])
+    tests = Tests(
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.bool_),
+    )
+    for clause in range(start, stop):
+        n = _sorted(found, found.starts[clause], found.starts[clause + 1], place, tests)
+        if n:
+            _learn(tests, n, known, clause)
+            lists[clause] = tree.nodes[_place(tree, tests, n, known, clause)].first
+
+
+@kernel
+def _sorted(found: ElementaryPredicates, start: int, end: int, place: Int64s, tests: Tests) -> int:
+    """Fill `tests` with predicates, sorted, each once; gives how many."""
+    n = 0
+    for at in range(start, end):
+        test, constant, result = _test(
+            found.comparator[at], found.attribute[at], found.constant[at]
+        )
+        rank = place[found.attribute[at]] * KINDS + test % KINDS
+        k = n
+        while k > 0:
+            before = place[tests.test[k - 1] // KINDS] * KINDS + tests.test[k - 1] % KINDS
+            if before < rank or (before == rank and tests.constant[k - 1] <= constant):
+                break
+            k -= 1
+        if (
+            k > 0
+            and tests.test[k - 1] == test
+            and tests.constant[k - 1] == constant
+            and tests.result[k - 1] == result
+        ):
+            continue
+        for j in range(n, k, -1):
+            tests.test[j] = tests.test[j - 1]
+            tests.constant[j] = tests.constant[j - 1]
+            tests.result[j] = tests.result[j - 1]
+        tests.test[k] = test
+        tests.constant[k] = constant
+        tests.result[k] = result
+        n += 1
+    tests.done[:n] = False
+    return n
+
+
+@kernel
+def _learn(tests: Tests, n: int, known: KnownBounds, stamp: int) -> None:
+    """Note what a clause says of each attribute."""
+    for i in range(n):
+        a, kind, constant = tests.test[i] // KINDS, tests.test[i] % KINDS, tests.constant[i]
+        if known.stamp[a] != stamp:
+            known.stamp[a] = stamp
+            known.low[a], known.high[a], known.equal_at[a] = LOWEST, HIGHEST, -1
+        if kind == EXAMINE:
+            known.equal_at[a] = i
+            known.low[a] = max(known.low[a], constant)
+            known.high[a] = min(known.high[a], constant)
+        elif kind == AT_MOST and tests.result[i] == 1:
+            known.high[a] = min(known.high[a], constant)
+        elif kind == AT_MOST:
+            known.low[a] = max(known.low[a], constant + 1)
+
+
+@kernel
+def _implied(kind: int, constant: int, low: int, high: int) -> int:
+    """The result of a yes-or-no test given values of at least `low` and at most `high`, or -1."""
+    if kind == AT_MOST and high <= constant:
+        return 1
+    if low > constant or (kind == EQUALS and high < constant):
+        return 0
+    return -1
+
+
+@kernel
+def _asked(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -> bool:
+    """Whether a test is one of the first n."""
+    asked = False
+    for i in range(n):
+        asked |= tests[i] == test and constants[i] == constant
+    return asked
+
+
+@kernel
+def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stamp: int) -> int:
+    """The leaf of a clause, made where there is none. Most of the time goes to the way down."""
+    if tree.roots[0] < 0:
+        hang_root(tree, 0, new_node(tree, tests.test[0], tests.constant[0], 0))
+    v = int(tree.roots[0])
+    i = 0  # the first predicate that is not on the path yet
+    stars = 0
+    while True:
+        while i < n and tests.done[i]:
+            i += 1
+        if i == n:
+            break
+        node = tree.nodes[v]
+        if node.test == LEAF:
+            u = new_node(tree, tests.test[i], tests.constant[i], 0)
+            replace(tree, v, u)
+            hang_star(tree, u, v)
+            v = u
+            break
+        same = node.test == tests.test[i]
+        if same and (node.test % KINDS == EXAMINE or node.constant == tests.constant[i]):
+            below = edge(tree, v, tests.result[i])
+            if below < 0:
+                break
+            tests.done[i] = True
+            v = below
+            continue
+        a, kind, constant = node.test // KINDS, node.test % KINDS, node.constant
+        if known.stamp[a] == stamp:
+            below = result = -1
+            if kind == EXAMINE:
+                if known.equal_at[a] >= 0:
+                    constant = result = tests.constant[known.equal_at[a]]
+                    below = child(tree, v, result)
+            else:
+                result = _implied(kind, constant, known.low[a], known.high[a])
+                if kind == EQUALS:  # nobody asks for "yes"
+                    if result == 0 or _asked(tests.test, tests.constant, n, node.test, constant):
+                        below, result = node.second, 0
+                elif result >= 0:
+                    below = node.first if result else node.second
+            if below >= 0:
+                for at in range(n):  # the predicate that asks for just this, if there is one
+                    if tests.test[at] == node.test and tests.constant[at] == constant:
+                        tests.done[at] |= tests.result[at] == result
+                v = below
+                continue
+        if node.star < 0 or stars == _REACH:
+            u = new_node(tree, tests.test[i], tests.constant[i], 0)
+            if node.star >= 0:
+                hang_star(tree, u, node.star)
+            hang_star(tree, v, u)
+            v = u
+            break
+        stars += 1
+        v = int(node.star)
+    if i < n:
+        return _extend(tree, v, tests, i, n)
+    while tree.nodes[v].test != LEAF:
+        if tree.nodes[v].star < 0:
+            hang_star(tree, v, new_leaf(tree))
+        v = int(tree.nodes[v].star)
+    return v
+
+
+@kernel
+def _extend(tree: MatchTreeArrays, v: int, tests: Tests, i: int, n: int) -> int:
+    """From v, which tests predicate i, a path of its own for the predicates that are left."""
+    while i < n:
+        after = i + 1
+        while after < n and tests.done[after]:
+            after += 1
+        u = (
+            new_node(tree, tests.test[after], tests.constant[after], 0)
+            if after < n
+            else new_leaf(tree)
+        )
+        hang(tree, v, tests.result[i], u)
+        v, i = u, after
+    return v
+
+
+@kernel
+def _check_paths(tree: MatchTreeArrays, found: ElementaryPredicates, lists: Int64s) -> int:
+    """The first clause whose path lacks one of its predicates, or asks what does not follow."""
+    for i in range(len(lists)):
+        begin, end = found.starts[i], found.starts[i + 1]
+        if (lists[i] < 0) != (begin == end):
+            return i
+        if lists[i] < 0:
+            continue
+        met = np.zeros(end - begin, np.bool_)
+        u = tree.leaves[lists[i]]
+        while tree.nodes[u].parent >= 0:
+            v = tree.nodes[u].parent
+            if tree.nodes[v].star != u:
+                follows = False
+                for at in range(begin, end):
+                    test, constant, result = _test(
+                        found.comparator[at], found.attribute[at], found.constant[at]
+                    )
+                    node = tree.nodes[v]
+                    if test // KINDS != node.test // KINDS:
+                        continue
+                    same = test == node.test and tree.label[u] == result
+                    if same and (test % KINDS == EXAMINE or constant == node.constant):
+                        met[at - begin] = True
+                        follows = True
+                    follows |= _decides(
+                        found.comparator[at],
+                        found.constant[at],
+                        node.test % KINDS,
+                        node.constant,
+                        tree.label[u],
+                    )
+                if not follows:
+                    return i
+            u = v
+        if not met.all():
+            return i
+    return -1
+
+
+@kernel
+def _decides(comparator: int, c: int, kind: int, constant: int, result: int) -> bool:
+    """Whether a predicate alone forces the result of a yes-or-no test on the same attribute."""
+    low = c if comparator in (EQUAL, AT_LEAST) else LOWEST
+    high = c if comparator in (EQUAL, NO_MORE) else HIGHEST
+    if kind == AT_MOST:
+        return high <= constant if result else low > constant
+    return kind == EQUALS and result == 0 and (high < constant or low > constant)

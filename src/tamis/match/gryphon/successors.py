@@ -1,0 +1,187 @@
+"""Successor nodes: where to go on when the way down an equality-only tree is blocked.
+
+The search takes labelled edges only. Where there is none for the event's value, or at a leaf, it
+goes on with the successors of the node: those nodes on the same level whose path is that of the
+node with the star instead of some of the values that led there. Which these are is known before any
+event; nodes on the way that would only be passed through are skipped.
+
+For a node that an edge with a value leads to, the successors are the star child of its parent, and
+what the same value leads to from the parent's own successors. (What is left of the path after its
+last star decides; at a star, nothing is left.) An edge that skips levels ends the run of values
+like a star.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.growth import ensure_capacity
+from tamis.index.kernel import kernel
+from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, MatchTreeArrays, child
+
+Int64s = NDArray[np.int64]
+
+
+class Successors(NamedTuple):
+    """The successors of node v are `nodes[starts[v] : starts[v + 1]]`.
+
+    ~u instead of u: the search arrives on the edge to u, past the value it is labelled with, and
+    so the successors of u are not its business.
+    """
+
+    starts: Int64s
+    nodes: NDArray[np.int32]
+
+
+@kernel
+def skips(tree: MatchTreeArrays, v: int) -> bool:
+    """Whether the edge to v skips levels."""
+    p = tree.nodes[v].parent
+    return bool(p >= 0 and tree.nodes[v].level > tree.nodes[p].level + 1)
+
+
+@kernel
+def successors(tree: MatchTreeArrays, top: int) -> Successors:
+    """Annotate every node. Costs about what the annotations take."""
+    order = _by_depth(tree, top)
+    start = np.zeros(top, np.int64)
+    size = np.zeros(top, np.int64)
+    out = np.empty(max(16, top), np.int64)
+    n = 0
+    stack = np.empty(64, np.int64)
+    for v in order:
+        p = tree.nodes[v].parent
+        if p < 0 or tree.nodes[p].star == v:
+            continue
+        start[v] = n
+        if tree.nodes[p].star >= 0:
+            out = ensure_capacity(out, n, 1)
+            out[n] = tree.nodes[p].star
+            n += 1
+        if not skips(tree, p):
+            level, value = tree.nodes[p].level, tree.label[v]
+            stack = ensure_capacity(stack, 0, size[p])
+            left = 0
+            for at in range(start[p], start[p] + size[p]):
+                stack[left] = out[at]
+                left += 1
+            while left:
+                left -= 1
+                x = stack[left]
+                r = x if x >= 0 else ~x
+                out = ensure_capacity(out, n, 1)
+                if tree.nodes[r].level > level:
+                    out[n] = ~r
+                    n += 1
+                else:
+                    below = child(tree, r, value)
+                    if below >= 0:
+                        out[n] = below
+                        n += 1
+                        continue
+                    if tree.nodes[r].star >= 0:
+                        out[n] = tree.nodes[r].star
+                        n += 1
+                if x >= 0:
+                    stack = ensure_capacity(stack, left, size[r])
+                    for at in range(start[r], start[r] + size[r]):
+                        stack[left] = out[at]
+                        left += 1
+        size[v] = n - start[v]
+    starts = np.zeros(top + 1, np.int64)
+    nodes = np.empty(n, np.int32)
+    for v in range(top):
+        starts[v + 1] = starts[v] + size[v]
+        nodes[starts[v] : starts[v + 1]] = out[start[v] : start[v] + size[v]]
+    return Successors(starts, nodes)
+
+
+@kernel
+def _by_depth(tree: MatchTreeArrays, top: int) -> Int64s:
+    """The nodes by the level at which their edge begins: parents, and their peers, come first."""
+    deepest = 0
+    depth = np.full(top, -1, np.int64)
+    for v in range(top):
+        if tree.nodes[v].test == FREE:
+            continue
+        p = tree.nodes[v].parent
+        depth[v] = tree.nodes[p].level + 1 if p >= 0 else 0
+        deepest = max(deepest, depth[v])
+    starts = np.zeros(deepest + 2, np.int64)
+    for v in range(top):
+        if depth[v] >= 0:
+            starts[depth[v] + 1] += 1
+    for d in range(deepest + 1):
+        starts[d + 1] += starts[d]
+    order = np.empty(starts[deepest + 1], np.int64)
+    for v in range(top):
+        if depth[v] >= 0:
+            order[starts[depth[v]]] = v
+            starts[depth[v]] += 1
+    return order
+
+
+@kernel
+def leap(
+    tree: MatchTreeArrays,
+    follow: Successors,
+    root: int,
+    first: Int64s,
+    last: Int64s,
+    code: Int64s,
+    stack: Int64s,
+    lists: Int64s,
+    found: int,
+) -> tuple[Int64s, Int64s, int, int]:
+    """Append to `lists[:found]` the lists of the leaves that an event reaches from a root.
+
+    The event has one value for each attribute, or none. Gives the stack and the lists, which may
+    have grown, how many lists there are, and how many nodes were visited.
+    """
+    visited = 0
+    left = 0
+    if tree.roots[root] >= 0:
+        stack[0] = tree.roots[root]
+        left = 1
+    while left:
+        left -= 1
+        v = stack[left]
+        owed = v >= 0  # the successors of v are still to be put on the stack
+        if not owed:
+            v = ~v
+        above = -1  # the level that we come from, where we come down an edge
+        while True:
+            visited += 1
+            node = tree.nodes[v]
+            below = -1
+            if node.test == LEAF:
+                if found == len(lists):
+                    lists = ensure_capacity(lists, found, 1)
+                lists[found] = node.first
+                found += 1
+            else:
+                a = node.test // KINDS
+                if first[a] < last[a]:
+                    below = child(tree, v, code[first[a]])
+            if owed and below >= 0:
+                owed = node.level > above + 1 if above >= 0 else skips(tree, v)
+            if owed:
+                start, end = follow.starts[v], follow.starts[v + 1]
+                if left + end - start >= len(stack):
+                    stack = ensure_capacity(stack, left, end - start + 1)
+                for at in range(start, end):
+                    stack[left] = follow.nodes[at]
+                    left += 1
+            if below < 0:
+                if node.star >= 0:
+                    if left == len(stack):
+                        stack = ensure_capacity(stack, left, 1)
+                    stack[left] = node.star
+                    left += 1
+                break
+            v, above = below, node.level
+            owed = True
+    return stack, lists, found, visited

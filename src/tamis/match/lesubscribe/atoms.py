@@ -1,0 +1,91 @@
+"""Clauses as atoms on levels: what each asks of each attribute, in an order of the attributes.
+
+For structures that test attribute after attribute. An atom is a union of intervals, or asks that
+the attribute be missing; `excludes` becomes the intervals between its values.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.clauses import MISSING, NONE, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.kernel import kernel
+
+Int64s = NDArray[np.int64]
+
+
+class Atoms(NamedTuple):
+    """What clauses ask, by levels: clause i has the atoms `starts[i]:starts[i + 1]`, ascending.
+
+    Atom j covers the disjoint intervals `rows[j]:rows[j + 1]`, or asks that nothing be bound.
+    """
+
+    starts: Int64s
+    level: Int64s
+    missing: NDArray[np.bool_]
+    rows: Int64s
+    low: Int64s
+    high: Int64s
+
+
+@kernel
+def atoms_of(clauses: ClauseArrays, slots: Int64s, level_of: Int64s) -> Atoms:
+    """The atoms of clauses with at most one term an attribute; `level_of` is by attribute."""
+    most = 0
+    for slot in slots:
+        most += clauses.size[slot]
+    starts = np.zeros(len(slots) + 1, np.int64)
+    level = np.empty(most, np.int64)
+    missing = np.zeros(most, np.bool_)
+    rows = np.zeros(most + 1, np.int64)
+    low = np.empty(2 * most, np.int64)
+    high = np.empty(2 * most, np.int64)
+    term_row = np.empty(most, np.int64)  # the first row of each atom
+    n = 0
+    many = 0
+    for i in range(len(slots)):
+        row = clauses.start[slots[i]]
+        end = row + clauses.size[slots[i]]
+        begin = n
+        while row < end:
+            place = n  # sorted in by level: the number of atoms is small
+            at = level_of[clauses.attribute[row]]
+            while place > begin and level[place - 1] > at:
+                level[place] = level[place - 1]
+                term_row[place] = term_row[place - 1]
+                place -= 1
+            level[place] = at
+            term_row[place] = row
+            n += 1
+            term = clauses.term[row]
+            while row < end and clauses.term[row] == term:
+                row += 1
+        for atom in range(begin, n):
+            row = term_row[atom]
+            term, kind = clauses.term[row], clauses.kind[row]
+            missing[atom] = kind == MISSING
+            gap = LOWEST  # where the complement of the rows goes on
+            open_ended = True
+            while row < end and clauses.term[row] == term and kind != MISSING:
+                if kind == NONE:
+                    if clauses.low[row] > gap:
+                        low[many], high[many] = gap, clauses.low[row] - 1
+                        many += 1
+                    if clauses.high[row] == HIGHEST:
+                        open_ended = False
+                    elif clauses.high[row] >= gap:
+                        gap = clauses.high[row] + 1
+                else:
+                    low[many], high[many] = clauses.low[row], clauses.high[row]
+                    many += low[many] <= high[many]
+                row += 1
+            if kind == NONE and open_ended:
+                low[many], high[many] = gap, HIGHEST
+                many += 1
+            rows[atom + 1] = many
+        starts[i + 1] = n
+    return Atoms(starts, level[:n], missing[:n], rows[: n + 1], low[:many], high[:many])

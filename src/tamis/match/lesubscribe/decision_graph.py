@@ -1,0 +1,352 @@
+"""Decision graphs: a deterministic automaton that finds all clauses that hold on a single path.
+
+One level per attribute. A node stands for the clauses that are still possible; its attribute's
+values fall into segments, each with an edge to the node for the clauses that are possible after
+it, and one more edge for "missing". A clause whose last atom holds on an edge is done there: the
+edge lists it, and it is followed no further. Nodes for the same clauses on the same level are one
+(without that, the graph is a tree). (Gough and Smith: Efficient recognition of events in a
+distributed system, ACSC 1995, as Le Subscribe tells it.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.growth import ensure_capacity
+from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import bisect_right
+from tamis.match.lesubscribe.atoms import Atoms
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+UInt64s = NDArray[np.uint64]
+
+END = -1  # the target of an edge after which no clause is possible
+MEMBERS = 64
+"""Members of nodes' sets and of edges' lists, on average, that a node may take to make."""
+
+
+class DecisionGraph(NamedTuple):
+    """Node i has the edges `first[i]:first[i] + size[i]`: one for "missing", then the segments.
+
+    A segment reaches from `begin[edge]` to the next one's begin. Clauses
+    `done[dones[edge]:dones[edge + 1]]` are found on the edge.
+    """
+
+    attribute: Int32s  # of each node; node 0 is the root, if there is one
+    first: Int64s
+    size: Int32s
+    begin: Int64s
+    target: Int32s
+    dones: Int64s
+    done: Int32s
+
+
+def empty() -> DecisionGraph:
+    """A graph without nodes."""
+    none, few = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return DecisionGraph(few, none, few, none, few, np.zeros(1, np.int64), few)
+
+
+@kernel
+def edge_of(graph: DecisionGraph, node: int, value: int) -> int:
+    """The edge that a value takes."""
+    first = graph.first[node] + 1
+    return bisect_right(graph.begin, first, graph.first[node] + graph.size[node], value) - 1
+
+
+class _Nodes(NamedTuple):
+    """The nodes while the graph is made: node i stands for the clauses
+    `member[start[i]:start[i] + size[i]]`, ascending, of an array that grows."""
+
+    level: Int64s
+    start: Int64s
+    size: Int64s
+    key: UInt64s  # sum of random numbers, one for each member and one for the level
+    after: Int64s  # the next node of the same level
+    head: Int64s  # by level: its first node
+    memo: Int64s  # hash table of nodes by key; empty where nodes are not shared
+
+
+class _Segments(NamedTuple):
+    """How the clauses of a node fall apart: for "missing", then for segments of values.
+
+    Clauses that go on whatever the value are not in here.
+    """
+
+    begin: Int64s
+    goes: Int64s
+    going: Int64s  # `going[goes[i]:goes[i + 1]]` cover segment i and have atoms below
+    dones: Int64s
+    done: Int64s  # `done[dones[i]:dones[i + 1]]` cover it and are done
+
+
+@kernel
+def build(
+    atoms: Atoms, attributes: Int64s, most: int, share: bool, none: DecisionGraph
+) -> tuple[bool, DecisionGraph]:
+    """Whether the graph of all clauses fits into `most` nodes, and the graph if it does.
+
+    Gives `none` if not. `attributes[d]` is the attribute of level d. With `share`, equal nodes of a
+    level are one. The cost is that of writing down the set of every edge's node, to see whether it
+    is known: about a microsecond an edge with sets of fifty.
+    """
+    clauses = len(atoms.starts) - 1
+    nodes = _no_nodes(most, len(attributes), share)
+    member = np.arange(2 * clauses + 1024)
+    cursor = atoms.starts[:-1].copy()  # each clause's first atom that is not above the level
+    first = np.zeros(most, np.int64)
+    size = np.zeros(most, np.int64)
+    begin = np.empty(1024, np.int64)
+    target = np.empty(1024, np.int64)
+    dones = np.zeros(1024, np.int64)
+    done = np.empty(1024, np.int64)
+    edges = 0
+    many = 1 if clauses else 0
+    top = clauses
+    if clauses:
+        _enter(nodes, 0, member, 0, clauses, -1, atoms, cursor)
+    spare = most * MEMBERS  # what may still be spent on members and lists
+    for level in range(len(attributes)):
+        node = nodes.head[level]
+        while node >= 0:
+            here = member[nodes.start[node] : nodes.start[node] + nodes.size[node]]
+            free = _free(here, level, atoms, cursor)
+            parts = _segments(here, level, atoms, cursor, spare)
+            spare -= len(parts.going) + len(parts.done) + len(parts.begin)
+            if spare < 0:
+                return False, none
+            first[node] = edges
+            plain = END  # the node of the free clauses alone, once it is known
+            for part in range(len(parts.begin)):
+                going = parts.going[parts.goes[part] : parts.goes[part + 1]]
+                ready = parts.done[parts.dones[part] : parts.dones[part + 1]]
+                child = plain
+                if len(going) > 0 or (len(free) > 0 and (plain == END or not share)):
+                    spare -= len(free) + len(going)
+                    member = ensure_capacity(member, top, len(free) + len(going))
+                    _merge(free, going, member[top:])
+                    end = top + len(free) + len(going)
+                    child = _enter(nodes, many, member, top, end, level, atoms, cursor)
+                    if child == many:
+                        many += 1
+                        top = end
+                    if many > most or spare < 0:
+                        return False, none
+                    if len(going) == 0:
+                        plain = child
+                last = done[dones[edges - 1] : dones[edges]] if edges else ready
+                if part > 1 and child == target[edges - 1] and _equal(last, ready):
+                    continue  # goes where the segment before goes
+                begin = ensure_capacity(begin, edges, 1)
+                target = ensure_capacity(target, edges, 1)
+                dones = ensure_capacity(dones, edges + 1, 1)
+                done = ensure_capacity(done, dones[edges], len(ready))
+                begin[edges] = parts.begin[part]
+                target[edges] = child
+                done[dones[edges] : dones[edges] + len(ready)] = ready
+                dones[edges + 1] = dones[edges] + len(ready)
+                edges += 1
+            size[node] = edges - first[node]
+            node = nodes.after[node]
+    return True, DecisionGraph(
+        attributes[nodes.level[:many]].astype(np.int32),
+        first[:many].copy(),
+        size[:many].astype(np.int32),
+        begin[:edges].copy(),
+        target[:edges].astype(np.int32),
+        dones[: edges + 1].copy(),
+        done[: dones[edges]].astype(np.int32),
+    )
+
+
+@kernel
+def _no_nodes(most: int, levels: int, share: bool) -> _Nodes:
+    table = 8 if share else 0
+    while 0 < table < 2 * most:
+        table *= 2
+    return _Nodes(
+        np.empty(most + 1, np.int64),
+        np.empty(most + 1, np.int64),
+        np.empty(most + 1, np.int64),
+        np.empty(most + 1, np.uint64),
+        np.empty(most + 1, np.int64),
+        np.full(levels, -1, np.int64),
+        np.full(table, -1, np.int64),
+    )
+
+
+@kernel
+def _random(number: int) -> np.uint64:
+    """A fixed random number for each number (splitmix64)."""
+    x = np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@kernel
+def _enter(
+    nodes: _Nodes,
+    fresh: int,
+    member: Int64s,
+    start: int,
+    end: int,
+    level: int,
+    atoms: Atoms,
+    cursor: Int64s,
+) -> int:
+    """The node for clauses that go on below `level`; where it is not known it is made `fresh`.
+
+    It stands on the first level on which one of them has an atom: the levels between ask nothing.
+    """
+    below = len(nodes.head)
+    key = np.uint64(0)
+    for i in range(start, end):
+        atom = cursor[member[i]]
+        if atoms.level[atom] <= level:
+            atom += 1
+        below = min(below, atoms.level[atom])
+        key += _random(member[i])
+    key += _random(-2 - below)
+    mask = len(nodes.memo) - 1
+    place = np.int64(key & np.uint64(max(0, mask)))
+    while mask >= 0 and nodes.memo[place] >= 0:
+        known = nodes.memo[place]
+        if nodes.key[known] == key and nodes.level[known] == below:
+            other, size = nodes.start[known], nodes.size[known]
+            if _equal(member[other : other + size], member[start:end]):
+                return int(known)
+        place = (place + 1) & mask
+    if mask >= 0:
+        nodes.memo[place] = fresh
+    nodes.level[fresh], nodes.key[fresh] = below, key
+    nodes.start[fresh], nodes.size[fresh] = start, end - start
+    nodes.after[fresh] = nodes.head[below]
+    nodes.head[below] = fresh
+    return fresh
+
+
+@kernel
+def _equal(one: Int64s, other: Int64s) -> bool:
+    if len(one) != len(other):
+        return False
+    i = 0
+    while i < len(one) and one[i] == other[i]:
+        i += 1
+    return i == len(one)
+
+
+@kernel
+def _merge(one: Int64s, other: Int64s, into: Int64s) -> None:
+    i = k = 0
+    for at in range(len(one) + len(other)):
+        if k == len(other) or (i < len(one) and one[i] < other[k]):
+            into[at] = one[i]
+            i += 1
+        else:
+            into[at] = other[k]
+            k += 1
+
+
+@kernel
+def _free(here: Int64s, level: int, atoms: Atoms, cursor: Int64s) -> Int64s:
+    """The clauses of a node without an atom on its level; brings all cursors to the level."""
+    free = np.empty(len(here), np.int64)
+    n = 0
+    for clause in here:
+        while atoms.level[cursor[clause]] < level:
+            cursor[clause] += 1
+        free[n] = clause
+        n += atoms.level[cursor[clause]] > level
+    return free[:n]
+
+
+@kernel
+def _segments(here: Int64s, level: int, atoms: Atoms, cursor: Int64s, most: int) -> _Segments:
+    """Sweep over the ends of the atoms on the level; stops when lists get longer than `most`."""
+    ends = 0
+    for clause in here:
+        atom = cursor[clause]
+        if atoms.level[atom] == level and not atoms.missing[atom]:
+            ends += 2 * (atoms.rows[atom + 1] - atoms.rows[atom])
+    point = np.empty(ends, np.int64)
+    mover = np.empty(ends, np.int64)  # which clause enters at the point, or, as ~clause, leaves
+    active = np.empty((2, len(here)), np.int64)  # going, done; ascending
+    used = np.zeros(2, np.int64)
+    n = 0
+    for clause in here:
+        atom = cursor[clause]
+        if atoms.level[atom] != level:
+            continue
+        if atoms.missing[atom]:
+            is_done = 1 if atom + 1 == atoms.starts[clause + 1] else 0
+            active[is_done, used[is_done]] = clause
+            used[is_done] += 1
+        for row in range(atoms.rows[atom], atoms.rows[atom + 1]):
+            point[n], mover[n] = atoms.low[row], clause
+            n += 1
+            if atoms.high[row] != HIGHEST:
+                point[n], mover[n] = atoms.high[row] + 1, ~clause
+                n += 1
+    order = np.argsort(point[:n])
+    begin = np.empty(n + 2, np.int64)
+    goes = np.zeros(n + 3, np.int64)
+    dones = np.zeros(n + 3, np.int64)
+    going = np.empty(64, np.int64)
+    done = np.empty(64, np.int64)
+    parts = i = 0
+    at = LOWEST
+    while True:
+        going = ensure_capacity(going, goes[parts], used[0])
+        done = ensure_capacity(done, dones[parts], used[1])
+        begin[parts] = at
+        going[goes[parts] : goes[parts] + used[0]] = active[0, : used[0]]
+        done[dones[parts] : dones[parts] + used[1]] = active[1, : used[1]]
+        goes[parts + 1] = goes[parts] + used[0]
+        dones[parts + 1] = dones[parts] + used[1]
+        parts += 1
+        if parts == 1:  # that was "missing"
+            used[:] = 0
+        elif i == n or goes[parts] + dones[parts] > most:
+            break
+        else:
+            at = point[order[i]]
+        same = i
+        while same < n and point[order[same]] == at:
+            same += 1
+        for entering in (False, True):  # who leaves and enters at one point is in, at the end
+            for k in range(i, same):
+                clause = mover[order[k]]
+                if (clause >= 0) == entering:
+                    clause = clause if entering else ~clause
+                    is_done = 1 if cursor[clause] + 1 == atoms.starts[clause + 1] else 0
+                    used[is_done] = _turn(active[is_done], used[is_done], clause, entering)
+        i = same
+    return _Segments(
+        begin[:parts],
+        goes[: parts + 1],
+        going[: goes[parts]],
+        dones[: parts + 1],
+        done[: dones[parts]],
+    )
+
+
+@kernel
+def _turn(ascending: Int64s, used: int, clause: int, entering: bool) -> int:
+    """Let a clause enter or leave an ascending list; gives its new length."""
+    place = used
+    if entering:
+        while place > 0 and ascending[place - 1] > clause:
+            ascending[place] = ascending[place - 1]
+            place -= 1
+        ascending[place] = clause
+        return used + 1
+    place = bisect_right(ascending, 0, used, clause)
+    for k in range(place, used):
+        ascending[k - 1] = ascending[k]
+    return used - 1

@@ -1,0 +1,376 @@
+"""The gough algorithm: one path through a decision graph finds all subscriptions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
+from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters
+from tamis.index.elementary_predicates import has_several
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.lesubscribe.atoms import Atoms, atoms_of
+from tamis.match.lesubscribe.decision_graph import (
+    END,
+    MEMBERS,
+    DecisionGraph,
+    build,
+    edge_of,
+    empty,
+)
+from tamis.match.options import Option, choice, flag, whole_number
+
+Int64s = NDArray[np.int64]
+
+_ORDERS = ("selective", "popular", "schema")
+_START = 64  # clauses of the first graph that is tried
+_STEPS = 2  # halvings between the last size that fitted and the first that did not
+_REBUILD = 8  # changes that are not worth a new graph, however small it is
+
+
+class GraphSlots(NamedTuple):
+    """What the kernel needs besides the graph."""
+
+    slot: Int64s  # by clause of the graph: its slot, or -1 where it was removed since
+    levels: Int64s  # the attributes of the graph
+    side: Int64s  # slots that are not in the graph
+    seen: Int64s  # by clause of the graph: stamp of the event that found it last
+
+
+class Gough(Matcher):
+    """Translate the subscriptions into a graph in which an event has a single path to follow.
+
+    One level per attribute: the values that subscriptions mention cut it into segments, and a node
+    has one edge for each, and one for "missing". A node stands for the subscriptions that are still
+    possible, and an edge lists those that are found there. Nodes for the same subscriptions are
+    one (`memo=False` makes it a tree).
+
+    match O(attributes · log subscriptions) and the size of the answer, for what is in the graph.
+    add and remove O(1): new subscriptions are verified one by one, removed ones are passed over,
+    until half as many have changed as the graph was made for; then the next match makes a new one.
+    Its size is combinatorial, and that decides how many subscriptions it can hold. It is made for
+    as many as fit into `max_nodes` nodes, those with an equality on the topmost attributes first,
+    for they keep their nodes apart; all others are verified for every event, as `naive` does.
+    With `overflow="error"` all must fit: else `match` raises, and goes on raising until enough is
+    removed; nothing is lost by it. `order` is that of the attributes: by distinct values in
+    equalities (`"selective"`), by subscriptions that mention them (`"popular"`), by number
+    (`"schema"`), or a list of numbers, after which the others follow.
+
+    Le Subscribe, figure 3, after Gough and Smith, ACSC 1995; the construction is ours. The paper
+    rebuilds for each change and stores whole answers in leaves. Here a subscription is listed on
+    the edge of its last predicate, which leaves far fewer sets to tell apart. An event with several
+    values of an attribute has a path for each, and what it finds is verified.
+    It must be slower than `scan` where most subscriptions do not fit: the rest is `naive`.
+    """
+
+    max_nodes = whole_number(100_000, "nodes of the graph", least=1)
+    overflow = choice("scan", "what becomes of subscriptions that do not fit", "scan", "error")
+    order: Option[str | Sequence[int]] = Option(
+        "selective",
+        "order of the attributes from the top of the graph",
+        values=f"one of {', '.join(_ORDERS)}, or a list of distinct numbers of attributes",
+        valid=lambda order: order in _ORDERS if isinstance(order, str) else _numbers(order),
+        read=lambda text: text if text in _ORDERS else [int(a) for a in text.split(",")],
+    )
+    memo = flag(True, "share nodes that stand for the same subscriptions")
+
+    def clear(self) -> None:
+        self._graph = empty()
+        self._levels = np.zeros(0, np.int64)  # attributes of the graph
+        self._slot = np.zeros(0, np.int64)  # by clause of the graph
+        self._clause = np.zeros(0, np.int64)  # by slot: its clause in the graph, or -1
+        self._side = SlotSet()  # all slots that are not in the graph
+        self._counters = Counters()
+        self._at_build = 0  # clauses when the graph was made
+        self._changes = 0  # clauses added or removed since
+        self._refusal = ""  # why there is no graph, where it did not fit; nothing was removed since
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the graph has."""
+        return len(self._graph.first)
+
+    @property
+    def held(self) -> int:
+        """How many clauses the graph was made for."""
+        return len(self._slot)
+
+    def find(self, batch: EventBatch) -> Matches:
+        if self._refusal:
+            raise MatcherError(self._refusal)
+        if self._changes > (max(_REBUILD, self._at_build // 2) if self._at_build else 0):
+            self._renew()
+        seen = self._counters.fit(0, len(self._slot)).seen
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._graph,
+                GraphSlots(self._slot, self._levels, self._side.slots, seen),
+                self._counters.stamps(len(batch)),
+            )
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._side.check()
+        live = self.clauses.live_slots()
+        kept = np.flatnonzero(self._slot >= 0)
+        assert (self._clause[self._slot[kept]] == kept).all()
+        assert (np.flatnonzero(self._clause >= 0) == np.sort(self._slot[kept])).all()
+        both = np.concatenate([self._slot[kept], self._side.slots])
+        assert (np.sort(both) == live).all(), "a clause is in the graph or beside it"
+        graph = self._graph
+        assert int(graph.size.sum()) == len(graph.begin) == len(graph.target)
+        rank = np.zeros(int(self._levels.max(initial=-1)) + 1, np.int64)
+        rank[self._levels] = np.arange(len(self._levels))
+        level = rank[graph.attribute]
+        node = np.repeat(np.argsort(graph.first), graph.size[np.argsort(graph.first)])
+        onward = graph.target != END
+        assert (level[graph.target[onward]] > level[node[onward]]).all(), "edges lead downwards"
+        inner = np.ones(len(graph.begin), np.bool_)
+        inner[graph.first] = False
+        inner[graph.first + 1] = False
+        assert (graph.begin[1:] > graph.begin[:-1])[inner[1:]].all(), "segments ascend"
+        if self.nodes:
+            turns = np.random.default_rng(0).integers(2**31, size=512)
+            wrong = _wrong_paths(graph, self.clauses.view, self.clauses.width, self._slot, turns)
+            assert wrong < 0, f"a path misses or wrongly finds slot {self._slot[wrong]}"
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._clause = grown(self._clause, self.clauses.slots, -1)
+        self._side.add(slots)
+        self._changes += len(slots)
+
+    def drop_clauses(self, slots: Slots) -> None:
+        clause = self._clause[slots]
+        inside = clause >= 0
+        self._slot[clause[inside]] = -1
+        self._clause[slots[inside]] = -1
+        self._side.remove(slots[~inside])
+        self._changes += len(slots)
+        self._refusal = ""
+
+    def _renew(self) -> None:
+        """Make the graph for as many clauses as fit."""
+        live = self.clauses.live_slots()
+        terms = self.terms(live)
+        fit = _fits(self.clauses.view, live)
+        levels = self._ordered(terms)
+        level_of = np.zeros(self.clauses.width, np.int64)
+        level_of[levels] = np.arange(len(levels))
+        clause = np.repeat(np.arange(len(live)), np.diff(terms.starts))
+        equal = (terms.low == terms.high) & (terms.kind == SOME)
+        pinned = np.full(len(live), len(levels))  # the first level with an equality
+        np.minimum.at(pinned, clause[equal], level_of[terms.attribute[equal]])
+        slots = live[fit][np.argsort(pinned[fit], kind="stable")]
+        atoms = atoms_of(self.clauses.view, slots, level_of)
+        if self.overflow == "error":
+            held, graph = self._whole(atoms, levels, len(live))
+        else:
+            held, graph = self._largest(atoms, levels)
+        self._graph, self._levels, self._slot = graph, levels, slots[:held].copy()
+        self._clause = np.full(len(self._clause), -1)
+        self._clause[self._slot] = np.arange(held)
+        self._side.clear()
+        self._side.add(live[self._clause[live] < 0])
+        self._counters.clear()
+        self._at_build, self._changes = len(live), 0
+
+    def _whole(self, atoms: Atoms, levels: Int64s, live: int) -> tuple[int, DecisionGraph]:
+        held = len(atoms.starts) - 1
+        fits, graph = build(atoms, levels, self.max_nodes, self.memo, empty())
+        if not fits:
+            self._refusal = (
+                f"the graph of {live} clauses does not fit into {self.max_nodes} nodes of "
+                f"{MEMBERS} members; allow more (max_nodes), try another order of attributes "
+                "(order), or let clauses that do not fit be verified one by one (overflow='scan')"
+            )
+            raise MatcherError(self._refusal)
+        return held, graph
+
+    def _largest(self, atoms: Atoms, levels: Int64s) -> tuple[int, DecisionGraph]:
+        """A graph of the first clauses, for about as many as fit."""
+        least, most = 0, len(atoms.starts)  # known to fit; too many
+        best = empty()
+        tried, halvings = min(_START, most - 1), 0
+        while least < tried < most and halvings <= _STEPS:
+            fits, graph = build(_first(atoms, tried), levels, self.max_nodes, self.memo, empty())
+            if fits:
+                least, best = tried, graph
+            else:
+                most = tried
+            if most <= len(atoms.starts) - 1:
+                halvings += 1
+                tried = (least + most) // 2
+            else:
+                tried = min(2 * tried, most - 1)
+        return least, best
+
+    def _ordered(self, terms: Terms) -> Int64s:
+        """The attributes that clauses ask about, in the order of the levels."""
+        used, inverse = np.unique(terms.attribute.astype(np.int64), return_inverse=True)
+        popular = np.bincount(inverse, minlength=len(used))
+        equal = (terms.low == terms.high) & (terms.kind == SOME)
+        values = np.unique(np.stack([inverse[equal], terms.low[equal]]), axis=1)[0]
+        selective = np.bincount(values, minlength=len(used))
+        if self.order == "schema":
+            return used
+        if self.order == "popular":
+            return used[np.argsort(-popular, kind="stable")]
+        rest = used[np.lexsort((-popular, -selective))]
+        if isinstance(self.order, str):
+            return rest
+        named = np.array(self.order, np.int64)
+        return np.concatenate([named[np.isin(named, used)], rest[~np.isin(rest, named)]])
+
+
+def _numbers(order: Any) -> bool:
+    """Whether it is a list of distinct numbers of attributes."""
+    listed = list(order) if isinstance(order, Sequence) else [-1]
+    return len(set(listed)) == len(listed) and all(type(a) is int and a >= 0 for a in listed)
+
+
+def _first(atoms: Atoms, clauses: int) -> Atoms:
+    return atoms._replace(starts=atoms.starts[: clauses + 1])
+
+
+@kernel
+def _fits(clauses: ClauseArrays, slots: Int64s) -> NDArray[np.bool_]:
+    """Which clauses a path can tell: those that ask something, and one thing of an attribute."""
+    fit = np.empty(len(slots), np.bool_)
+    for i in range(len(slots)):
+        start = clauses.start[slots[i]]
+        end = start + clauses.size[slots[i]]
+        fit[i] = start < end
+        for row in range(start + 1, end):
+            if clauses.attribute[row] == clauses.attribute[row - 1]:
+                fit[i] &= clauses.term[row] == clauses.term[row - 1]
+    return fit
+
+
+@kernel
+def _match(
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    graph: DecisionGraph,
+    found: GraphSlots,
+    stamp: int,
+) -> tuple[Int64s, Int64s, Int64s]:
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    many = 0
+    work = np.zeros(3, np.int64)  # predicates tested, nodes visited, clauses found or verified
+    stack = np.empty(1024, np.int64)
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        bind(events.attribute, begin, end, first, last)
+        several = has_several(events.attribute, begin, end)
+        listed = found.slot[:0]
+        if several and _paths(found.levels, first, last, len(found.slot)) > len(found.slot):
+            listed = found.slot  # verifying all is cheaper than following all paths
+        elif len(graph.first):
+            stack[0] = 0
+            depth = 1
+            while depth > 0:
+                depth -= 1
+                node = stack[depth]
+                a = graph.attribute[node]
+                work[0] += 1
+                work[1] += 1
+                stack = ensure_capacity(stack, depth, max(1, last[a] - first[a]))
+                for at in range(first[a], max(last[a], first[a] + 1)):
+                    # A single-valued event takes one edge a level: all its cost is the bisection.
+                    if at < last[a]:
+                        edge = edge_of(graph, node, events.code[at])
+                    else:
+                        edge = graph.first[node]
+                    out = ensure_capacity(out, many, graph.dones[edge + 1] - graph.dones[edge])
+                    for place in range(graph.dones[edge], graph.dones[edge + 1]):
+                        clause = graph.done[place]
+                        slot = found.slot[clause]
+                        ok = slot >= 0
+                        work[2] += 1
+                        if several and ok:
+                            ok = found.seen[clause] != stamp + event
+                            if ok:
+                                found.seen[clause] = stamp + event
+                                ok, _ = holds(clauses, slot, first, last, events.code)
+                        if ok:
+                            out[many] = slot
+                            many += 1
+                    if graph.target[edge] != END:
+                        stack[depth] = graph.target[edge]
+                        depth += 1
+        for slots in (listed, found.side):
+            out = ensure_capacity(out, many, len(slots))
+            for slot in slots:
+                if slot < 0:
+                    continue
+                ok, looked = holds(clauses, slot, first, last, events.code)
+                work[0] += looked
+                work[2] += 1
+                if ok:
+                    out[many] = slot
+                    many += 1
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = many
+    return starts, out[:many], work
+
+
+@kernel
+def _paths(levels: Int64s, first: Int64s, last: Int64s, enough: int) -> int:
+    """How many paths an event with several values has; any number above `enough` may stop it."""
+    paths = 1
+    for a in levels:
+        if a < len(first):
+            paths *= max(1, last[a] - first[a])
+            if paths > enough:
+                break
+    return paths
+
+
+@kernel
+def _wrong_paths(
+    graph: DecisionGraph, clauses: ClauseArrays, width: int, slot: Int64s, turns: Int64s
+) -> int:
+    """Walk random paths; a clause that holds there and is not found, or the other way, or -1."""
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    code = np.zeros(width, np.int64)
+    turn = 0
+    while turn < len(turns):
+        first[:] = 0
+        last[:] = 0
+        found = np.zeros(len(slot), np.bool_)
+        node = 0
+        while node != END:
+            edge = graph.first[node] + turns[turn % len(turns)] % graph.size[node]
+            turn += 1
+            a = graph.attribute[node]
+            if edge > graph.first[node]:
+                code[a] = graph.begin[edge]
+                first[a], last[a] = a, a + 1
+            for place in range(graph.dones[edge], graph.dones[edge + 1]):
+                found[graph.done[place]] = True
+            node = graph.target[edge]
+        for clause in range(len(slot)):
+            if slot[clause] >= 0:
+                ok, _ = holds(clauses, slot[clause], first, last, code)
+                if ok != found[clause]:
+                    return clause
+    return -1

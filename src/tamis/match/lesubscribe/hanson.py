@@ -1,0 +1,358 @@
+"""The hanson algorithm: one selective predicate of each subscription in an interval tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.index.blocks import Lists
+from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters
+from tamis.index.elementary_predicates import HIGHEST, LOWEST, has_several
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import bisect_left, bisect_right
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.lesubscribe.ibs_tree import IbsTreeNodes, IbsTrees, descend
+from tamis.match.options import Option
+
+Int64s = NDArray[np.int64]
+Selectivity = Callable[[NDArray[np.int32], Int64s, Int64s], NDArray[Any]]
+"""From attributes and closed intervals of codes to the share of events that lie inside."""
+
+_SAMPLE = 1 << 15  # clauses that statistics are taken from, at most
+_FEW = 16  # changes of less than one in so many clauses are made one by one in the trees
+_NO_TERM = -1  # no term of the clause is known to hold when it becomes a candidate
+
+
+class EndStatistics(NamedTuple):
+    """The distinct ends of intervals seen: those of attribute a are `ends[starts[a]:starts[a+1]]`.
+
+    An interval is taken to be as likely as the share of these ends that it covers, so that an
+    equality has the likelihood 1 / distinct values.
+    """
+
+    starts: Int64s
+    ends: Int64s
+
+
+class Intervals(NamedTuple):
+    """Intervals for the trees."""
+
+    tree: Int64s
+    low: Int64s
+    high: Int64s
+    slot: Int64s
+
+
+class Trees(NamedTuple):
+    """The trees as the kernel sees them."""
+
+    nodes: IbsTreeNodes
+    lists: Lists
+    owners: NDArray[np.int32]
+
+
+class Hanson(Matcher):
+    """Look up each event value among the access predicates on its attribute; verify the rest.
+
+    The access predicate of a subscription is its most selective one. The access predicates on an
+    attribute stand in one interval binary search tree; those that contain an event's value are
+    found by one walk down the tree, and the other predicates of their subscriptions are tested one
+    by one until one is false.
+
+    add, remove O(log² n) on average, amortised (when the set has doubled, access predicates are
+    chosen anew and the trees rebuilt); match O(attributes · log n + candidates · predicates).
+    Le Subscribe, figure 6, after Hanson, Chaabouni, Kim and Wang, SIGMOD 1990. Selectivity is what
+    the paper leaves open: it is estimated from the ends of intervals that subscriptions mention
+    (`access="selective"`), or told by a function of attributes, lows and highs that gives the
+    share of events inside (`access=f`); `access="first"` takes the first predicate that the trees
+    can hold, to show what a bad choice costs. A predicate of several intervals stands in its tree
+    several times, `!=` with the two sides of its value; `excludes` with all values, to be
+    verified; subscriptions of `missing` predicates only are verified for every event.
+    With many candidates (wide ranges, few distinct values, a large share of matches) it must be
+    slower than `scan`: a candidate costs several cache misses, a scanned subscription none.
+    """
+
+    access: Option[str | Selectivity] = Option(
+        "selective",
+        "which predicate of a subscription stands in the tree",
+        values="'selective', 'first' or a function of attributes, lows and highs",
+        valid=lambda value: callable(value) or value in ("selective", "first"),
+    )
+
+    def clear(self) -> None:
+        self._trees = IbsTrees()
+        self._always = SlotSet()  # clauses that no tree can hold
+        self._access = np.zeros(0, np.int16)  # by slot: the first row of its access term
+        self._statistics = EndStatistics(np.zeros(1, np.int64), np.zeros(0, np.int64))
+        self._counters = Counters()
+        self._at_build = 0  # clauses when access predicates were last chosen
+        self._since_build = 0  # clauses added since
+
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
+                self._access,
+                self._always.slots,
+                self._counters.fit(0, len(self._access)).seen,
+                self._counters.stamps(len(batch)),
+            )
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._always.check()
+        live = self.clauses.live_slots()
+        held = _intervals(self.clauses.view, live, self._access)
+        self._trees.check(*held)
+        left = np.setdiff1d(live, held.slot)
+        assert (np.sort(self._always.slots) == left).all(), "a tree or the list holds each clause"
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        self._access = grown(self._access, self.clauses.slots, _NO_TERM)
+        self._since_build += len(slots)
+        if self._since_build > self._at_build or len(slots) * _FEW > len(self.clauses):
+            self._build(self.clauses.live_slots())
+            return
+        self._choose(slots)
+        held = _intervals(self.clauses.view, slots, self._access)
+        for interval in zip(*(column.tolist() for column in held), strict=True):
+            self._trees.add(*interval)
+        self._always.add(np.setdiff1d(slots, held.slot))
+
+    def drop_clauses(self, slots: Slots) -> None:
+        if len(slots) == len(self.clauses):
+            return  # all is reset
+        if len(slots) * _FEW > len(self.clauses):
+            self._build(np.setdiff1d(self.clauses.live_slots(), slots))
+            return
+        held = _intervals(self.clauses.view, slots, self._access)
+        for interval in zip(*(column.tolist() for column in held), strict=True):
+            self._trees.remove(*interval)
+        self._always.remove(np.setdiff1d(slots, held.slot))
+
+    def _build(self, slots: Slots) -> None:
+        """Choose access predicates anew, and build the trees from them."""
+        step = -(-len(slots) // _SAMPLE)
+        self._statistics = _statistics(self.terms(slots[::step]))
+        self._choose(slots)
+        held = _intervals(self.clauses.view, slots, self._access)
+        self._trees.build(*held)
+        self._always.clear()
+        self._always.add(np.setdiff1d(slots, held.slot))
+        self._at_build, self._since_build = len(slots), 0
+
+    def _choose(self, slots: Slots) -> None:
+        """Choose the access predicate of each clause."""
+        if self.access == "selective":
+            _choose(self.clauses.view, slots, self._statistics, self._access)
+            return
+        terms = self.terms(slots)
+        share = np.zeros(len(terms.low))
+        if callable(self.access):
+            share[:] = self.access(terms.attribute, terms.low, terms.high)
+        _choose_told(self.clauses.view, slots, terms.starts, share, self._access)
+
+
+def _statistics(terms: Terms) -> EndStatistics:
+    some = terms.kind == SOME
+    attribute = np.concatenate([terms.attribute[some]] * 2)
+    end = np.concatenate([terms.low[some], terms.high[some]])
+    finite = (end != LOWEST) & (end != HIGHEST)
+    attribute, end = attribute[finite], end[finite]
+    order = np.lexsort((end, attribute))
+    attribute, end = attribute[order], end[order]
+    first = np.ones(len(end), np.bool_)
+    first[1:] = (attribute[1:] != attribute[:-1]) | (end[1:] != end[:-1])
+    counts = np.bincount(attribute[first])
+    return EndStatistics(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), end[first])
+
+
+@kernel
+def _share(statistics: EndStatistics, a: int, low: int, high: int) -> float:
+    """The share of the ends seen of an attribute that an interval covers, and at least one end."""
+    if a + 1 >= len(statistics.starts):
+        return 1.0
+    start, end = statistics.starts[a], statistics.starts[a + 1]
+    if start == end:
+        return 1.0
+    first = bisect_left(statistics.ends, start, end, low)
+    last = first + 1 if low == high else bisect_right(statistics.ends, first, end, high)
+    return float(max(1, last - first) / (end - start))
+
+
+@kernel
+def _choose(clauses: ClauseArrays, slots: Int64s, statistics: EndStatistics, access: Any) -> None:
+    for slot in slots:
+        start = clauses.start[slot]
+        end = start + clauses.size[slot]
+        best, least = _NO_TERM, 2.0
+        row = start
+        while row < end:
+            first = row
+            share = 0.0
+            while row < end and clauses.term[row] == clauses.term[first]:
+                share += _share(
+                    statistics, clauses.attribute[row], clauses.low[row], clauses.high[row]
+                )
+                row += 1
+            if clauses.kind[first] == NONE:
+                share = 1.0
+            if clauses.kind[first] != MISSING and share < least:
+                best, least = first - start, share
+        access[slot] = best
+
+
+@kernel
+def _choose_told(
+    clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: NDArray[np.float64], access: Any
+) -> None:
+    """The same where the share of every row is told; the first of equals."""
+    for i in range(len(slots)):
+        start = clauses.start[slots[i]]
+        end = start + clauses.size[slots[i]]
+        best, least = _NO_TERM, np.inf
+        row = start
+        while row < end:
+            first = row
+            share = 0.0
+            while row < end and clauses.term[row] == clauses.term[first]:
+                share += shares[starts[i] + row - start]
+                row += 1
+            if clauses.kind[first] == NONE:
+                share = 1.0
+            if clauses.kind[first] != MISSING and share < least:
+                best, least = first - start, share
+        access[slots[i]] = best
+
+
+@kernel
+def _intervals(clauses: ClauseArrays, slots: Int64s, access: NDArray[np.int16]) -> Intervals:
+    """What the trees hold of some clauses: the rows of their access terms."""
+    most = 0
+    for slot in slots:
+        most += clauses.size[slot]
+    tree = np.empty(most, np.int64)
+    low = np.empty(most, np.int64)
+    high = np.empty(most, np.int64)
+    owner = np.empty(most, np.int64)
+    n = 0
+    for slot in slots:
+        if access[slot] == _NO_TERM:
+            continue
+        start = clauses.start[slot] + access[slot]
+        end = clauses.start[slot] + clauses.size[slot]
+        row = start
+        while row < end and clauses.term[row] == clauses.term[start]:
+            tree[n], owner[n] = clauses.attribute[row], slot
+            low[n], high[n] = clauses.low[row], clauses.high[row]
+            if clauses.kind[row] == NONE:  # all that is bound, to be verified
+                low[n], high[n] = LOWEST, HIGHEST
+                n += 1
+                break
+            n += low[n] <= high[n]
+            row += 1
+    return Intervals(tree[:n], low[:n], high[:n], owner[:n])
+
+
+@kernel
+def _match(
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    trees: Trees,
+    access: NDArray[np.int16],
+    always: Int64s,
+    seen: Int64s,
+    stamp: int,
+) -> tuple[Int64s, Int64s, Int64s]:
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    work = np.zeros(3, np.int64)  # predicates tested, nodes visited, candidates
+    nodes, lists, owners = trees
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        several = has_several(events.attribute, begin, end)
+        bind(events.attribute, begin, end, first, last)
+        for at in range(begin, end):
+            a = events.attribute[at]
+            if a >= len(nodes.root):
+                continue
+            node = nodes.root[a]
+            while node >= 0:
+                marks, node = descend(nodes, node, events.code[at])
+                work[1] += 1
+                work[2] += lists.size[marks]
+                out = ensure_capacity(out, found, lists.size[marks])
+                for place in range(lists.start[marks], lists.start[marks] + lists.size[marks]):
+                    slot = owners[place]
+                    if several:  # another value of the attribute may have led here
+                        if seen[slot] == stamp + event:
+                            continue
+                        seen[slot] = stamp + event
+                    # Most of the time goes here: the rows of a candidate are far from the last.
+                    ok, looked = _others_hold(clauses, slot, access[slot], first, last, events.code)
+                    work[0] += looked
+                    if ok:
+                        out[found] = slot
+                        found += 1
+        out = ensure_capacity(out, found, len(always))
+        for slot in always:
+            ok, looked = holds(clauses, slot, first, last, events.code)
+            work[0] += looked
+            if ok:
+                out[found] = slot
+                found += 1
+        work[2] += len(always)
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, out[:found], work
+
+
+@kernel
+def _others_hold(
+    clauses: ClauseArrays, slot: int, access: int, first: Int64s, last: Int64s, code: Int64s
+) -> tuple[bool, int]:
+    """As `holds`, but for the access term, which is known to hold (unless it is an `excludes`)."""
+    start = clauses.start[slot]
+    row, end = start, start + clauses.size[slot]
+    looked = 0
+    while row < end:
+        a = clauses.attribute[row]
+        term = clauses.term[row]
+        kind = clauses.kind[row]
+        known = row == start + access and kind == SOME
+        inside = False
+        looked += not known
+        while row < end and clauses.term[row] == term:
+            if not inside and not known:
+                for at in range(first[a], last[a]):
+                    if clauses.low[row] <= code[at] <= clauses.high[row]:
+                        inside = True
+                        break
+            row += 1
+        bound = first[a] < last[a]
+        if kind == SOME:
+            ok = inside or known
+        elif kind == NONE:
+            ok = bound and not inside
+        else:
+            ok = not bound
+        if not ok:
+            return False, looked
+    return True, looked

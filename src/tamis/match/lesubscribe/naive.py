@@ -1,0 +1,55 @@
+"""The naive matcher: every subscription, one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.growth import ensure_capacity
+from tamis.index.kernel import kernel
+from tamis.match.base import Matcher, Matches
+
+
+class Naive(Matcher):
+    """Test all subscriptions, each predicate by predicate, and leave at the first that is false.
+
+    add O(terms), remove O(1), match O(total terms).
+    Le Subscribe, figure 1. No index: it is the table of clauses, walked from end to end. It loses
+    to `scan` everywhere: the same comparisons, but one clause at a time and not in SIMD.
+    """
+
+    def find(self, batch: EventBatch) -> Matches:
+        starts, slots, looked = _match(batch.pairs, self.clauses.view, self.clauses.width)
+        self.tally.predicates += looked
+        self.tally.subscriptions += len(batch) * len(self.clauses)
+        return Matches(starts, slots)
+
+
+@kernel
+def _match(
+    events: Pairs, clauses: ClauseArrays, width: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    slots = np.empty(1024, np.int64)
+    found = 0
+    looked = 0
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        bind(events.attribute, begin, end, first, last)
+        for slot in range(len(clauses.size)):
+            if clauses.size[slot] < 0:
+                continue
+            ok, terms = holds(clauses, slot, first, last, events.code)
+            looked += terms
+            if ok:
+                slots = ensure_capacity(slots, found, 1)
+                slots[found] = slot
+                found += 1
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, slots[:found], looked

@@ -1,0 +1,343 @@
+"""NEONRules' algorithm: evaluate every predicate on the event's attributes, and count."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.index.blocks import Blocks, Lists
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import Counters, CounterScratch
+from tamis.index.elementary_predicates import (
+    AT_LEAST,
+    AT_MOST,
+    COMPARATORS,
+    EQUAL,
+    EXACT,
+    HIGHEST,
+    LOWEST,
+    UNEQUAL,
+    VERIFY,
+    ElementaryPredicates,
+    elementary_predicates,
+    has_several,
+)
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.options import flag
+
+Int64s = NDArray[np.int64]
+_BULK = 16  # from this many clauses on, removing in one pass beats looking for each row
+
+
+class PredicateRows(NamedTuple):
+    """The predicates: row i of a list compares with `constant[i]`, for the clause in `slot[i]`."""
+
+    lists: Lists
+    constant: Int64s
+    slot: NDArray[np.int32]
+
+
+class PredicateNumbers(NamedTuple):
+    """What is known of each slot: how many predicates it has, and how far they say it all."""
+
+    predicates: NDArray[np.int32]
+    exact: NDArray[np.int8]
+
+
+class Neon(Matcher):
+    """A table of predicates, each stored as often as it occurs, grouped into operations.
+
+    An operation is an attribute with a comparator. For every operation on an attribute that the
+    event binds, every predicate of the group is evaluated; the satisfied ones are counted for their
+    subscription, and those that reach its number of predicates make it match.
+
+    add O(predicates), remove O(rows of its operations) with the constant of a memory scan, match
+    O(predicates on the event's attributes). Slower than `scan` by nature: that leaves a
+    subscription at the first predicate that is false, this evaluates all, and writes a counter for
+    each.
+    Le Subscribe, figure 8, after NEONRules. The figure selects equalities by value; the text says
+    that the index knows attribute and comparator only and each predicate is evaluated. We follow
+    the text; `value_index=True` keeps equalities sorted by value, as the figure reads. NEON's
+    predicates between two attributes do not occur in clauses of terms. Operations on attributes
+    that the event does not bind are never looked at: none of their predicates can hold.
+    """
+
+    value_index = flag(False, "keep equalities sorted by value")
+
+    def clear(self) -> None:
+        self._rows = Blocks(np.int64, np.int32)  # by operation: a * COMPARATORS + comparator
+        self._sorted = OrderedLists()  # by attribute: its equalities, where there is a value index
+        self._always = SlotSet()  # clauses of which no predicate is left to evaluate
+        self._counts = PredicateNumbers(np.zeros(0, np.int32), np.zeros(0, np.int8))
+        self._counters = Counters()
+
+    @property
+    def operations(self) -> int:
+        """How many distinct pairs of attribute and comparator the predicates have."""
+        return int((self._rows.size > 0).sum() + (self._sorted.size > 0).sum())
+
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                PredicateRows(self._rows.lists, *self._rows.pools),
+                PredicateRows(self._sorted.lists, *self._sorted.pools),
+                self._counts,
+                self._always.slots,
+                # One more than slots: a slot is written behind the touched ones before it is known
+                # whether it counts.
+                self._counters.fit(len(self._counts.predicates) + 1),
+            )
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._rows.check()
+        self._sorted.check()
+        self._always.check()
+        live = self.clauses.live_slots()
+        assert self._rows.total + self._sorted.total == int(self._counts.predicates[live].sum())
+        rows = np.concatenate(
+            [part.items(at)[1] for part in (self._rows, self._sorted) for at in range(len(part))]
+            or [np.zeros(0, np.int32)]
+        )
+        counted = np.bincount(rows, minlength=len(self._counts.predicates))
+        assert (counted == self._counts.predicates).all(), "a clause has all its rows"
+        assert not self._counters.scratch.hits.any(), "counters are zero between events"
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        found = elementary_predicates(self.clauses.view, slots)
+        counts = np.diff(found.starts)
+        slot = np.repeat(slots, counts)
+        operation, indexed = self._operations(found)
+        self._rows.append(operation[~indexed], found.constant[~indexed], slot[~indexed])
+        if indexed.any():
+            attribute = found.attribute[indexed].astype(np.int64)
+            self._sorted.add(attribute, found.constant[indexed], slot[indexed])
+        self._counts = PredicateNumbers(*(grown(each, self.clauses.slots) for each in self._counts))
+        self._counts.predicates[slots] = counts
+        self._counts.exact[slots] = found.exact
+        self._always.add(slots[counts == 0])
+
+    def drop_clauses(self, slots: Slots) -> None:
+        found = elementary_predicates(self.clauses.view, slots)
+        counts = np.diff(found.starts)
+        slot = np.repeat(slots, counts)
+        operation, indexed = self._operations(found)
+        attribute = found.attribute[indexed].astype(np.int64)
+        if len(slots) >= _BULK:
+            gone = np.zeros(len(self._counts.predicates), np.bool_)
+            gone[slots] = True
+            _sweep(
+                PredicateRows(self._rows.lists, *self._rows.pools),
+                np.unique(operation[~indexed]),
+                gone,
+            )
+            _sweep(
+                PredicateRows(self._sorted.lists, *self._sorted.pools), np.unique(attribute), gone
+            )
+            self._rows.removed(int((~indexed).sum()))
+            self._sorted.removed(int(indexed.sum()))
+        else:
+            rows = PredicateRows(self._rows.lists, *self._rows.pools)
+            _take_out(rows, operation[~indexed], found.constant[~indexed], slot[~indexed])
+            self._rows.removed(int((~indexed).sum()))
+            if indexed.any():
+                self._sorted.remove(attribute, found.constant[indexed], slot[indexed])
+        self._counts.predicates[slots] = 0
+        self._always.remove(slots[counts == 0])
+
+    def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, NDArray[np.bool_]]:
+        """The operation of each predicate, and whether the value index holds it."""
+        operation = found.attribute.astype(np.int64) * COMPARATORS + found.comparator
+        return operation, (found.comparator == EQUAL) & self.value_index
+
+
+@kernel
+def _match(
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    rows: PredicateRows,
+    by_value: PredicateRows,
+    counts: PredicateNumbers,
+    always: Int64s,
+    scratch: CounterScratch,
+) -> tuple[Int64s, Int64s, Int64s]:
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    work = np.zeros(3, np.int64)  # predicates evaluated, operations, predicates satisfied
+    hits, touched = scratch.hits, scratch.touched
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    for event in range(n):
+        begin, end = events.starts[event], events.starts[event + 1]
+        bind(events.attribute, begin, end, first, last)
+        raised = 0
+        at = begin
+        while at < end:
+            a = events.attribute[at]
+            after = at + 1
+            while after < end and events.attribute[after] == a:
+                after += 1
+            values = events.code[at:after]
+            for comparator in range(COMPARATORS):
+                operation = a * COMPARATORS + comparator
+                if operation < len(rows.lists.size) and rows.lists.size[operation] > 0:
+                    raised = _evaluate(rows, operation, values, hits, touched, raised, work)
+            if a < len(by_value.lists.size) and by_value.lists.size[a] > 0:
+                raised = _select(by_value, a, values, hits, touched, raised, work)
+            at = after
+        several = has_several(events.attribute, begin, end)
+        out = ensure_capacity(out, found, raised + len(always))
+        for i in range(raised):
+            slot = touched[i]
+            if hits[slot] == counts.predicates[slot]:
+                exact = counts.exact[slot]
+                ok = exact == EXACT or (exact < VERIFY and not several)
+                if not ok:
+                    ok, _ = holds(clauses, slot, first, last, events.code)
+                out[found] = slot
+                found += ok
+            hits[slot] = 0
+        for slot in always:
+            ok, _ = holds(clauses, slot, first, last, events.code)
+            out[found] = slot
+            found += ok
+        unbind(events.attribute, begin, end, first, last)
+        starts[event + 1] = found
+    return starts, out[:found], work
+
+
+@kernel
+def _group(rows: PredicateRows, operation: int) -> tuple[Int64s, NDArray[np.int32]]:
+    """The constants and slots of one operation."""
+    start = rows.lists.start[operation]
+    end = start + rows.lists.size[operation]
+    return rows.constant[start:end], rows.slot[start:end]
+
+
+@kernel
+def _evaluate(
+    rows: PredicateRows,
+    operation: int,
+    values: Int64s,
+    hits: NDArray[np.int32],
+    touched: Int64s,
+    raised: int,
+    work: Int64s,
+) -> int:
+    """Evaluate every predicate of one operation; some value has to satisfy it."""
+    constant, slots = _group(rows, operation)
+    comparator = operation % COMPARATORS
+    work[0] += len(slots)
+    work[1] += 1
+    if comparator == EQUAL:  # rarely true: a branch is cheaper than writing a counter each time
+        for row in range(len(slots)):
+            ok = constant[row] == values[0]
+            for k in range(1, len(values)):
+                ok |= constant[row] == values[k]
+            if ok:
+                work[2] += 1
+                slot = slots[row]
+                touched[raised] = slot
+                raised += hits[slot] == 0
+                hits[slot] += 1
+        return raised
+    # The constants that are satisfied by some value: an interval, or all but one value.
+    low, high, inside = LOWEST, HIGHEST, True
+    if comparator == AT_MOST:  # v <= c
+        low = values.min()
+    elif comparator == AT_LEAST:  # v >= c
+        high = values.max()
+    elif comparator == UNEQUAL and values.min() == values.max():
+        low, high, inside = values[0], values[0], False
+    satisfied = 0
+    for row in range(len(slots)):  # most of the time; ranges hold half the time, so no branch
+        slot = slots[row]
+        ok = ((low <= constant[row]) & (constant[row] <= high)) == inside
+        touched[raised] = slot
+        raised += ok & (hits[slot] == 0)
+        hits[slot] += ok
+        satisfied += ok
+    work[2] += satisfied
+    return raised
+
+
+@kernel
+def _select(
+    by_value: PredicateRows,
+    attribute: int,
+    values: Int64s,
+    hits: NDArray[np.int32],
+    touched: Int64s,
+    raised: int,
+    work: Int64s,
+) -> int:
+    """Find the equalities of one attribute with one of the values."""
+    start = by_value.lists.start[attribute]
+    end = start + by_value.lists.size[attribute]
+    work[1] += 1
+    for i in range(len(values)):
+        again = False  # an event may have the same value twice
+        for k in range(i):
+            again |= values[k] == values[i]
+        if again:
+            continue
+        row = bisect_left(by_value.constant, start, end, values[i])
+        past = bisect_right(by_value.constant, row, end, values[i])
+        work[0] += past - row
+        work[2] += past - row
+        for place in range(row, past):
+            slot = by_value.slot[place]
+            touched[raised] = slot
+            raised += hits[slot] == 0
+            hits[slot] += 1
+    return raised
+
+
+@kernel
+def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots: Int64s) -> None:
+    """Take single rows out; the last of the operation takes the place of each."""
+    for i in range(len(operations)):
+        constant, slot = _group(rows, operations[i])
+        wanted = np.int32(slots[i])
+        row = 0
+        while slot[row] != wanted or constant[row] != constants[i]:
+            row += 1
+            while row + 256 <= len(slot):  # many at once, compiled to SIMD
+                some = slot[row : row + 256]
+                there = 0
+                for k in range(256):
+                    there += some[k] == wanted
+                if there:
+                    break
+                row += 256
+        slot[row] = slot[-1]
+        constant[row] = constant[-1]
+        rows.lists.size[operations[i]] -= 1
+
+
+@kernel
+def _sweep(rows: PredicateRows, operations: Int64s, gone: NDArray[np.bool_]) -> None:
+    """Take all rows of some clauses out, in one pass over their operations."""
+    for operation in operations:
+        constant, slot = _group(rows, operation)
+        kept = 0
+        for row in range(len(slot)):
+            slot[kept] = slot[row]
+            constant[kept] = constant[row]
+            kept += not gone[slot[kept]]
+        rows.lists.size[operation] = kept

@@ -1,0 +1,148 @@
+"""Predicates with the clauses that use them: the counting step that several matchers share.
+
+For each predicate that an event satisfies, the counters of its clauses go up by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.blocks import Lists
+from tamis.index.counters import Counters, CounterScratch
+from tamis.index.elementary_predicates import ElementaryPredicates
+from tamis.index.growth import HoldsArrays, grown
+from tamis.index.kernel import kernel
+from tamis.index.postings import Postings
+from tamis.match.lesubscribe.predicates import PredicateIndex, Predicates, satisfied
+
+Int64s = NDArray[np.int64]
+
+
+class CountArrays(NamedTuple):
+    """As kernels see it: predicates, the lists of their slots, and how many each slot needs."""
+
+    predicates: Predicates
+    lists: Lists
+    slots: NDArray[np.int32]
+    needed: NDArray[np.int32]
+    exact: NDArray[np.int8]
+
+
+class PredicateCounters(HoldsArrays):
+    """Counted predicates of clauses, with the scratch for counting them."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, and give the memory back."""
+        self.predicates = PredicateIndex()
+        self.postings = Postings()
+        self._needed = np.zeros(0, np.int32)
+        self._exact = np.zeros(0, np.int8)
+        self._counters = Counters()
+
+    @property
+    def view(self) -> CountArrays:
+        """For kernels."""
+        return CountArrays(
+            self.predicates.view,
+            self.postings.lists,
+            self.postings.slots,
+            self._needed,
+            self._exact,
+        )
+
+    def scratch(self) -> CounterScratch:
+        """Counters for all slots, and marks for all predicates."""
+        return self._counters.fit(len(self._needed), self.predicates.top)
+
+    def stamps(self, events: int) -> int:
+        """The stamp of the first event of a batch; the next ones count up from it."""
+        return self._counters.stamps(events)
+
+    def add(self, slots: Int64s, found: ElementaryPredicates, needed: NDArray[np.int32]) -> None:
+        """Count the predicates of some clauses, in slots that have none."""
+        size = int(slots.max(initial=-1)) + 1
+        self._needed = grown(self._needed, size)
+        self._exact = grown(self._exact, size)
+        self._needed[slots] = needed
+        self._exact[slots] = found.exact
+        if len(found.attribute):
+            ids = self.predicates.add(self.predicates.plan(found))
+            self.postings.append(ids, np.repeat(slots, np.diff(found.starts)))
+
+    def remove(self, slots: Int64s, found: ElementaryPredicates) -> None:
+        """Take the predicates of some clauses out again."""
+        self._needed[slots] = 0
+        if len(found.attribute):
+            ids = self.predicates.find(found)
+            self.postings.remove(ids, np.repeat(slots, np.diff(found.starts)))
+            self.predicates.remove(ids)
+
+    def check(self) -> None:
+        """Raise if the parts are broken, or a counter was left raised."""
+        self.predicates.check()
+        self.postings.check()
+        assert not self._counters.scratch.hits.any(), "counters are zero between events"
+
+
+def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
+    """Only some of the clauses."""
+    counts = np.diff(found.starts)
+    return _chosen(found, np.repeat(which, counts), which)
+
+
+def predicates_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
+    """All clauses, but only some of their predicates."""
+    return _chosen(found, which, np.ones(len(found.exact), np.bool_))
+
+
+def _chosen(
+    found: ElementaryPredicates, predicates: NDArray[np.bool_], clauses: NDArray[np.bool_]
+) -> ElementaryPredicates:
+    ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
+    starts = np.concatenate([[0], ahead[1:][clauses]])
+    return ElementaryPredicates(
+        starts,
+        found.attribute[predicates],
+        found.comparator[predicates],
+        found.constant[predicates],
+        found.exact[clauses],
+    )
+
+
+@kernel
+def count(
+    counted: CountArrays,
+    attribute: NDArray[np.int32],
+    code: Int64s,
+    event: tuple[int, int],
+    scratch: CounterScratch,
+    stamp: int,
+) -> tuple[int, int, int]:
+    """Raise the counters of one event, whose pairs are `event[0]:event[1]`.
+
+    Gives how many slots were raised (they are the first of `scratch.touched`), how many predicates
+    were satisfied, and how often a counter went up.
+    """
+    hits, touched, seen, ids = scratch
+    starts, sizes, slots = counted.lists.start, counted.lists.size, counted.slots
+    many = 0
+    for at in range(event[0], event[1]):
+        many = satisfied(counted.predicates, attribute[at], code[at], seen, stamp, ids, many)
+    raised = 0
+    additions = 0
+    for i in range(many):
+        start, size = starts[ids[i]], sizes[ids[i]]
+        additions += size
+        for place in range(start, start + size):  # most of the time: a random write per posting
+            slot = slots[place]
+            if hits[slot] == 0:
+                touched[raised] = slot
+                raised += 1
+            hits[slot] += 1
+    return raised, many, additions

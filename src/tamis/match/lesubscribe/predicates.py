@@ -1,0 +1,106 @@
+"""Distinct elementary predicates, and which of them an event satisfies.
+
+The first of the two steps of every counting algorithm. Predicates are clustered by attribute and
+comparator: equalities in a hash map, the others sorted by their constant, so that the satisfied
+ones are a run at one end (or, for `!=`, all but a run). Ids of predicates are recycled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.blocks import Lists
+from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
+from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.pair_map import PairCells, PairMap, find
+from tamis.index.predicate_ids import PredicateIds
+
+Int64s = NDArray[np.int64]
+
+
+class Predicates(NamedTuple):
+    """As kernels see it. The cluster of (a, comparator) is list `a * COMPARATORS + comparator`."""
+
+    cells: PairCells
+    lists: Lists
+    keys: Int64s
+    values: NDArray[np.int32]
+
+
+class PredicateIndex(PredicateIds):
+    """Interned predicates: ids by hash, and those that are no equalities sorted by constant."""
+
+    def clear(self) -> None:
+        super().clear()
+        self._ids = PairMap()
+        self._sorted = OrderedLists()
+
+    @property
+    def view(self) -> Predicates:
+        """For kernels."""
+        return Predicates(
+            self._ids.cells, self._sorted.lists, self._sorted.keys, self._sorted.values
+        )
+
+    def check(self) -> None:
+        super().check()
+        self._ids.check()
+        self._sorted.check()
+        ranged = self._cluster[self._used()] % COMPARATORS != EQUAL
+        assert self._sorted.total == int(ranged.sum())
+
+    def _find(self, cluster: Int64s, constant: Int64s) -> Int64s:
+        return self._ids.find(cluster, constant)
+
+    def _insert(self, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
+        self._ids.put(cluster, constant, ids)
+        ranged = cluster % COMPARATORS != EQUAL
+        self._sorted.add(cluster[ranged], constant[ranged], ids[ranged])
+
+    def _delete(self, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
+        self._ids.pop(cluster, constant)
+        ranged = cluster % COMPARATORS != EQUAL
+        self._sorted.remove(cluster[ranged], constant[ranged], ids[ranged])
+
+
+@kernel
+def satisfied(
+    index: Predicates, a: int, v: int, seen: Int64s, stamp: int, out: Int64s, n: int
+) -> int:
+    """Append to `out[:n]` the predicates that value v of attribute a satisfies; gives the new n.
+
+    `seen[id] == stamp` marks predicates that another value of the same event satisfied already.
+    """
+    base = a * COMPARATORS
+    id = find(index.cells, base + EQUAL, v)
+    if id >= 0 and seen[id] != stamp:
+        seen[id] = stamp
+        out[n] = id
+        n += 1
+    for comparator in (AT_MOST, AT_LEAST, UNEQUAL, BOUND):
+        at = base + comparator
+        if at >= len(index.lists.size) or index.lists.size[at] == 0:
+            continue
+        start = index.lists.start[at]
+        end = start + index.lists.size[at]
+        skip_from = skip_to = end
+        if comparator == AT_MOST:  # v <= c: the constants from v on
+            start = bisect_left(index.keys, start, end, v)
+        elif comparator == AT_LEAST:  # v >= c: the constants up to v
+            end = bisect_right(index.keys, start, end, v)
+        elif comparator == UNEQUAL:  # all but v
+            skip_from = bisect_left(index.keys, start, end, v)
+            skip_to = bisect_right(index.keys, start, end, v)
+        for place in range(start, end):
+            if skip_from <= place < skip_to:
+                continue
+            id = index.values[place]
+            if seen[id] != stamp:
+                seen[id] = stamp
+                out[n] = id
+                n += 1
+    return n

@@ -1,0 +1,170 @@
+"""Nonequality quarantining: look up the equalities, and count only where there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.counters import CounterScratch
+from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.growth import ensure_capacity, grown
+from tamis.index.kernel import kernel
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
+from tamis.match.lesubscribe.equality_preferred import ClusterTally
+from tamis.match.lesubscribe.predicate_counts import (
+    CountArrays,
+    PredicateCounters,
+    clauses_of,
+    count,
+)
+
+Int64s = NDArray[np.int64]
+
+
+class Quarantine(Matcher):
+    """Find by hash the subscriptions whose equalities all hold, and verify what else they ask.
+
+    Subscriptions are clustered by the set of attributes on which they have an equality, and by the
+    values within, as in equality-preferred. Only those without any equality are kept apart
+    ("quarantined") and counted as in fair-predicate, so an event never raises the counter of a
+    subscription whose equalities fail.
+
+    add, remove O(predicates · log); match O(clusters covered + partially satisfied subscriptions
+    + postings of the quarantined). Where hardly any subscription has an equality it is
+    fair-predicate; where equalities are unselective it verifies large parts of the table in random
+    order, and `scan` reads the same in sequence.
+    Le Subscribe, figure 5. Clusters are found as in equality-preferred. Quarantined subscriptions
+    are compared only where a counter was raised; the paper compares all of them. Verifying goes
+    through all terms of a subscription in the order of attributes, equalities included: they stand
+    in the same cache line as the rest.
+    """
+
+    tally: ClusterTally
+    tally_type = ClusterTally
+
+    def clear(self) -> None:
+        self._clusters = EqualityClusters()
+        self._whole = np.zeros(0, np.bool_)  # by slot: its key says all that the clause asks
+        self._counting = PredicateCounters()  # of the quarantined
+        self._always = SlotSet()  # clauses of which no predicate is left to look up or count
+        self.unkeyed = 0  # how many clauses are quarantined
+
+    def find(self, batch: EventBatch) -> Matches:
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                (self._clusters.view, self._whole),
+                self._counting.view,
+                self._always.slots,
+                self._counting.scratch(),
+                self._counting.stamps(len(batch)),
+            )
+        )
+
+    def check(self) -> None:
+        super().check()
+        for part in (self._clusters, self._counting, self._always):
+            part.check()
+        held = len(self._clusters) + self.unkeyed + len(self._always)
+        assert held == len(self.clauses), "a clause is clustered, quarantined or always verified"
+        needed = self._counting.view.needed
+        assert int(needed.sum()) == self._counting.postings.total
+        assert int((needed > 0).sum()) == self.unkeyed
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        found = elementary_predicates(self.clauses.view, slots)
+        keyed = key_predicates(found)
+        has_key = self._clusters.add(slots, found, keyed)
+        self._whole = grown(self._whole, self.clauses.slots)
+        left = np.diff(np.concatenate([[0], np.cumsum(~keyed)])[found.starts])
+        self._whole[slots] = (left == 0) & (found.exact == EXACT)
+        apart = ~has_key & (left > 0)
+        self._counting.add(slots[apart], clauses_of(found, apart), left[apart].astype(np.int32))
+        self.unkeyed += int(apart.sum())
+        self._always.add(slots[~has_key & (left == 0)])
+
+    def drop_clauses(self, slots: Slots) -> None:
+        found = elementary_predicates(self.clauses.view, slots)
+        has_key = self._clusters.remove(slots, found, key_predicates(found))
+        some = np.diff(found.starts) > 0
+        apart = ~has_key & some
+        self._counting.remove(slots[apart], clauses_of(found, apart))
+        self.unkeyed -= int(apart.sum())
+        self._always.remove(slots[~some])
+
+
+@kernel
+def _match(
+    events: Pairs,
+    clauses: ClauseArrays,
+    width: int,
+    clustered: tuple[Clusters, NDArray[np.bool_]],
+    counted: CountArrays,
+    always: Int64s,
+    scratch: CounterScratch,
+    stamp: int,
+) -> tuple[Int64s, Int64s, Int64s]:
+    clusters, whole = clustered
+    n = len(events.starts) - 1
+    starts = np.zeros(n + 1, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    work = np.zeros(4, np.int64)  # predicates, lists read, counters raised, partially satisfied
+    keys = np.empty(64, np.int64)
+    first = np.zeros(width, np.int64)
+    last = np.zeros(width, np.int64)
+    hits, touched = scratch.hits, scratch.touched
+    needed, exact, members = counted.needed, counted.exact, clusters.slots
+    for event in range(n):
+        pairs = events.starts[event], events.starts[event + 1]
+        several = has_several(events.attribute, pairs[0], pairs[1])
+        bind(events.attribute, pairs[0], pairs[1], first, last)
+        # Step 1: the clauses whose equalities hold, each verified.
+        keys, many, looked = partial(
+            clusters, events.attribute, events.code, pairs, (first, last), keys
+        )
+        for i in range(many):
+            start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
+            work[3] += size
+            out = ensure_capacity(out, found, size)
+            for place in range(start, start + size):
+                slot = members[place]
+                ok = whole[slot]
+                if not ok:
+                    ok, terms = holds(clauses, slot, first, last, events.code)
+                    work[0] += terms
+                out[found] = slot
+                found += ok
+        # Step 2: count the predicates of the quarantined. Most of the time goes here, unless
+        # equalities are so unselective that step 1 finds more.
+        raised, satisfied, additions = count(
+            counted, events.attribute, events.code, pairs, scratch, stamp + event
+        )
+        work[0] += satisfied
+        work[1] += looked + satisfied
+        work[2] += additions
+        # Step 3: compare their counters.
+        out = ensure_capacity(out, found, raised + len(always))
+        for i in range(raised):
+            slot = touched[i]
+            if hits[slot] == needed[slot]:
+                ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
+                if not ok:
+                    ok, _ = holds(clauses, slot, first, last, events.code)
+                out[found] = slot
+                found += ok
+            hits[slot] = 0
+        for slot in always:
+            ok, _ = holds(clauses, slot, first, last, events.code)
+            out[found] = slot
+            found += ok
+        unbind(events.attribute, pairs[0], pairs[1], first, last)
+        starts[event + 1] = found
+    return starts, out[:found], work

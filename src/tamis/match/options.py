@@ -1,0 +1,167 @@
+"""Options of matchers, each declared once, as an attribute of the class.
+
+    class Rein(Matcher):
+        buckets = whole_number(1000, "buckets of an attribute on each side", least=1)
+
+The declaration validates what `Rein(buckets=7)` is given, reads `--option buckets=7` of the command
+line, and fills the tables of options on the screen and in the documentation. In a matcher the
+attribute is the value: `self.buckets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from tamis.errors import MatcherError, nearest
+
+T = TypeVar("T")
+Numeric = TypeVar("Numeric", int, float)
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class Option(Generic[T]):
+    """One option: its default, its meaning in one sentence, and the values that are valid."""
+
+    def __init__(
+        self,
+        default: T,
+        meaning: str,
+        *,
+        values: str,
+        valid: Callable[[Any], bool],
+        read: Callable[[str], Any] = str,
+        saved: bool = True,
+    ) -> None:
+        self.name = ""
+        self.default, self.meaning = default, meaning
+        self.values = values  # the valid ones, in words: "a number from 1"
+        self.saved = (
+            saved  # an index that is saved does not record secrets, nor what is the machine's
+        )
+        self._valid, self._read = valid, read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, matcher: None, owner: type) -> Option[T]: ...
+
+    @overload
+    def __get__(self, matcher: object, owner: type) -> T: ...
+
+    def __get__(self, matcher: object | None, owner: type) -> Option[T] | T:
+        return self if matcher is None else self.default
+
+    if TYPE_CHECKING:  # without one at run time, the attribute of a matcher is as fast as any other
+
+        def __set__(self, matcher: object, value: T) -> None: ...
+
+    def validate(self, value: Any) -> T:
+        """The value itself, if it is valid."""
+        if not self._valid(value):
+            raise self._refusal(value)
+        valid: T = value
+        return valid
+
+    def parse(self, text: str) -> T:
+        """The value that a text of the command line means."""
+        try:
+            value = self._read(text)
+        except ValueError:
+            raise self._refusal(text) from None
+        return self.validate(value)
+
+    def _refusal(self, value: Any) -> MatcherError:
+        return MatcherError(f"{self.name} must be {self.values}, got {value!r}")
+
+
+def whole_number(
+    default: int, meaning: str, *, least: int, most: int | None = None, saved: bool = True
+) -> Option[int]:
+    """A whole number."""
+    values = f"a whole number from {least}" + ("" if most is None else f" to {most}")
+    return Option(
+        default,
+        meaning,
+        values=values,
+        valid=lambda value: type(value) is int and _within(value, least, most),
+        read=int,
+        saved=saved,
+    )
+
+
+def real_number(
+    default: float, meaning: str, *, least: float, most: float | None = None
+) -> Option[float]:
+    """A number, whole or not."""
+    values = f"a number from {least:g}" + ("" if most is None else f" to {most:g}")
+    return Option(
+        default,
+        meaning,
+        values=values,
+        valid=lambda value: type(value) in (int, float) and _within(value, least, most),
+        read=float,
+    )
+
+
+def flag(default: bool, meaning: str) -> Option[bool]:
+    """Yes or no."""
+    return Option(
+        default,
+        meaning,
+        values="True or False",
+        valid=lambda value: isinstance(value, bool),
+        read=_truth,
+    )
+
+
+def choice(default: str, meaning: str, *choices: str) -> Option[str]:
+    """One of a few words, the default among them."""
+    return Option(
+        default,
+        meaning,
+        values=" or ".join(map(repr, choices))
+        if len(choices) < 3
+        else f"one of {', '.join(choices)}",
+        valid=lambda value: isinstance(value, str) and value in choices,
+    )
+
+
+def _within(value: float, least: float, most: float | None) -> bool:
+    return least <= value and (most is None or value <= most)
+
+
+def _truth(text: str) -> bool:
+    try:
+        return _TRUTH[text.lower()]
+    except KeyError:
+        raise ValueError(text) from None
+
+
+def declared(kind: type) -> dict[str, Option[Any]]:
+    """The options of a class by name, those of its base classes first."""
+    return {
+        name: value
+        for base in reversed(kind.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, Option)
+    }
+
+
+def chosen(kind: type, name: str) -> Option[Any]:
+    """One option of a class."""
+    options = declared(kind)
+    if name not in options:
+        takes = f"it takes: {', '.join(options)}" if options else "it takes none"
+        hint = nearest(name, options)
+        raise MatcherError(
+            f"{kind.__name__} has no option {name!r}; " + (f"{hint}; {takes}" if hint else takes)
+        )
+    return options[name]
+
+
+def validated(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all options of a class: those that are given, and defaults."""
+    values = {name: option.default for name, option in declared(kind).items()}
+    return values | {name: chosen(kind, name).validate(value) for name, value in given.items()}

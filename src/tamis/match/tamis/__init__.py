@@ -1,1 +1,0 @@
-"""The fast matcher: each clause where it is cheapest."""

@@ -1,0 +1,228 @@
+"""What TOPSS's counting matchers share: everything but how predicates lead to subscriptions.
+
+Matching has two stages. The first writes down, in a vector of bits, which predicates the event
+satisfies; the second counts them for each subscription. A third, which the paper does not need,
+verifies what is not made of elementary predicates.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
+from tamis.index.bits import Words
+from tamis.index.elementary_predicates import (
+    IF_SINGLE,
+    VERIFY,
+    ElementaryPredicates,
+    elementary_predicates,
+)
+from tamis.index.growth import grown
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.options import choice, flag, whole_number
+from tamis.match.topss.byte_counts import MOST
+from tamis.match.topss.predicate_lists import PredicateLists
+from tamis.match.topss.predicate_table import PredicateTable
+from tamis.match.topss.predicate_vector import PredicateVector, distinct
+from tamis.match.topss.verification import any_several, verified
+
+Int64s = NDArray[np.int64]
+DOMAIN = 16_384  # "several thousand values", says the paper
+LIMIT = 4 << 30
+_VECTORS = 4 << 20  # bytes of bit vectors made at once: they stay in cache until they are read
+
+
+class CountingMatcher(Matcher):
+    """Stage 1, the byte counters' targets, and what byte counters cannot count."""
+
+    predicates = choice("table", "what holds the predicates", "table", "ordered-list")
+    domain = whole_number(DOMAIN, "cells of the table for an attribute and comparator", least=1)
+    skip_empty = flag(True, "pass over cells of the table that hold no predicate")
+    search = choice("bisect", "how the ordered list is searched", "bisect", "linear")
+
+    def clear(self) -> None:
+        self._vector = self._new_vector()
+        self._wanted = np.zeros(0, np.uint8)  # predicates of each slot; 0 where none are counted
+        self._exact = np.zeros(0, np.int8)
+        self._always = SlotSet()  # clauses with no predicate to count, or with too many
+        self._inexact = np.zeros(3, np.int64)  # counted clauses by how exact they are
+        self._bits = np.zeros((0, 0), np.uint64)
+
+    def _new_vector(self) -> PredicateVector:
+        if self.predicates == "table":
+            return PredicateTable(self.domain, self.skip_empty)
+        return PredicateLists(self.search == "linear")
+
+    def find(self, batch: EventBatch) -> Matches:
+        pairs = batch.pairs
+        words = self._vector.words
+        step = max(1, _VECTORS // (8 * max(1, words)))
+        parts = [
+            self._match(Pairs(pairs.starts[at : at + step + 1], pairs.attribute, pairs.code))
+            for at in range(0, len(batch), step)
+        ]
+        if len(parts) == 1:
+            return Matches(*parts[0])
+        counts = np.concatenate([np.diff(starts) for starts, _ in parts])
+        starts = np.zeros(len(batch) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        return Matches(starts, np.concatenate([slots for _, slots in parts]))
+
+    def _match(self, events: Pairs) -> tuple[Int64s, Int64s]:
+        n = len(events.starts) - 1
+        bits = self._vectors(n)
+        looked, visited = self._vector.evaluate(events.starts, events.attribute, events.code, bits)
+        starts, slots, rows, raised = self._count(bits)
+        self.tally.predicates += looked
+        self.tally.nodes += visited + rows
+        self.tally.subscriptions += raised
+        # Two values of one attribute might meet the two ends of a range.
+        several = self._inexact[IF_SINGLE] and any_several(events.starts, events.attribute)
+        if len(self._always) or self._inexact[VERIFY] or several:
+            starts, slots, terms = verified(
+                (events.starts, events.attribute, events.code),
+                (starts, slots),
+                self.clauses.view,
+                self.clauses.width,
+                self._exact,
+                self._always.slots,
+            )
+            self.tally.predicates += terms
+            self.tally.subscriptions += n * len(self._always)
+        return starts, slots
+
+    def _vectors(self, events: int) -> Words:
+        words = self._vector.words
+        if events > self._bits.shape[0] or words > self._bits.shape[1]:
+            rows, width = max(events, self._bits.shape[0]), words + words // 4
+            self._bits = np.zeros((rows, width), np.uint64)
+        return self._bits[:events, :words]
+
+    @abstractmethod
+    def _count(self, bits: Words) -> tuple[Int64s, Int64s, int, int]:
+        """Stage 2: starts and slots of the full counters; rows or lists read, counters raised."""
+
+    @abstractmethod
+    def _associate(self, ids: Int64s, slots: Slots) -> None:
+        """Predicate `ids[i]` belongs to `slots[i]`."""
+
+    @abstractmethod
+    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
+        """It does no longer."""
+
+    def _admit(self, predicates: int, slots: int) -> None:
+        """Raise if so many predicates and slots would be too many."""
+
+    def check(self) -> None:
+        super().check()
+        self._vector.check()
+        self._always.check()
+        live = self.clauses.live_slots()
+        counted = np.setdiff1d(live, self._always.slots)
+        assert (self._wanted[counted] > 0).all()
+        assert np.count_nonzero(self._wanted) == len(counted)
+        assert (self._inexact == np.bincount(self._exact[counted], minlength=3)).all()
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        found, counted = self._countable(slots)
+        plan = self._vector.plan(found)
+        size = int(slots.max()) + 1
+        self._admit(self._vector.top_after(plan), size)
+        starts, ids = distinct(found.starts, self._vector.add(plan), self._vector.top)
+        self._wanted, self._exact = grown(self._wanted, size), grown(self._exact, size)
+        wanted = np.diff(starts)
+        self._wanted[slots] = wanted
+        self._exact[slots] = found.exact
+        self._always.add(slots[~counted])
+        self._inexact += np.bincount(found.exact[counted], minlength=3)
+        self._associate(ids, np.repeat(slots, wanted))
+
+    def drop_clauses(self, slots: Slots) -> None:
+        found, counted = self._countable(slots)
+        every = self._vector.find(found)
+        starts, ids = distinct(found.starts, every, self._vector.top)
+        self._dissociate(ids, np.repeat(slots, np.diff(starts)))
+        self._vector.remove(every)
+        self._wanted[slots] = 0
+        self._always.remove(slots[~counted])
+        self._inexact -= np.bincount(found.exact[counted], minlength=3)
+
+    def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, NDArray[np.bool_]]:
+        """The predicates of clauses that a byte can count, and which clauses these are."""
+        found = elementary_predicates(self.clauses.view, slots)
+        counts = np.diff(found.starts)
+        counted = (counts > 0) & (counts <= MOST)
+        if (counts > MOST).any():
+            kept = np.repeat(counted, counts)
+            starts = np.zeros(len(slots) + 1, np.int64)
+            np.cumsum(np.where(counted, counts, 0), out=starts[1:])
+            found = ElementaryPredicates(
+                starts,
+                found.attribute[kept],
+                found.comparator[kept],
+                found.constant[kept],
+                found.exact,
+            )
+        return found, counted
+
+
+class MatrixCounting(CountingMatcher):
+    """Association as a matrix: a row for each predicate, a column for each subscription.
+
+    It grows in both directions and takes rows × columns, however few associations there are, so a
+    limit keeps it from taking the machine's memory.
+    """
+
+    name = "counting"  # in the registry, for what errors say
+    kind: Any = np.uint8
+    packed = 1  # slots in one item of the matrix
+
+    max_bytes = whole_number(LIMIT, "bytes of the matrix at most", least=1)
+
+    def clear(self) -> None:
+        super().clear()
+        self._matrix: NDArray[Any] = np.zeros((0, 0), self.kind)
+
+    def _admit(self, predicates: int, slots: int) -> None:
+        """Make the matrix large enough, or refuse."""
+        have_rows, have_columns = self._matrix.shape
+        columns = max(-(-slots // self.packed), have_columns)
+        rows = max(predicates, have_rows)
+        if (rows, columns) == self._matrix.shape:
+            return
+        needed = self._bytes(rows, columns)
+        if needed > self.max_bytes:
+            raise MatcherError(
+                f"{self.name} keeps a matrix of predicates × subscriptions, and "
+                f"{predicates:,} × {slots:,} take {needed / 2**30:.2f} GiB, more than "
+                f"max_bytes={self.max_bytes} allows; raise max_bytes, or take counting-list, "
+                "which keeps only what belongs together"
+            )
+        # Room to grow, so that adding one by one copies each item a few times only.
+        roomy_rows = max(rows, have_rows * 3 // 2) if rows > have_rows else rows
+        roomy_columns = max(columns, have_columns * 3 // 2) if columns > have_columns else columns
+        if self._bytes(roomy_rows, roomy_columns) <= self.max_bytes:
+            rows, columns = roomy_rows, roomy_columns
+        wider = np.zeros((rows, columns), self.kind)
+        wider[:have_rows, :have_columns] = self._matrix
+        self._matrix = wider
+
+    def _bytes(self, rows: int, columns: int) -> int:
+        return rows * columns * int(np.dtype(self.kind).itemsize)
+
+    def check(self) -> None:
+        super().check()
+        live = np.flatnonzero(self._wanted)
+        assert self._total() == int(self._wanted.sum()), "one mark for each predicate of each slot"
+        assert len(live) == 0 or live.max() < self._matrix.shape[1] * self.packed
+
+    @abstractmethod
+    def _total(self) -> int:
+        """How many associations the matrix holds."""

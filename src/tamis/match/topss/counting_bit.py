@@ -1,0 +1,177 @@
+"""Counting with a matrix of bits, TOPSS's "bit-wise" matching."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.terms import Terms
+from tamis.index.bits import Words, clear_bit, lowest, set_bit
+from tamis.index.growth import ensure_capacity
+from tamis.index.kernel import kernel
+from tamis.match.base import Slots
+from tamis.match.topss.byte_counts import Bytes, by_event
+from tamis.match.topss.counting import MatrixCounting
+
+Int64s = NDArray[np.int64]
+_PLANES = 8  # digits of a counter: it counts to 255
+_TILE = 512  # words of 64 slots: the planes of a tile stay in the first-level cache
+_RUN = 32  # words that are passed over together where none has a bit
+
+
+class CountingBit(MatrixCounting):
+    """Add up the rows of the satisfied predicates, 64 subscriptions at a time.
+
+    As `counting-byte`, with one bit for each predicate and subscription. Counters lie in planes, a
+    plane for each binary digit, so that adding a row is a few logical operations on whole words;
+    runs of words in which no subscription has the predicate are passed over. Counters and numbers
+    of predicates are compared in the same way.
+
+    add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions / 64), and
+    the memory is predicates × subscriptions / 8 bytes, up to `max_bytes`.
+    TOPSS (2002), section 3.3, the bit matrix. The paper keeps a byte for each counter and processes
+    "several subscriptions simultaneously" without saying how; raising byte counters bit by bit is
+    slower here than the byte matrix, which vectors add up well, so the counters are in planes too.
+    The batch goes tile by tile as in `counting-byte`. It must lose to `scan` where predicates are
+    hardly shared: the words read are then nearly all zero.
+    """
+
+    name = "counting-bit"
+    kind = np.uint64
+    packed = 64
+
+    def clear(self) -> None:
+        super().clear()
+        self._digits = np.zeros((_PLANES, 0), np.uint64)  # of how many predicates each slot wants
+
+    def check(self) -> None:
+        super().check()
+        wanted = np.zeros(64 * self._digits.shape[1], np.int64)
+        for plane in range(_PLANES):
+            bits = np.unpackbits(self._digits[plane].view(np.uint8), bitorder="little")
+            wanted += bits.astype(np.int64) << plane
+        size = min(len(wanted), len(self._wanted))
+        assert (wanted[:size] == self._wanted[:size]).all(), "planes and bytes agree"
+        assert not wanted[size:].any()
+        assert not self._wanted[size:].any()
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        super().index_clauses(slots, terms)
+        columns = self._matrix.shape[1]
+        if self._digits.shape[1] < columns:
+            more = columns - self._digits.shape[1]
+            self._digits = np.hstack([self._digits, np.zeros((_PLANES, more), np.uint64)])
+        _write(self._digits, slots, self._wanted)
+
+    def drop_clauses(self, slots: Slots) -> None:
+        super().drop_clauses(slots)
+        _write(self._digits, slots, self._wanted)
+
+    def _associate(self, ids: Int64s, slots: Slots) -> None:
+        by_row = np.argsort(ids, kind="stable")  # the memory of a large matrix is touched in order
+        _set_all(self._matrix, ids[by_row], slots[by_row])
+
+    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
+        _clear_all(self._matrix, ids, slots)
+
+    def _total(self) -> int:
+        return int(np.bitwise_count(self._matrix).sum())
+
+    def _count(self, bits: Words) -> tuple[Int64s, Int64s, int, int]:
+        used = int(self._wanted.max(initial=0)).bit_length()
+        ends, slots, rows = _count(bits, self._matrix, self._digits[:used])
+        starts, found = by_event(ends, len(bits), slots)
+        return starts, found, rows * self._matrix.shape[1], rows * len(self.clauses)
+
+
+@kernel
+def _write(digits: Words, slots: Int64s, wanted: Bytes) -> None:
+    """Write the digits of what some slots want into the planes."""
+    for slot in slots:
+        for plane in range(len(digits)):
+            if (wanted[slot] >> plane) & 1:
+                set_bit(digits[plane], slot)
+            else:
+                clear_bit(digits[plane], slot)
+
+
+@kernel
+def _set_all(matrix: Words, ids: Int64s, slots: Int64s) -> None:
+    for i in range(len(ids)):
+        set_bit(matrix[ids[i]], slots[i])
+
+
+@kernel
+def _clear_all(matrix: Words, ids: Int64s, slots: Int64s) -> None:
+    for i in range(len(ids)):
+        clear_bit(matrix[ids[i]], slots[i])
+
+
+@kernel
+def _count(bits: Words, matrix: Words, digits: Words) -> tuple[Int64s, Int64s, int]:
+    events = len(bits)
+    columns = matrix.shape[1]
+    tiles = (columns + _TILE - 1) // _TILE
+    ends = np.zeros(tiles * events, np.int64)
+    out = np.empty(1024, np.int64)
+    found = 0
+    rows = 0
+    planes = np.zeros((len(digits), _TILE), np.uint64)
+    carry = np.zeros(_RUN, np.uint64)
+    for tile in range(tiles):
+        start = tile * _TILE
+        size = min(_TILE, columns - start)
+        for event in range(events):
+            for number in range(bits.shape[1]):
+                word = bits[event, number]
+                while word != 0:
+                    row = matrix[(number << 6) + lowest(word), start : start + size]
+                    word &= word - np.uint64(1)
+                    rows += tile == 0
+                    _add(row, planes, carry)
+            out = ensure_capacity(out, found, 64 * size)
+            found = _full(planes, digits[:, start : start + size], 64 * start, out, found)
+            planes[:] = np.uint64(0)
+            ends[tile * events + event] = found
+    return ends, out[:found], rows
+
+
+@kernel
+def _add(row: Words, planes: Words, carry: Words) -> None:
+    """Add one to the counters of the bits in a row. All of the time goes here."""
+    for start in range(0, len(row), _RUN):
+        size = min(_RUN, len(row) - start)
+        part = row[start : start + size]
+        left = np.uint64(0)
+        for i in range(size):  # sparse rows get no further: reading them is all there is to do
+            left |= part[i]
+        if left == 0:
+            continue
+        carry[:size] = part
+        plane = 0
+        while left != 0:  # no counter exceeds what its slot wants, so nothing is left in the end
+            left = np.uint64(0)
+            digit = planes[plane, start : start + size]
+            for i in range(size):  # compiled to SIMD
+                before = digit[i]
+                digit[i] = before ^ carry[i]
+                carry[i] &= before
+                left |= carry[i]
+            plane += 1
+
+
+@kernel
+def _full(planes: Words, digits: Words, base: int, out: Int64s, found: int) -> int:
+    """Append the slots (from `base` on) whose counter is what they want, and more than zero."""
+    for i in range(digits.shape[1]):
+        wanting = np.uint64(0)
+        other = np.uint64(0)
+        for plane in range(len(digits)):
+            wanting |= digits[plane, i]
+            other |= digits[plane, i] ^ planes[plane, i]
+        word = wanting & ~other
+        while word != 0:
+            out[found] = base + (i << 6) + lowest(word)
+            word &= word - np.uint64(1)
+            found += 1
+    return found

@@ -1,0 +1,55 @@
+"""Distinct predicates as the bits of a vector: the first of the two stages of counting.
+
+How an event's satisfied predicates are found is up to the structure that holds them: see
+`predicate_table` and `predicate_lists`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.bits import Words
+from tamis.index.kernel import kernel
+from tamis.index.predicate_ids import PredicateIds
+
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+
+
+class PredicateVector(PredicateIds):
+    """Interned predicates, each a bit; subclasses hold and evaluate them."""
+
+    @property
+    def words(self) -> int:
+        """Length of the bit vector in words of 64 bits."""
+        return (self.top + 63) // 64
+
+    @abstractmethod
+    def evaluate(
+        self, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
+    ) -> tuple[int, int]:
+        """Write into row i of `bits` which predicates event i satisfies.
+
+        The pairs of event i are `starts[i]:starts[i + 1]`. Gives how many predicates were looked
+        at, and how many cells or lists.
+        """
+
+
+@kernel
+def distinct(starts: Int64s, ids: Int64s, top: int) -> tuple[Int64s, Int64s]:
+    """The same lists of ids (list i is `starts[i]:starts[i + 1]`), each id once in a list."""
+    seen = np.full(top, -1, np.int64)
+    kept = np.empty(len(ids), np.int64)
+    ends = np.zeros(len(starts), np.int64)
+    n = 0
+    for i in range(len(starts) - 1):
+        for at in range(starts[i], starts[i + 1]):
+            if seen[ids[at]] != i:
+                seen[ids[at]] = i
+                kept[n] = ids[at]
+                n += 1
+        ends[i + 1] = n
+    return ends, kept[:n]

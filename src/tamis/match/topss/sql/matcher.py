@@ -1,0 +1,181 @@
+"""The matcher around a database: what is not an elementary predicate, chunks, pickling."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.batch import EventBatch
+from tamis.encode.terms import Terms
+from tamis.errors import MatcherError
+from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, elementary_predicates
+from tamis.index.growth import grown
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.options import Option, choice, whole_number
+from tamis.match.topss.sql.database import DSN, Columns, Database
+from tamis.match.topss.verification import any_several, verified
+
+Int64s = NDArray[np.int64]
+_COMPARISONS = 20_000_000  # of predicates with events in one statement; it bounds its memory
+
+
+class SqlMatcher(Matcher):
+    """Subscriptions as rows of a database; a statement finds the matches of a batch of events."""
+
+    file: ClassVar[str]  # of the statements
+    counts_twice: ClassVar[bool]  # a predicate, where an event has several values of an attribute
+
+    database = choice("duckdb", "the database that holds the subscriptions", "duckdb", "postgresql")
+    dsn: Option[str | None] = Option(
+        None,
+        f"connection to PostgreSQL; without one, what the variable {DSN} says",
+        values="a connection string",
+        valid=lambda value: value is None or isinstance(value, str),
+        saved=False,  # it may hold a password
+    )
+    threads = whole_number(1, "threads of DuckDB", least=1)
+
+    _database: Database | None = None
+
+    def check_options(self) -> None:
+        if self.dsn is not None and self.database != "postgresql":
+            raise MatcherError("dsn names a PostgreSQL; give database='postgresql' with it")
+        if self.threads > 1 and self.database != "duckdb":
+            raise MatcherError("threads is for DuckDB; PostgreSQL decides itself")
+
+    def clear(self) -> None:
+        if self._database is None:
+            self._database = self._open()
+        else:
+            self._database.clear()
+        self._always = SlotSet()  # clauses of which no predicate is left to count
+        self._exact = np.zeros(0, np.int8)
+        self._inexact = np.zeros(3, np.int64)  # clauses by how exact they are
+        self._compared: Int64s | None = np.zeros(0, np.int64)  # predicates by attribute, if known
+
+    def _open(self) -> Database:
+        module, name = {
+            "duckdb": ("tamis.match.topss.sql.duck", "Duck"),
+            "postgresql": ("tamis.match.topss.sql.postgres", "Postgres"),
+        }[self.database]
+        try:
+            made = getattr(importlib.import_module(module), name)
+        except ImportError as error:
+            raise MatcherError(
+                f"{error.name} is not installed; pip install 'tamis[sql]' brings it"
+            ) from error
+        database = made(self.file, self.threads if self.database == "duckdb" else self.dsn)
+        assert isinstance(database, Database)
+        return database
+
+    @property
+    def _tables(self) -> Database:
+        assert self._database is not None
+        return self._database
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self._tables.nbytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_database": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The table of clauses is what was pickled; the rows are made of it again."""
+        self.__dict__.update(state)
+        self.rebuild()
+
+    def find(self, batch: EventBatch) -> Matches:
+        step = max(1, _COMPARISONS // max(1, self._tables.rows))
+        parts = [self._match(batch[at : at + step]) for at in range(0, len(batch), step)]
+        if len(parts) == 1:
+            return Matches(*parts[0])
+        counts = np.concatenate([np.diff(starts) for starts, _ in parts])
+        starts = np.zeros(len(batch) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        return Matches(starts, np.concatenate([slots for _, slots in parts]))
+
+    def _match(self, batch: EventBatch) -> tuple[Int64s, Int64s]:
+        n, pairs = len(batch), batch.pairs
+        events: Columns = {
+            "event": np.repeat(np.arange(n, dtype=np.int32), np.diff(pairs.starts)),
+            "attr": pairs.attribute,
+            "val": pairs.code,
+        }
+        event, slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if self._tables.rows and len(pairs.code):
+            event, slots = self._tables.match(events)
+            self.tally.nodes += 1
+            self._count_compared(pairs.attribute)
+        starts = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(event, minlength=n), out=starts[1:])
+        slots = slots[np.argsort(event, kind="stable")]
+        self.tally.subscriptions += len(slots) + n * len(self._always)
+        several = self._inexact[IF_SINGLE] and any_several(pairs.starts, pairs.attribute)
+        if len(self._always) or self._inexact[VERIFY] or several:
+            starts, slots, terms = verified(
+                (pairs.starts, pairs.attribute, pairs.code),
+                (starts, slots),
+                self.clauses.view,
+                self.clauses.width,
+                self._exact,
+                self._always.slots,
+            )
+            self.tally.predicates += terms
+        return starts, slots
+
+    def _count_compared(self, attribute: NDArray[np.int32]) -> None:
+        """Count the predicates that the statement compared; asked for once after each change."""
+        if self._compared is None:
+            self._compared = np.zeros(self.clauses.width, np.int64)
+            for attr, predicates in self._tables.ask("compared"):
+                self._compared[attr] = predicates
+        known = attribute[attribute < len(self._compared)]
+        self.tally.predicates += int(self._compared[known].sum())
+
+    def check(self) -> None:
+        super().check()
+        self._always.check()
+        live = self.clauses.live_slots()
+        found = elementary_predicates(self.clauses.view, live)
+        sid = np.repeat(live, np.diff(found.starts))
+        columns = (sid, found.attribute, found.comparator, found.constant)
+        wanted = sorted(zip(*(column.tolist() for column in columns), strict=True))
+        assert sorted(self._tables.ask("dump")) == wanted, "rows and clauses agree"
+        assert self._tables.rows == len(wanted)
+        assert int(self._inexact.sum()) + len(self._always) == len(live)
+
+    def index_clauses(self, slots: Slots, terms: Terms) -> None:
+        found = elementary_predicates(self.clauses.view, slots)
+        counts = np.diff(found.starts)
+        if len(found.constant):
+            self._tables.insert(
+                {
+                    "sid": np.repeat(slots, counts).astype(np.int32),
+                    "attr": found.attribute,
+                    "op": found.comparator.astype(np.int16),
+                    "val": found.constant,
+                    "total": np.repeat(counts, counts).astype(np.int32),
+                }
+            )
+        self._exact = grown(self._exact, self.clauses.slots)
+        self._exact[slots] = self._exactness(found.exact)
+        self._inexact += np.bincount(self._exact[slots[counts > 0]], minlength=3)
+        self._always.add(slots[counts == 0])
+        self._compared = None
+
+    def drop_clauses(self, slots: Slots) -> None:
+        found = elementary_predicates(self.clauses.view, slots)
+        counts = np.diff(found.starts)
+        if len(found.constant):
+            self._tables.delete(slots, len(found.constant))
+        self._inexact -= np.bincount(self._exact[slots[counts > 0]], minlength=3)
+        self._always.remove(slots[counts == 0])
+        self._compared = None
+
+    def _exactness(self, exact: NDArray[np.int8]) -> NDArray[np.int8]:
+        return np.maximum(exact, IF_SINGLE).astype(np.int8) if self.counts_twice else exact

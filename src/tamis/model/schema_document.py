@@ -1,0 +1,191 @@
+"""Schemas as YAML or JSON documents. Errors name the entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tamis.errors import SchemaError, nearest
+from tamis.model.domain import Domain, Integer
+from tamis.model.named_domains import Enumerated, Hierarchy
+from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
+
+_ENTRIES = ("version", "domains", "attributes", "event_types", "default_event_type")
+
+
+def read_schema(document: Mapping[str, Any]) -> Schema:
+    """Read a schema from its document form.
+
+    Without `event_types` there is one, `event`, in which every attribute is optional.
+    """
+    top = _mapping(document, "schema")
+    _only(top, _ENTRIES, "schema")
+    domains: dict[str, Domain] = {}
+    for name, spec in _mapping(top.get("domains") or {}, "domains").items():
+        domains[name] = read_domain(spec, domains, f"domain {name!r}")
+    attributes = {
+        name: read_domain(spec, domains, f"attribute {name!r}")
+        for name, spec in _mapping(top.get("attributes") or {}, "attributes").items()
+    }
+    event_types = {
+        name: {
+            attribute: Use.parse(use, f"event type {name!r}, attribute {attribute!r}")
+            for attribute, use in _mapping(uses or {}, f"event type {name!r}").items()
+        }
+        for name, uses in _mapping(top.get("event_types") or {}, "event_types").items()
+    }
+    if not event_types:
+        event_types = {"event": {name: Use(False, False) for name in attributes}}
+    return Schema(
+        domains,
+        attributes,
+        event_types,
+        version=top.get("version", 1),
+        default_event_type=top.get("default_event_type"),
+    )
+
+
+def read_domain(spec: object, named: Mapping[str, Domain], where: str) -> Domain:
+    """Read a domain: a built-in kind, the name of a domain, or a domain in place."""
+    if isinstance(spec, str):
+        domain = named.get(spec) or BUILT_IN.get(spec)
+        if domain is None:
+            hint = nearest(spec, [*named, *BUILT_IN])
+            raise SchemaError(f"{where}: unknown domain {spec!r}" + (f"; {hint}" if hint else ""))
+        return domain
+    fields = dict(_mapping(spec, where))
+    kind = fields.pop("kind", None)
+    reader = _READERS.get(kind) if isinstance(kind, str) else None
+    if reader is None:
+        hint = nearest(str(kind), _READERS)
+        raise SchemaError(f"{where}: unknown kind {kind!r}" + (f"; {hint}" if hint else ""))
+    try:
+        return reader(fields, where)
+    except SchemaError as error:
+        if str(error).startswith(where):
+            raise
+        raise SchemaError(f"{where}: {error}") from None
+
+
+def _read_integer(fields: dict[str, Any], where: str) -> Domain:
+    _only(fields, ("low", "high"), where)
+    return Integer(fields.get("low"), fields.get("high"))
+
+
+def _read_enumerated(fields: dict[str, Any], where: str) -> Domain:
+    _only(fields, ("values", "order"), where)
+    values, order = fields.get("values"), fields.get("order")
+    if not isinstance(values, (list, tuple)) or not values:
+        raise SchemaError(f"{where}: 'values' must be a list of at least one name")
+    if order is not None:
+        pairs = isinstance(order, (list, tuple)) and all(
+            isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in order
+        )
+        if not pairs:
+            raise SchemaError(f"{where}: 'order' must be a list of pairs [lower, higher]")
+    return Enumerated(values, order)
+
+
+def _read_hierarchy(fields: dict[str, Any], where: str) -> Domain:
+    _only(fields, ("tree", "parents"), where)
+    tree, parents = fields.get("tree"), fields.get("parents")
+    if not tree and not parents:
+        raise SchemaError(f"{where}: a hierarchy needs 'tree', 'parents' or both")
+    above = _mapping(parents or {}, f"{where}, parents")
+    for name, names in above.items():
+        listed = [names] if isinstance(names, str) else names
+        if not isinstance(listed, (list, tuple)) or not all(isinstance(n, str) for n in listed):
+            raise SchemaError(f"{where}: the parents of {name!r} must be a list of names")
+    return Hierarchy.from_tree(_mapping(tree or {}, f"{where}, tree"), above)
+
+
+def _plain(kind: str) -> Callable[[dict[str, Any], str], Domain]:
+    def read(fields: dict[str, Any], where: str) -> Domain:
+        _only(fields, (), where)
+        return BUILT_IN[kind]
+
+    return read
+
+
+_READERS: dict[str, Callable[[dict[str, Any], str], Domain]] = {
+    **{kind: _plain(kind) for kind in BUILT_IN},
+    "integer": _read_integer,
+    "enumerated": _read_enumerated,
+    "hierarchy": _read_hierarchy,
+}
+
+
+def write_schema(schema: Schema) -> dict[str, Any]:
+    """The document form of a schema."""
+    names = {id(domain): name for name, domain in schema.domains.items()}
+    document = {
+        "version": schema.version,
+        "domains": {name: domain.to_dict() for name, domain in schema.domains.items()},
+        "attributes": {
+            name: names.get(id(domain)) or domain.to_dict()
+            for name, domain in schema.attributes.items()
+            if name != EVENT_TYPE
+        },
+        "event_types": {
+            name: {attribute: str(use) for attribute, use in uses.items()}
+            for name, uses in schema.event_types.items()
+        },
+    }
+    if schema.default_event_type is not None:
+        document["default_event_type"] = schema.default_event_type
+    return document
+
+
+def to_yaml(schema: Schema) -> str:
+    """The document form as YAML text, in document order."""
+    return yaml.safe_dump(write_schema(schema), sort_keys=False, allow_unicode=True)
+
+
+def load_schema(path: Path) -> Schema:
+    """Read a schema from a YAML or JSON file (JSON is YAML)."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as why:
+        raise SchemaError(f"{path}: cannot be read: {why}") from None
+    try:
+        document = yaml.load(text, _StrictLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as why:  # ValueError: 2026-13-45
+        raise SchemaError(f"{path}: not valid YAML or JSON: {why}") from None
+    try:
+        return read_schema(document)
+    except SchemaError as why:
+        raise SchemaError(f"{path}: {why}") from None
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Refuses duplicate keys, which YAML would overwrite silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key.value!r} is written twice", key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _mapping(given: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"{where}: expected a mapping, got {type(given).__name__}")
+    for key in given:
+        if not isinstance(key, str):
+            raise SchemaError(f"{where}: the key {key!r} is not text; put it in quotes")
+    return given
+
+
+def _only(fields: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for name in fields:
+        if name not in known:
+            hint = nearest(name, known)
+            raise SchemaError(f"{where}: unknown entry {name!r}" + (f"; {hint}" if hint else ""))

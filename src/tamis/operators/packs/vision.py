@@ -1,0 +1,142 @@
+"""Operators that look at pictures, by OpenCV: `pip install 'tamis[vision]'`.
+
+    faceCount(?n) and ?n >= 1
+    brightness(?b) and ?b < 40 and pedestrianCount(?n) and ?n > 2
+
+They read the opaque attribute `image`: a PNG or JPEG as bytes, or as base64 text where events come
+as JSON. A picture is decoded once for however many of them ask (`tamis.operators.packs.pictures`).
+A picture that cannot be decoded is a fault of the operator, with the reason.
+
+The two detectors are the ones that OpenCV 4 ships ready to use: a cascade of Haar features for
+faces seen from the front, and a support vector machine on histograms of oriented gradients for
+people who stand or walk. Neither is of today's accuracy; both run on any machine, and give the same
+count for the same picture. There is no such model of cars in OpenCV, and so no `carCount`.
+
+Costs are medians on one core, decoding included, of pictures of 320 × 240 pixels, and grow with the
+number of pixels. OpenCV lets other threads work meanwhile, so the detectors run in threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tamis.operators.operator import operator
+from tamis.operators.packs.pictures import Picture, PictureError, cv2, decoded, haarcascades
+
+LONGEST = 640
+"""Detectors look at a picture reduced to this many pixels on its longer side, if it has more.
+
+Of a larger one they would see more false faces than small true ones, and take far longer.
+"""
+
+_FACE = "haarcascade_frontalface_default.xml"
+_SMALLEST_FACE = (24, 24)  # what the cascade was trained on
+_AGREEING = 6  # neighbouring windows that have to see a face before it counts
+_WINDOW = (64, 128)  # of the people detector: nobody is found in less
+_MARGIN = 16  # pixels added on each side for people near the edge
+_STEP = 1.1  # from one size of a face or person to the next
+_NOISE = 25  # grey levels by which a pixel may differ without having moved
+
+
+# The names of operators are the names that conditions use: no underscores, hence the noqa.
+@operator(reads=("image",), gives={"luminance": "number"}, cost=0.8, timeout=5.0)
+def brightness(image: Any) -> float:
+    """The mean luminance of the picture, from 0 (black) to 255 (white)."""
+    return float(_grey(decoded(image)).mean())
+
+
+@operator(reads=("image",), gives={"width": "number", "height": "number"}, cost=0.6, timeout=5.0)
+def imageSize(image: Any) -> tuple[int, int]:  # noqa: N802
+    """Width and height in pixels, as the picture is looked at: turned as its camera says."""
+    height, width = decoded(image).shape[:2]
+    return width, height
+
+
+@operator(reads=("image", "previous"), gives={"share": "number"}, cost=1.6, timeout=5.0)
+def motion(image: Any, previous: Any) -> float:
+    """The share of pixels, from 0 to 1, that changed between `previous` and `image`.
+
+    The event brings both pictures. An operator that remembered the last picture of each camera
+    would answer differently when an event is asked about again, when a log is replayed, and when
+    the events of a camera are spread over machines.
+    """
+    before, now = decoded(previous), decoded(image)
+    if before.shape != now.shape:
+        raise PictureError(
+            f"motion compares pictures of one size, not {_size(before)} with {_size(now)}"
+        )
+    difference = cv2.absdiff(_smooth(before), _smooth(now))
+    return float((difference > _NOISE).mean())
+
+
+@operator(reads=("image",), gives={"faces": "number"}, cost=25.0, timeout=10.0)
+def faceCount(image: Any) -> int:  # noqa: N802
+    """How many faces, seen from the front, the picture shows; of 24 pixels or more."""
+    grey = _grey(_reduced(decoded(image)))
+    found = _detectors.faces().detectMultiScale(
+        grey, scaleFactor=_STEP, minNeighbors=_AGREEING, minSize=_SMALLEST_FACE
+    )
+    return len(found)
+
+
+@operator(reads=("image",), gives={"people": "number"}, cost=15.0, timeout=10.0)
+def pedestrianCount(image: Any) -> int:  # noqa: N802
+    """How many people stand or walk in the picture; of about 100 pixels' height or more."""
+    picture = _reduced(decoded(image))
+    height, width = picture.shape[:2]
+    if width + 2 * _MARGIN < _WINDOW[0] or height + 2 * _MARGIN < _WINDOW[1]:
+        return 0
+    found, _ = _detectors.people().detectMultiScale(
+        picture, winStride=(8, 8), padding=(_MARGIN, _MARGIN), scale=_STEP
+    )
+    return len(found)
+
+
+class _Detectors(threading.local):
+    """The models, loaded on first use, one of each for a thread: a cascade holds the picture."""
+
+    def __init__(self) -> None:
+        self._faces: cv2.CascadeClassifier | None = None
+        self._people: cv2.HOGDescriptor | None = None
+
+    def faces(self) -> cv2.CascadeClassifier:
+        if self._faces is None:
+            where = Path(haarcascades) / _FACE
+            self._faces = cv2.CascadeClassifier(str(where))
+        return self._faces
+
+    def people(self) -> cv2.HOGDescriptor:
+        if self._people is None:
+            self._people = cv2.HOGDescriptor()
+            model = cv2.HOGDescriptor.getDefaultPeopleDetector()
+            self._people.setSVMDetector(np.asarray(model, np.float32))
+        return self._people
+
+
+_detectors = _Detectors()
+
+
+def _grey(picture: Picture) -> Picture:
+    return cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY)
+
+
+def _smooth(picture: Picture) -> Picture:
+    """In grey, and without the noise of single pixels."""
+    return cv2.GaussianBlur(_grey(picture), (5, 5), 0)
+
+
+def _reduced(picture: Picture) -> Picture:
+    factor = LONGEST / max(picture.shape[:2])
+    if factor >= 1:
+        return picture
+    # A picture of one line stays one: rounding must not leave it none.
+    height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
+    return cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
+
+
+def _size(picture: Picture) -> str:
+    return f"{picture.shape[1]} × {picture.shape[0]}"

@@ -1,0 +1,61 @@
+"""Columns of events: where an attribute is in a table, and which have several values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
+from tamis.model.schema import EVENT_TYPE, Schema
+
+_TYPES: dict[type[Domain], pa.DataType] = {
+    Integer: pa.int64(),
+    Decimal: pa.float64(),
+    Boolean: pa.bool_(),
+    Timestamp: pa.timestamp("us", "UTC"),
+}
+
+
+def arrow_types(schema: Schema) -> dict[str, Any]:
+    """The type of each attribute's column: a list where events may have several values."""
+    several = multiple(schema)
+    kinds = {name: _TYPES.get(type(each), pa.string()) for name, each in schema.attributes.items()}
+    return {name: pa.list_(kind) if name in several else kind for name, kind in kinds.items()}
+
+
+def column_at(table: pa.Table, path: Sequence[str]) -> Any:
+    """A column, or a field of a struct; None where the table lacks it."""
+    name = ".".join(path)
+    if name in table.column_names:
+        return table[name]
+    if type_at(table.schema, path) is None:
+        return None
+    found = table[path[0]]
+    for part in path[1:]:
+        found = pc.struct_field(found, part)
+    return found
+
+
+def type_at(columns: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
+    """The type of a column, or of a field of a struct; None where there is no such column."""
+    if ".".join(path) in columns.names:
+        return columns.field(".".join(path)).type
+    if path[0] not in columns.names:
+        return None
+    found = columns.field(path[0]).type
+    for part in path[1:]:
+        if not isinstance(found, pa.StructType) or found.get_field_index(part) < 0:
+            return None
+        found = found.field(part).type
+    return found
+
+
+def multiple(schema: Schema) -> set[str]:
+    """The attributes that may have several values in one event."""
+    several = {
+        name for uses in schema.event_types.values() for name, use in uses.items() if use.multiple
+    }
+    return several | {EVENT_TYPE} if len(schema.event_types) > 1 else several

@@ -1,0 +1,81 @@
+"""Events as tasks read them: a source in shares, a share in chunks of rows.
+
+Workers read events themselves; a task only gets the source, which is small, and the number of its
+share. A new source is one file with a class like `ParquetEvents` or `LogEvents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.replay.event_columns import column_at
+
+Int64s = NDArray[np.int64]
+READ = 1 << 16  # rows that are read at once
+_SAMPLE = 4096  # events that stand for all
+
+
+class RowLayout(Protocol):
+    """Where the rows of a chunk have their attributes."""
+
+    def events(self, table: pa.Table) -> pa.Table:
+        """The attributes of all rows: columns, or one column of JSON lines."""
+        ...
+
+    def readable(self, table: pa.Table) -> pa.Table:
+        """All rows with a column for each attribute."""
+        ...
+
+
+class EventChunk(NamedTuple):
+    """Some rows with their numbers."""
+
+    numbers: Int64s
+    table: pa.Table  # as it is stored
+    layout: RowLayout
+
+    def slice(self, at: int, most: int) -> EventChunk:
+        """Some of the rows."""
+        return EventChunk(self.numbers[at : at + most], self.table.slice(at, most), self.layout)
+
+
+class EventSource(Protocol):
+    """Events in shares, which workers read. It travels to them, so it can be pickled."""
+
+    @property
+    def shares(self) -> Sequence[Any]:
+        """What tasks read, one share each."""
+        ...
+
+    def rows(self, share: int) -> int:
+        """How many rows a share has."""
+        ...
+
+    def chunks(self, share: int) -> Iterator[EventChunk]:
+        """The rows of a share, in order."""
+        ...
+
+
+def event_sample(source: EventSource, attributes: Iterable[str]) -> pa.Table:
+    """Attributes of some events of the first, the middle and the last share."""
+    shares = len(source.shares)
+    names, tables = list(attributes), []
+    for share in sorted({0, shares // 2, shares - 1} if shares else set()):
+        chunk = next(source.chunks(share), None)
+        if chunk is not None:
+            some = chunk.slice(0, _SAMPLE // 3)
+            read = some.layout.readable(some.table)
+            # By name: one chunk may have a struct where another has columns with dots.
+            found = {name: column_at(read, name.split(".")) for name in names}
+            tables.append(
+                pa.table({name: each for name, each in found.items() if each is not None})
+            )
+    try:
+        return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+    except pa.ArrowException:  # one has a list where another has single values
+        return max(tables, key=lambda table: table.num_rows)

@@ -1,0 +1,335 @@
+"""Lines of JSON to events, thousands at a time; a line that is no event is refused with a reason.
+
+Arrow's reader parses a block of lines at once, with the types of the schema. It is stricter than an
+event (5.0 is an integer to us) and stops at the first line that it dislikes. So a block that fails
+is cut there, and the culprit is read alone, by the rules of a single event. These rules alone
+decide: a line that the quick way refuses is read again by them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import json as arrow_json
+
+from tamis.encode.arrow import one_chunk
+from tamis.encode.columns import column_codes
+from tamis.encode.encoder import Encoder
+from tamis.encode.validation import Refused, ValidEvents, validate
+from tamis.errors import EventError
+from tamis.model.domain import Opaque
+from tamis.model.event import Event
+from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.replay.event_columns import arrow_types, multiple
+
+Rows = NDArray[np.int64]
+
+JSON = "json"  # the only column of events of a log that came as text
+_LINES = 4096  # of a block
+_FEW = 32  # lines that are not worth another try of Arrow's reader
+_BYTES = 1 << 28  # of a block; Arrow counts in 32 bits
+_EXACT = 2.0**53  # from here on a whole number may have no double
+_ROW = re.compile(r"in row (\d+)")
+_TIME = pa.timestamp("us", "UTC")
+
+
+class ParsedLines(NamedTuple):
+    """The events of some lines, and why the other lines are refused."""
+
+    valid: ValidEvents  # its rows are lines
+    lines: int
+
+    @property
+    def events(self) -> pa.Table:
+        """A row for each line, with null in all columns where the line is refused."""
+        valid = self.valid
+        if len(valid) == self.lines:
+            return valid.table
+        place, absent = np.zeros(self.lines, np.int64), np.ones(self.lines, np.bool_)
+        place[valid.rows], absent[valid.rows] = np.arange(len(valid)), False
+        return valid.table.combine_chunks().take(pa.array(place, mask=absent))
+
+    @property
+    def reasons(self) -> pa.Array:
+        """Why a line is refused; null for an event."""
+        return reason_column(self.valid.refused, self.lines)
+
+
+def reason_column(refused: Sequence[Refused], rows: int) -> pa.Array:
+    """Reasons as a column of so many rows, null where a row is not refused."""
+    if not refused:
+        return pa.nulls(rows, pa.string())
+    known = {each.row: each.reason for each in refused}
+    return pa.array([known.get(row) for row in range(rows)], pa.string())
+
+
+class _Block(NamedTuple):
+    """Lines that Arrow read at once, and which lines they are."""
+
+    table: pa.Table
+    rows: Rows
+
+
+class LineReader:
+    """Reads lines of JSON as events of one schema."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder, self._schema = encoder, encoder.schema
+        several = multiple(self._schema)
+        self.types = arrow_types(self._schema)
+        self._kinds = {
+            name: kind.value_type if name in several else kind for name, kind in self.types.items()
+        }
+
+    def parse(self, lines: pa.Array | pa.ChunkedArray) -> ParsedLines:
+        """The events of lines, which are text, or bytes of UTF-8."""
+        whole = one_chunk(lines) if isinstance(lines, pa.ChunkedArray) else lines
+        texts, reasons = _texts(whole)
+        trimmed = pc.ascii_trim(texts, characters=" \t\r\n")
+        # With these two, no object can begin in one line and end in another: see _read.
+        likely = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
+        blocks = [
+            _Block(self._table([]), np.zeros(0, np.int64)),
+            *self._blocks(trimmed, np.flatnonzero(np.asarray(likely.fill_null(False)))),
+        ]
+        rows = np.concatenate([block.rows for block in blocks])
+        valid = validate(self._encoder, pa.concat_tables([block.table for block in blocks]))
+        rows = rows[valid.rows]
+        left = np.ones(len(texts), np.bool_)
+        left[rows] = False
+        plain: dict[int, Mapping[str, tuple[Any, ...]]] = {}
+        for row in np.flatnonzero(left).tolist():
+            if row not in reasons:
+                event = _event(self._schema, texts[row].as_py())
+                if isinstance(event, str):
+                    reasons[row] = event
+                else:
+                    plain[row] = event
+        if plain:
+            every = np.concatenate([rows, np.fromiter(plain, np.int64, len(plain))])
+            order = np.argsort(every)
+            table = pa.concat_tables([valid.table, self._table(list(plain.values()))])
+            valid = validate(self._encoder, table.combine_chunks().take(pa.array(order)))
+            every = every[order]
+            reasons |= {int(every[row]): reason for row, reason in valid.refused}
+            rows = every[valid.rows]
+        refused = [Refused(row, reasons[row]) for row in sorted(reasons)]
+        return ParsedLines(replace(valid, rows=rows, refused=refused), len(texts))
+
+    # -- many lines at once ------------------------------------------------------------------------
+
+    def _blocks(self, lines: pa.Array, rows: Rows) -> Iterator[_Block]:
+        """What Arrow's reader can read of lines, in blocks, in the order of the lines."""
+        stack = [rows[first : first + _LINES] for first in range(0, len(rows), _LINES)][::-1]
+        while stack:
+            rows = stack.pop()
+            if not len(rows):
+                continue
+            part = lines if len(rows) == len(lines) else lines.take(pa.array(rows))
+            read = self._read(part) if part.nbytes <= _BYTES else len(rows) // 2
+            if isinstance(read, pa.Table):
+                yield self._typed(read, rows)
+            elif len(rows) > _FEW:
+                # What is before the culprit is good; if that is little, it is not worth a try.
+                stack += [rows[read + 1 :], rows[:read] if read > _FEW else rows[:0]]
+
+    def _read(self, lines: pa.Array) -> pa.Table | int:
+        """A row for each line; or, where Arrow's reader does not like one, which one, or a guess.
+
+        Its reader does not know of lines, only of objects one after the other. But each line begins
+        with { and ends with }; a newline within a text is refused, and within an object no { may
+        follow on }. So none goes on in the next line, and where there are as many objects as lines,
+        each has its own.
+        """
+        listed = self._listed(lines[0].as_py())
+        offsets = pa.array([0, len(lines)], pa.int32())
+        joined = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), "\n").buffers()[2]
+        assert joined is not None  # no line is empty
+        try:
+            table = arrow_json.read_json(
+                pa.BufferReader(joined),
+                arrow_json.ReadOptions(use_threads=False, block_size=max(1 << 16, joined.size + 1)),
+                arrow_json.ParseOptions(
+                    explicit_schema=self._explicit(listed), unexpected_field_behavior="error"
+                ),
+            )
+        except pa.ArrowException as why:
+            row = _ROW.search(str(why))
+            return min(int(row[1]) if row else len(lines) // 2, len(lines) - 1)
+        return table if table.num_rows == len(lines) else len(lines) // 2
+
+    def _listed(self, line: str) -> frozenset[str]:
+        """The attributes of which the first line has a list; the others likely have the same."""
+        several = {name for name, kind in self.types.items() if kind != self._kinds[name]}
+        if not several:
+            return frozenset()
+        try:
+            found = _flat(json.loads(line))
+        except (ValueError, RecursionError, AttributeError):
+            found = {}
+        return frozenset(each for each in several if isinstance(found.get(each, []), list))
+
+    def _explicit(self, listed: frozenset[str]) -> pa.Schema:
+        tree: dict[str, Any] = {}
+        for name, kind in self._kinds.items():
+            written = pa.string() if kind == _TIME else kind  # times are read by our own rules
+            *above, last = name.split(".")
+            place = tree
+            for part in above:
+                place = place.setdefault(part, {})
+            place[last] = pa.list_(written) if name in listed else written
+        return pa.schema(_fields(tree))
+
+    def _typed(self, table: pa.Table, rows: Rows) -> _Block:
+        """A block with columns of the right types, less the lines whose values Arrow may twist."""
+        while any(pa.types.is_struct(field.type) for field in table.schema):
+            table = table.flatten()
+        odd = np.zeros(len(rows), np.bool_)
+        columns: dict[str, pa.Array] = {}
+        for name, kind in self.types.items():
+            column = one_chunk(table.column(name))
+            if self._kinds[name] == _TIME:
+                column, wrong = self._times(name, column)
+                odd[wrong] = True
+            elif self._kinds[name] == pa.float64():
+                odd[_inexact(column)] = True
+            if isinstance(kind, pa.ListType) and not isinstance(column.type, pa.ListType):
+                column = _wrapped(column)
+            if name == EVENT_TYPE and self._schema.default_event_type is not None:
+                column = _with_default(column, self._schema.default_event_type)
+            columns[name] = column.cast(kind)
+        table = pa.table(columns)
+        if not odd.any():
+            return _Block(table, rows)
+        return _Block(table.filter(pa.array(~odd)), rows[~odd])
+
+    def _times(self, name: str, column: pa.Array) -> tuple[pa.Array, Rows]:
+        """Texts as points in time, and the rows of those that are none."""
+        values = column.flatten() if isinstance(column, pa.ListArray) else column
+        bound = values.drop_null()
+        codes, wrong, _ = column_codes(self._encoder, self._encoder.positions[name], bound)
+        valid = np.asarray(values.is_valid())
+        every = np.zeros(len(values), np.int64)
+        every[valid] = codes
+        times = pa.array(every, mask=~valid).cast(_TIME)
+        at = np.flatnonzero(valid)[np.flatnonzero(wrong) if wrong is not None else slice(0)]
+        if not isinstance(column, pa.ListArray):
+            return times, at
+        rows = np.repeat(
+            np.arange(len(column)), np.asarray(column.value_lengths().fill_null(0)).astype(np.int64)
+        )
+        return _with_values(column, times), rows[at]
+
+    # -- one line after the other ------------------------------------------------------------------
+
+    def _table(self, events: list[Mapping[str, tuple[Any, ...]]]) -> pa.Table:
+        columns = {}
+        for name, kind in self.types.items():
+            bound = [event.get(name) for event in events]
+            if isinstance(self._schema.attributes[name], Opaque):
+                bound = [None if each is None else tuple(map(_written, each)) for each in bound]
+            if not isinstance(kind, pa.ListType):
+                columns[name] = pa.array([each[0] if each else None for each in bound], kind)
+            else:
+                columns[name] = pa.array(bound, kind)
+        return pa.table(columns)
+
+
+def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | str:
+    """What one line binds, or why it is no event."""
+    if line is None:
+        return "there is no text"
+    try:
+        return Event.of(schema, json.loads(line)).values
+    except EventError as why:
+        return str(why)
+    except json.JSONDecodeError as why:
+        return f"not JSON: {why}"
+    except (ValueError, RecursionError) as why:  # a number of ten thousand digits, or too deep
+        return f"not JSON that can be read: {why}"
+
+
+def _written(value: Any) -> str:
+    """An opaque value as text."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _texts(lines: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+    """Lines as text, and reasons for those that are none; these are null."""
+    try:
+        texts = lines.cast(pa.string())
+        texts.validate(full=True)  # Spark does not look at what it reads as text
+        return texts, {}
+    except pa.ArrowInvalid:
+        pass
+    found: list[str | None] = []
+    reasons: dict[int, str] = {}
+    for row, line in enumerate(lines.cast(pa.binary()).to_pylist()):
+        try:
+            found.append(None if line is None else line.decode())
+        except UnicodeDecodeError as why:
+            found.append(None)
+            reasons[row] = f"not UTF-8: {why.reason} at byte {why.start}"
+    return pa.array(found, pa.string()), reasons
+
+
+def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{inner}": below for inner, below in _flat(value).items()}
+        else:
+            found[name] = value
+    return found
+
+
+def _fields(tree: dict[str, Any]) -> list[pa.Field]:
+    return [
+        pa.field(name, pa.struct(_fields(kind)) if isinstance(kind, dict) else kind)
+        for name, kind in tree.items()
+    ]
+
+
+def _inexact(column: pa.Array) -> Rows:
+    """Rows whose number Arrow may have rounded, where an event would be refused."""
+    rows: Rows | None = None
+    if isinstance(column, pa.ListArray):
+        lengths = np.asarray(column.value_lengths().fill_null(0)).astype(np.int64)
+        rows = np.repeat(np.arange(len(column), dtype=np.int64), lengths)
+        column = column.flatten()
+    values = np.asarray(column.fill_null(0.0))
+    far = np.flatnonzero(~(np.abs(values) < _EXACT))
+    return far if rows is None else rows[far]
+
+
+def _with_default(column: pa.Array, default: str) -> pa.Array:
+    """Event types, with the default for lines that name none."""
+    if not isinstance(column, pa.ListArray):
+        return column.fill_null(default)
+    named = np.asarray(pc.list_parent_indices(column))[np.asarray(column.flatten().is_valid())]
+    absent = np.bincount(named, minlength=len(column)) == 0
+    return pc.if_else(pa.array(absent), pa.scalar([default], column.type), column)
+
+
+def _wrapped(column: pa.Array) -> pa.Array:
+    """Single values as lists of one; null stays null."""
+    bound = np.asarray(column.is_valid()).astype(np.int32)
+    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(bound, dtype=np.int32)])
+    mask = pa.array(bound == 0) if column.null_count else None
+    return pa.ListArray.from_arrays(pa.array(offsets), column.drop_null(), mask=mask)
+
+
+def _with_values(column: pa.ListArray, values: pa.Array) -> pa.Array:
+    """The same lists, of other values, which are given without those of lists that are null."""
+    lengths = np.asarray(column.value_lengths().fill_null(0)).astype(np.int32)
+    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
+    mask = column.is_null() if column.null_count else None
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)

@@ -1,0 +1,89 @@
+"""Events of a log: columns, or lines of JSON; their numbers are those of the log's sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.replay.encoders import schema_encoder
+from tamis.replay.event_source import READ, EventChunk, Int64s
+from tamis.replay.json_lines import JSON, LineReader
+from tamis.store.log import Log
+from tamis.store.segments import EVENTS
+
+_FEW = 512  # events: a share of its own is worth it from here on
+
+
+class LogLayout(NamedTuple):
+    """Rows of a log: columns as they are, or lines to parse."""
+
+    document: str  # of the schema
+
+    def events(self, table: pa.Table) -> pa.Table:
+        """The columns, or the lines, as they are."""
+        return table
+
+    def readable(self, table: pa.Table) -> pa.Table:
+        """The columns as they are, or those of the lines."""
+        if table.column_names != [JSON]:
+            return table
+        return LineReader(schema_encoder(self.document)).parse(table[JSON]).events
+
+
+class LogEvents(NamedTuple):
+    """Events of a log, in shares."""
+
+    log: str
+    layout: LogLayout
+    shares: tuple[tuple[int, int], ...]  # sequence numbers: the first, and the one after the last
+
+    def rows(self, share: int) -> int:
+        """How many events a share has."""
+        return Log.open(self.log).counts(*self.shares[share])[0]
+
+    def chunks(self, share: int) -> Iterator[EventChunk]:
+        """The events of a share, in order. Those that were appended one by one go together."""
+        waiting: list[pa.Table] = []
+        numbers: list[Int64s] = []
+        for first, table in Log.open(self.log).events(*self.shares[share]):
+            plain = table.replace_schema_metadata(None)
+            full = sum(map(len, numbers)) + table.num_rows > READ
+            if waiting and (full or not waiting[0].schema.equals(plain.schema)):
+                yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), self.layout)
+                waiting, numbers = [], []
+            waiting.append(plain)
+            numbers.append(np.arange(first, first + table.num_rows, dtype=np.int64))
+        if waiting:
+            yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), self.layout)
+
+
+def log_shares(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:
+    """A range of a log in shares with about as many events each."""
+    events = log.counts(start, end)[0]
+    wanted = max(1, min(most, -(-events // _FEW)))
+    if not events:
+        return []
+    cuts = [after_events(log, start, end, events * at // wanted) for at in range(1, wanted)]
+    return [(low, high) for low, high in pairwise([start, *cuts, end]) if low < high]
+
+
+def after_events(log: Log, start: int, end: int, events: int) -> int:
+    """The number after so many events from `start` on, at most `end`; after one at least."""
+    left = max(1, events)
+    for segment in log.boundaries(start, end):
+        if segment.kind == EVENTS:
+            first = max(start, segment.first)
+            if segment.end - first >= left:
+                return min(end, first + left)
+            left -= segment.end - first
+    return end
+
+
+def next_event(log: Log, start: int = 0, end: int | None = None) -> int | None:
+    """The sequence number of the first event of a range; None where it has no events."""
+    events = (each for each in log.boundaries(start, end) if each.kind == EVENTS)
+    return next((max(start, each.first) for each in events), None)

@@ -1,0 +1,215 @@
+"""Manifests: which parts of a folder of notifications count.
+
+    OUT/manifests/<query>-<batch>-<offset>.json    the parts of one batch
+    OUT/manifests/<query>-<batch>-merged.json      those of all batches of a query up to this one
+
+A manifest is put in place by one rename, and never changed. One of many batches takes the place of
+theirs in the moment in which it gets its name: from then on those of single batches do not count
+any more, whether they are still there or not. They go later, when nobody reads by them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import StoreError
+from tamis.files.json_document import write_json
+from tamis.files.lock import locked
+from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder, sync_folder
+from tamis.replay.parts import DEAD, NOTIFICATIONS
+
+MANIFESTS = "manifests"
+BATCHES = "batches"  # that a manifest stands for, where it is of many
+LOCK = "compact.lock"  # among the manifests: held by whoever merges or removes
+PATIENCE = 3600.0  # seconds that readers have to read what they have found
+_FORMAT = 2
+_ENDING = "-merged.json"
+_OF_MANY = re.compile(r"(.*)-(\d{10})-merged\.json")
+_ATTEMPTS = 100
+
+
+def manifests(path: Path) -> list[dict[str, Any]]:
+    """All manifests of a folder that count, in the order in which they were written."""
+    return sorted(_counting(listed(path)).values(), key=lambda each: float(each["written"]))
+
+
+def listed(path: Path) -> dict[str, dict[str, Any]]:
+    """All manifests by the names of their files, also those that do not count any more.
+
+    A listing takes its time, and somebody may merge meanwhile: then it is taken again.
+    """
+    folder = path / MANIFESTS
+    for _ in range(_ATTEMPTS):
+        names = _names(folder)
+        with suppress(FileNotFoundError):
+            found = {name: _read(folder / name) for name in names}
+            if not any(name.endswith(_ENDING) for name in _names(folder) - names):
+                return found
+    raise StoreError(f"{folder}: changes too fast to be read; somebody removes files from it")
+
+
+def merged_up_to(path: Path, query: str) -> int:
+    """The last batch of a query that a manifest of many stands for; -1 where there is none."""
+    found = map(_OF_MANY.fullmatch, _names(path / MANIFESTS))
+    return max((int(each[2]) for each in found if each and each[1] == query), default=-1)
+
+
+def ended_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
+    """Whether there is a manifest for a batch already, of another offset than that of this name."""
+    alike, found = f"{query}-{batch:010d}-", _names(path / MANIFESTS) - {f"{name}.json"}
+    return any(each.startswith(alike) and not each.endswith(_ENDING) for each in found)
+
+
+def put(
+    path: Path, name: str, facts: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Commit parts: the manifest is on disk when this returns. False where it was there before."""
+    folder = path / MANIFESTS
+    make_folder(folder)
+    manifest = folder / f"{name}.json"
+    if manifest.exists():
+        return False
+    counts = {
+        kind: sum(int(part["rows"]) for part in parts if part["folder"] == kind)
+        for kind in (NOTIFICATIONS, DEAD)
+    }
+    written = {"written": time.time(), **facts}
+    document = {"format": _FORMAT, **written, **counts, "parts": [dict(part) for part in parts]}
+    with os_errors_as(StoreError, f"{manifest}: cannot be written", unchanged=False):
+        write_json(manifest, document, indent=None)
+    sync_folder(path)
+    return True
+
+
+def put_merged(
+    path: Path, query: str, merged: Sequence[dict[str, Any]], parts: Sequence[Mapping[str, Any]]
+) -> None:
+    """Commit what takes the place of these manifests of a query, the first ones that it has."""
+    last = max(merged, key=_batch)
+    facts = {
+        "query": query,
+        "batch": last["batch"],
+        BATCHES: sum(int(each.get(BATCHES, 1)) for each in merged),
+        "offsets": last["offsets"],
+        "written": last["written"],
+    }
+    put(path, f"{query}-{_batch(last):010d}-merged", facts, parts)
+
+
+def retire(path: Path, older: float = PATIENCE) -> int:
+    """Remove what a manifest of many has taken the place of so many seconds ago; how many parts.
+
+    First the manifests, then the parts that nothing names any more: whenever this ends, what is
+    left is right. A stream may merge more often than that: then the newest one of many is always
+    young, and an older one tells for how long its batches have been replaced.
+    """
+    folder, found = path / MANIFESTS, listed(path)
+    counting = _counting(found)
+    now = time.time()
+    settled: dict[str, int] = {}  # up to which batch of a query nobody reads what was replaced
+    for name, manifest in found.items():
+        if BATCHES in manifest and now - (folder / name).stat().st_mtime >= older:
+            query = manifest["query"]
+            settled[query] = max(settled.get(query, -1), _batch(manifest))
+
+    def replaced(manifest: dict[str, Any]) -> bool:
+        last = settled.get(manifest["query"], -1)
+        # One of many is not replaced by itself, but by the next.
+        return _batch(manifest) < last + (BATCHES not in manifest)
+
+    gone = [name for name, each in found.items() if name not in counting and replaced(each)]
+    if not gone:
+        return 0
+    for name in gone:
+        (folder / name).unlink(missing_ok=True)
+    sync_folder(folder)
+    left = named(each for name, each in found.items() if name not in gone)
+    parts = named(found[name] for name in gone) - left
+    for kind, name in parts:
+        (path / kind / name).unlink(missing_ok=True)
+    return len(parts)
+
+
+def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> list[Path]:
+    """Remove what does not count and is older than so many seconds; gives which parts.
+
+    That is parts that no manifest names, manifests that others have taken the place of, and what
+    somebody who died has left of one. Younger ones may belong to a batch that is under way. With a
+    `query` only parts that it has written go: others may be under way in the same folder.
+    """
+    now, own = time.time(), "" if query is None else f"{query}-"
+    with ExitStack() as held:
+        if (path / MANIFESTS).is_dir():
+            held.enter_context(locked(path / MANIFESTS / LOCK))
+            retire(path, older)
+        for left in (path / MANIFESTS).glob(f".{own}*"):
+            if now - left.stat().st_mtime >= older:
+                left.unlink(missing_ok=True)
+        counting, removed = named(listed(path).values()), []
+        for folder in (NOTIFICATIONS, DEAD):
+            for each in (path / folder).glob(f"part-{own}*.parquet"):
+                if (folder, each.name) not in counting and now - each.stat().st_mtime >= older:
+                    each.unlink(missing_ok=True)
+                    removed.append(each)
+    return removed
+
+
+def named(found: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """The parts that manifests name: folder and file."""
+    return {(part["folder"], part["name"]) for manifest in found for part in manifest["parts"]}
+
+
+def _counting(found: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    last: dict[str, int] = {}
+    for manifest in found.values():
+        if BATCHES in manifest:
+            query = manifest["query"]
+            last[query] = max(last.get(query, -1), _batch(manifest))
+
+    def counts(manifest: dict[str, Any]) -> bool:
+        query = manifest.get("query")
+        if query not in last or _batch(manifest) > last[query]:
+            return True
+        return BATCHES in manifest and _batch(manifest) == last[query]
+
+    return {name: manifest for name, manifest in found.items() if counts(manifest)}
+
+
+def _batch(manifest: Mapping[str, Any]) -> int:
+    return int(manifest["batch"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        manifest: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as why:
+        raise StoreError(f"{path}: is damaged, it is not valid JSON: {why}") from None
+    if not isinstance(manifest, dict):
+        raise StoreError(f"{path}: is damaged, it holds no JSON object")
+    if manifest.get("format", 1) > _FORMAT:
+        raise StoreError(
+            f"{path}: has format {manifest['format']}, and this tamis reads formats up to "
+            f"{_FORMAT}; use the newer tamis that wrote it"
+        )
+    for name in ("query", "written", "parts"):
+        if name not in manifest:
+            raise StoreError(f"{path}: is damaged, it lacks {name!r}")
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        with os.scandir(folder) as entries:
+            names = {each.name for each in entries}
+    except FileNotFoundError:
+        return set()
+    return {name for name in names if name.endswith(".json") and not name.startswith(".")}

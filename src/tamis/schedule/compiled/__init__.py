@@ -1,0 +1,1 @@
+"""The compiled parts of the schedulers: the graph of clauses, and the loops over an event."""

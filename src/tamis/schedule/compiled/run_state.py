@@ -1,0 +1,125 @@
+"""The state of one event: the results so far, and the clauses that they decide."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.index.kernel import kernel
+from tamis.schedule.compiled.batch_results import OPEN, UNKNOWN
+from tamis.schedule.compiled.event_graph import SIZES, FlatEventGraph, event_graph
+from tamis.schedule.compiled.graph import BITS, Int8s, Int32s, Int64s
+
+Singles = NDArray[np.float32]
+
+UNDECIDED, DEAD, COMPLETE, SETTLED = range(4)  # a clause; settled: an alternative has matched
+EVALUATED, MATCHED, WAY, CLAUSE, LITERAL = range(2, 7)  # items of `now`, after OPEN and COMPLETED
+NOW = 16  # items of `now`
+
+
+class RunState(NamedTuple):
+    """The arrays as kernels read them."""
+
+    outcome: Int8s  # of predicates
+    status: Int8s  # of clauses
+    left: Int32s  # per clause: literals without a result
+    completed: Int32s  # clauses that the last result completed: now[COMPLETED] of them
+    trail: Int64s  # predicates evaluated, by global number
+    matched: Int64s  # clauses that matched, in a simulation
+    now: Int64s  # undecided clauses; the next literal; lengths of the lists above
+
+
+class FlatRunState(NamedTuple):
+    """The same state in a few flat arrays, as Python holds it. `greedy_state` adds to them."""
+
+    bytes: Int8s
+    ints: Int32s
+    longs: Int64s
+    floats: Singles
+
+
+def allocate_state(graph: FlatEventGraph, ints: int = 0, floats: int = 0) -> FlatRunState:
+    """Arrays for a state, and for this many additional items."""
+    n, _, k = graph.longs[:SIZES].tolist()
+    return FlatRunState(
+        np.empty(n + k, np.int8),
+        np.empty(2 * n + ints, np.int32),
+        np.empty(NOW + n + k, np.int64),
+        np.empty(floats, np.float32),
+    )
+
+
+@kernel
+def run_state(sizes: Int64s, octets: Int8s, ints: Int32s, longs: Int64s) -> RunState:
+    """Views of the flat arrays."""
+    n, k = sizes[0], sizes[2]
+    trail, matched = longs[NOW : NOW + k], longs[NOW + k :]
+    return RunState(octets[:k], octets[k:], ints[:n], ints[n : 2 * n], trail, matched, longs[:NOW])
+
+
+# The first two arrays of the kernels below are those of `FlatEventGraph`, the next three those of
+# `FlatRunState`.
+
+
+def begin(graph: FlatEventGraph, state: FlatRunState, way: int) -> None:
+    """Begin an event: no result is known."""
+    _reset(graph.longs, graph.ints, state.bytes, state.ints, state.longs, way)
+
+
+@kernel
+def _reset(
+    graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, way: int
+) -> None:
+    start = event_graph(graph, edges).start
+    outcome, status, left, _, _, _, now = run_state(graph, octets, ints, longs)
+    outcome[:] = UNKNOWN
+    status[:] = UNDECIDED
+    for s in range(len(status)):
+        left[s] = start[s + 1] - start[s]
+    now[:] = 0
+    now[OPEN] = len(status)
+    now[WAY] = way
+
+
+@kernel
+def settle(
+    graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, clause: int
+) -> None:
+    """Close the alternatives of a clause that has matched."""
+    sibling = event_graph(graph, edges).sibling
+    _, status, _, _, _, _, now = run_state(graph, octets, ints, longs)
+    other = sibling[clause]
+    while other != clause:
+        if status[other] == UNDECIDED:
+            now[OPEN] -= 1
+        if status[other] != COMPLETE:
+            status[other] = SETTLED
+        other = sibling[other]
+
+
+@kernel
+def match_completed(
+    graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, complete: int
+) -> None:
+    """Count the clauses that the last result completed as matches, in a simulation."""
+    _, _, _, completed, _, matched, now = run_state(graph, octets, ints, longs)
+    for i in range(complete):
+        matched[now[MATCHED]] = graph[SIZES + completed[i]]
+        now[MATCHED] += 1
+        settle(graph, edges, octets, ints, longs, completed[i])
+
+
+@kernel
+def is_needed(
+    graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, predicate: int
+) -> bool:
+    """Whether a predicate has no result and an undecided clause contains it."""
+    _, _, _, _, _, first, holder, _, _, _ = event_graph(graph, edges)
+    outcome, status, _, _, _, _, _ = run_state(graph, octets, ints, longs)
+    if outcome[predicate] == UNKNOWN:
+        for i in range(first[predicate], first[predicate + 1]):
+            if status[holder[i] >> BITS] == UNDECIDED:
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""What conditions would have matched of past events."""

@@ -1,0 +1,243 @@
+"""`backtest`: what conditions would have matched, of events that are past.
+
+Workers read the events and count, by subscription and time. What they counted is in files of a
+folder for the time of the job, which the driver adds up; pairs never leave the worker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.engine import Engine
+from tamis.errors import SparkError
+from tamis.operators.faults import Report
+from tamis.spark.backtest.count_task import COUNTED, CountTask, leading_slots
+from tamis.spark.backtest.result_tables import (
+    counts_table,
+    over_time_table,
+    reasons_table,
+    samples_table,
+    subscriptions_table,
+    totals_table,
+)
+from tamis.spark.backtest.tally import Tally
+from tamis.spark.events.past_events import PastEvents, past_events
+from tamis.spark.events.time_axis import WHOLE, Axis, Clock, axis
+from tamis.spark.events.time_span import Span
+from tamis.spark.runtime import operator_reports as reports
+from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
+from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
+from tamis.spark.runtime.scratch_folder import scratch
+from tamis.store.log import Log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tamis.operators.operator import Operator
+
+BUCKETS, SAMPLES = 60, 5
+_COUNTS = 1 << 25  # subscriptions times buckets: 256 MB on the driver, half of that in a worker
+_SAMPLES = 1 << 20  # samples in all
+
+
+class Backtest(NamedTuple):
+    """What conditions would have matched.
+
+    All events are either dead or were matched, with pairs or without. The tables:
+
+        counts     subscription, condition, matched (events), share (of all), first, last (seen)
+        over_time  subscription, begin, end, matched: buckets in which it matched something
+        totals     begin, end, events, matched (by any), dead, pairs: all buckets
+        samples    subscription, sequence (the number of an event), and columns of the event
+        reasons    reason, events, first: why events are dead, and the first of them
+
+    Time is that of the column that was named, or the number of an event. Where events have none,
+    `begin` and `end` of their bucket are null.
+    """
+
+    events: int
+    matched: int  # events with a pair
+    pairs: int
+    dead: int
+    counts: pa.Table
+    over_time: pa.Table
+    totals: pa.Table
+    samples: pa.Table
+    reasons: pa.Table
+    grid: NDArray[np.int64]  # matched events by subscription (rows) and bucket; the last: no time
+    axis: Axis
+    time: str | None
+    files: int
+    tasks: int
+    seconds: float  # of matching, without what went before
+    operators: Report  # what they were asked, and did wrong
+
+
+def backtest(
+    spark: SparkSession,
+    events: str | os.PathLike[str] | Log | PastEvents,
+    subscriptions: str | os.PathLike[str] | Engine,
+    *,
+    time: str | None = None,
+    buckets: int | None = None,
+    samples: int | None = None,
+    columns: Sequence[str] | None = None,
+    operators: Operator | Iterable[Operator] = (),
+    work: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    looking: Progress | None = None,
+) -> Backtest:
+    """Match past events with subscriptions, and count, whoever was subscribed when they came.
+
+    Args:
+        spark: the session, classic or of Connect.
+        events: a folder of parquet files, a pattern that names them, or one file; or a log, of
+            which all events are taken. In files, a column with the name of an attribute is that
+            attribute.
+        subscriptions: an engine; or the folder of an index (its latest version), of a version, or
+            of a saved engine.
+        time: the column that tells when an event was, attribute or not: timestamps, dates or
+            numbers; of a log, an attribute. Without it an event's number does.
+        buckets: so many at most; they are of a length that is easy to read. [60]
+        samples: so many events of each subscription; the same events give the same samples. [5]
+        columns: of the events that samples are to have; all without it.
+        operators: those that conditions call, if they are not registered.
+        work: a folder that all workers can write to, for the time of the job; on one machine any.
+        progress: is called with how many tasks are done, and how many there are; `looking` likewise
+            while all events are looked at for their time, where files do not say from when to when
+            theirs are.
+    """
+    _check_numbers(buckets, samples)
+    given = events if isinstance(events, Log | PastEvents) else os.fspath(events)
+    columns = [] if samples == 0 else columns
+    with (
+        scratch(None if work is None else Path(work).absolute()) as above,
+        held_subscriptions(
+            subscriptions, above, lambda schema: past_events(given, schema).sample(), operators
+        ) as now,
+    ):
+        there = past_events(given, now.schema)
+        clock = there.clock(time, columns)
+        slots = [leading_slots(engine) for engine in now.engines]
+        firsts = tuple(accumulate(map(len, slots), initial=0))
+        most, each = _fitting(firsts[-1], buckets, samples)
+        counts = above / "counts"
+        counts.mkdir()
+        beside = () if clock is None else (clock.name,)
+        task = CountTask(
+            there.shares(cores(spark), columns, beside),
+            now.folders,
+            firsts,
+            now.operators,
+            clock,
+            _axis(there, clock, there.span(spark, clock, looking), most),
+            each,
+            None if columns is None else tuple(columns),
+            str(counts),
+        )
+        begun = perf_counter()
+        rows = run_tasks(spark, len(task.events.shares), task.run, COUNTED, progress)
+        rows.sort(key=lambda row: row["task"])
+        tally = _added(task, [row["file"] for row in rows])
+        seconds = perf_counter() - begun
+        calls = reports.total_of(row["operators"] for row in rows)
+        known = subscriptions_table(now, slots)
+        return _made(task, tally, known, there, calls)._replace(seconds=seconds)
+
+
+def check_given(
+    events: str | os.PathLike[str] | Log | PastEvents,
+    subscriptions: str | os.PathLike[str] | Engine,
+    *,
+    time: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> None:
+    """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
+    if not isinstance(subscriptions, Engine):
+        with Engine.open(engine_folders(subscriptions)[0], verify=False) as engine:
+            past_events(events, engine.schema).clock(time, columns)
+    else:
+        past_events(events, subscriptions.schema).clock(time, columns)
+
+
+def _check_numbers(buckets: int | None, samples: int | None) -> None:
+    if buckets is not None and buckets < 1:
+        raise SparkError(f"there is one bucket at least, got {buckets}")
+    if samples is not None and samples < 0:
+        raise SparkError(f"samples are 0 or more of each subscription, got {samples}")
+
+
+def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tuple[int, int]:
+    """How many buckets and samples there are to be; fewer of many subscriptions, if not told."""
+    many = max(1, subscriptions)
+    most, each = _COUNTS // many - 1, _SAMPLES // many  # a bucket more is for events without time
+    if most < 1 or (buckets is not None and buckets > most):
+        raise SparkError(
+            f"{subscriptions:,} subscriptions can be counted in {max(0, most):,} buckets at most"
+            + ("" if most < 1 else f", not in {buckets:,}")
+        )
+    if samples is not None and samples > each:
+        raise SparkError(
+            f"{subscriptions:,} subscriptions can have {each:,} samples each, not {samples:,}"
+        )
+    return (
+        min(most, BUCKETS) if buckets is None else buckets,
+        min(each, SAMPLES) if samples is None else samples,
+    )
+
+
+def _axis(there: PastEvents, clock: Clock | None, span: Span, most: int) -> Axis:
+    low, high = span
+    nothing = low > high
+    if clock is None:
+        return axis(WHOLE, 0 if nothing else low, 0 if nothing else high, most)
+    if nothing:
+        raise SparkError(
+            f"{there.where}: no event has a value of {clock.name!r} that tells the time"
+            + (", in ISO 8601 such as 2026-01-31T12:00:00Z" if clock.schema else "")
+            + "; name another column, or none to have events counted in their order"
+        )
+    return axis(clock.kind, low, high, most, zone=clock.zone, days=clock.days)
+
+
+def _added(task: CountTask, files: Iterable[str]) -> Tally:
+    """What all tasks have counted."""
+    tally = task.tally()
+    for file in files:
+        tally.add(Path(task.folder) / file)
+        (Path(task.folder) / file).unlink()
+    return tally
+
+
+def _made(
+    task: CountTask, tally: Tally, known: pa.Table, there: PastEvents, calls: Report
+) -> Backtest:
+    grid, axis = tally.grid, task.axis
+    events, matched, dead = (int(each.sum()) for each in (tally.events, tally.matched, tally.dead))
+    return Backtest(
+        events,
+        matched,
+        int(grid.sum()),
+        dead,
+        counts_table(tally, grid, axis, known, events),
+        over_time_table(tally, axis, known),
+        totals_table(tally, grid, axis),
+        samples_table(tally, known),
+        reasons_table(tally),
+        grid,
+        axis,
+        None if task.clock is None else task.clock.name,
+        there.files,
+        len(task.events.shares),
+        0.0,
+        calls,
+    )

@@ -1,0 +1,181 @@
+"""The tables of a back-test, made of what was counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from tamis.engine.condition_sources import TableRow
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
+from tamis.match.answers import Matches
+from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
+from tamis.spark.backtest.tally import Tally
+from tamis.spark.events.time_axis import Axis
+from tamis.spark.runtime.engine_folders import SavedSubscriptions
+
+if TYPE_CHECKING:
+    from tamis.engine import Engine
+    from tamis.spark.backtest.backtest_job import Backtest
+
+Int64s = NDArray[np.int64]
+_FILES = ("counts", "over_time", "totals", "samples")
+_WORDED = 100_000  # conditions
+_DEAD = "dead"  # why events are, where some are
+
+
+def subscriptions_table(taken: SavedSubscriptions, slots: Sequence[Int64s]) -> pa.Table:
+    """The id and the condition of each subscription, in the order in which they are numbered."""
+    ids, conditions = [], []
+    for engine, mine in zip(taken.engines, slots, strict=True):
+        starts = np.array([0, len(mine)], np.int64)
+        named = engine.slot_table.with_ids(Matches(starts, mine))
+        conditions.append(_conditions(engine, named.subscriptions.tolist()))
+        ids.append(named.arrow_ids(taken.texts))
+    return pa.table(
+        {SUBSCRIPTION: pa.chunked_array(ids), "condition": pa.chunked_array(conditions)}
+    ).combine_chunks()
+
+
+def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
+    """As they were written, where they came as text.
+
+    Of those that came as predicates so many at most: each has to be put into words, which takes
+    twenty times as long as finding a text.
+    """
+    texts, left = [], _WORDED
+    for id in ids:
+        source: Any = engine.slot_table.source(id)
+        if isinstance(source, TableRow):
+            source = source.column[source.row].as_py()
+        if not isinstance(source, str):
+            source, left = engine.condition(id) if left > 0 else None, left - 1
+        texts.append(source)
+    return pa.array(texts, pa.string())
+
+
+def counts_table(tally: Tally, grid: Int64s, axis: Axis, known: pa.Table, events: int) -> pa.Table:
+    """How many events each subscription matched, and the first and the last time."""
+    matched = grid.sum(axis=1)
+    seen = tally.first <= tally.last
+    return known.append_column("matched", pa.array(matched)).append_column(
+        "share", pa.array(matched / max(1, events))
+    ).append_column("first", axis.arrow(tally.first, seen)).append_column(
+        "last", axis.arrow(tally.last, seen)
+    )  # fmt: skip
+
+
+def _buckets(axis: Axis, places: Int64s) -> dict[str, pa.Array]:
+    """Where buckets begin and end; null for that of events without a time."""
+    timed = places < axis.buckets
+    at = np.where(timed, places, 0)
+    return {
+        "begin": axis.arrow(axis.edges[at], timed),
+        "end": axis.arrow(axis.edges[at + 1], timed),
+    }
+
+
+def over_time_table(tally: Tally, axis: Axis, known: pa.Table) -> pa.Table:
+    """How many events each subscription matched in each bucket, where that is any."""
+    subscriptions, places, counts = tally.over_time()
+    ids = known[SUBSCRIPTION].take(pa.array(subscriptions))
+    return pa.table({SUBSCRIPTION: ids, **_buckets(axis, places), "matched": counts})
+
+
+def totals_table(tally: Tally, grid: Int64s, axis: Axis) -> pa.Table:
+    """All events by bucket. There is one of events without a time if there are such events."""
+    places = np.arange(axis.buckets + bool(tally.events[-1]))
+    columns = {
+        "events": tally.events,
+        "matched": tally.matched,
+        "dead": tally.dead,
+        "pairs": grid.sum(axis=0),
+    }
+    return pa.table(
+        {**_buckets(axis, places), **{name: each[places] for name, each in columns.items()}}
+    )
+
+
+def reasons_table(tally: Tally) -> pa.Table:
+    """Why events are dead, the most frequent reason first."""
+    found = sorted(tally.reasons.items(), key=lambda each: (-each[1][0], each[1][1]))
+    return pa.table(
+        {
+            "reason": pa.array([reason for reason, _ in found], pa.string()),
+            "events": pa.array([count for _, (count, _) in found], pa.int64()),
+            "first": pa.array([first for _, (_, first) in found], pa.int64()),
+        }
+    )
+
+
+def samples_table(tally: Tally, known: pa.Table) -> pa.Table:
+    """The samples of each subscription, in the order of the events."""
+    subscriptions, numbers, kept = tally.samples.kept()
+    order = np.lexsort((numbers, subscriptions))
+    subscriptions, numbers = subscriptions[order], numbers[order]
+    events = _joined(kept)
+    there = np.asarray(events[SEQUENCE])
+    sorted_by = np.argsort(there)
+    rows = sorted_by[np.searchsorted(there, numbers, sorter=sorted_by)]
+    ids = known[SUBSCRIPTION].take(pa.array(subscriptions))
+    return events.take(pa.array(rows)).add_column(0, SUBSCRIPTION, ids).combine_chunks()
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables whose columns may differ. What is of one type here and another there becomes text."""
+    if not tables:
+        return pa.table({SEQUENCE: pa.array([], pa.int64())})
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        pass
+    kinds: dict[str, set[pa.DataType]] = {}
+    for table in tables:
+        for field in table.schema:
+            kinds.setdefault(field.name, set()).add(field.type)
+    several = {name for name, types in kinds.items() if len(types) > 1}
+    return pa.concat_tables([_texts(each, several) for each in tables], promote_options="default")
+
+
+def _texts(table: pa.Table, names: set[str]) -> pa.Table:
+    for at, name in enumerate(table.column_names):
+        if name in names:
+            texts = [
+                None if each is None else json.dumps(each, default=str, ensure_ascii=False)
+                for each in table[name].to_pylist()
+            ]
+            table = table.set_column(at, name, pa.array(texts, pa.string()))
+    return table
+
+
+# -- as files --------------------------------------------------------------------------------------
+
+
+def check_new(out: Path) -> None:
+    """Refuse a folder in which there is a back-test."""
+    if out.exists() and not out.is_dir():
+        raise SparkError(f"{out}: is a file, and not a folder that counts could be written to")
+    if (out / f"{_FILES[0]}.parquet").exists():
+        raise SparkError(f"{out}: holds a back-test already; name another folder")
+
+
+def write(found: Backtest, out: Path) -> list[str]:
+    """Write the tables of a back-test to a folder; the names of the files."""
+    tables = {name: getattr(found, name) for name in _FILES}
+    if found.dead:
+        tables[_DEAD] = found.reasons
+    with os_errors_as(StoreError, f"{out}: cannot be written to", unchanged=False):
+        out.mkdir(parents=True, exist_ok=True)
+        # Counts are there when all the others are.
+        for name in reversed(tables):
+            with atomic_file(out / f"{name}.parquet") as file:
+                parquet.write_table(tables[name], file)
+    return [f"{name}.parquet" for name in tables]

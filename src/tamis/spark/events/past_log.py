@@ -1,0 +1,90 @@
+"""Past events of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tamis.errors import SchemaError, SparkError, nearest
+from tamis.model.domain import Decimal, Integer, Timestamp
+from tamis.model.schema import Schema
+from tamis.replay.event_columns import multiple
+from tamis.replay.log_events import LogEvents, LogLayout, log_shares
+from tamis.spark.events.past_events import PastEvents, check_sample_columns
+from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, Clock
+from tamis.spark.events.time_span import Span
+from tamis.spark.runtime.worker_cache import schema_document
+from tamis.store.log import Log
+from tamis.store.segments import EVENTS, appended
+from tamis.store.stats import LogPosition
+
+_SHARES = 4  # a core: the last ones to end leave the others idle for a short while only
+_LARGEST = 1 << 20  # events of a share
+_TIMES = {Timestamp: TIME, Integer: WHOLE, Decimal: DECIMAL}
+
+
+class PastLog(PastEvents):
+    """Events of a log, up to where it ended when this was made."""
+
+    def __init__(self, log: Log, schema: Schema | None = None) -> None:
+        own = Schema.from_dict(log.schema)
+        self.log, self.end, self.schema = log, log.end, own if schema is None else schema
+        try:
+            self.schema.check_extends(own)
+        except SchemaError as why:
+            raise SparkError(
+                f"{log.folder}: its events are of another schema than the subscriptions: {why}"
+            ) from None
+
+    @property
+    def where(self) -> str:
+        """The folder of the log."""
+        return str(self.log.folder)
+
+    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> Clock | None:
+        """An attribute, read by the rules of its domain."""
+        names = list(self.schema.attributes)
+        for name in (*(columns or ()), *([] if time is None else [time])):
+            if name not in names:
+                hint = nearest(name, names)
+                raise SparkError(
+                    f"{self.where}: the events have no attribute {name!r}"
+                    + (f"; {hint}" if hint else "")
+                )
+        check_sample_columns(columns, names)
+        if time is None:
+            return None
+        domain = self.schema.attributes[time]
+        kind = _TIMES.get(type(domain))
+        if kind is None or time in multiple(self.schema):
+            what = f"is {domain.kind}" if kind is None else "may have several values"
+            raise SparkError(
+                f"the attribute {time!r} {what}, and tells no time: expected a timestamp or number"
+            )
+        rules = schema_document(self.schema) if kind == TIME else ""
+        return Clock(tuple(time.split(".")), kind, zone=kind == TIME, schema=rules)
+
+    def shares(
+        self, cores: int, columns: Sequence[str] | None = (), beside: Sequence[str] = ()
+    ) -> LogEvents:
+        """Ranges of the log."""
+        events = self.log.counts(0, self.end)[0]
+        most = max(_SHARES * cores, -(-events // _LARGEST))
+        layout = LogLayout(schema_document(Schema.from_dict(self.log.schema)))
+        return LogEvents(self.where, layout, tuple(log_shares(self.log, 0, self.end, most)))
+
+    def numbers(self) -> Span:
+        """From the first event to the end of the log."""
+        for first, _ in self.log.events(0, self.end):
+            return Span(first, self.end - 1)
+        return Span()
+
+    def ends(self) -> tuple[LogPosition | None, LogPosition | None]:
+        """The first and the last event, with the times at which they were appended."""
+        segments = [each for each in self.log.boundaries() if each.kind == EVENTS]
+        if not segments:
+            return None, None
+        ends = []
+        for sequence in (segments[0].first, segments[-1].end - 1):
+            _, table = next(self.log.events(sequence, sequence + 1))
+            ends.append(LogPosition(sequence, appended(table).isoformat()))
+        return ends[0], ends[1]

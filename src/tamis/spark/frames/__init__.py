@@ -1,0 +1,1 @@
+"""DataFrames: `match`, `validate` and `from_json`."""

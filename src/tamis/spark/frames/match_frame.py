@@ -1,0 +1,311 @@
+"""`match`: events of a DataFrame against subscriptions, in Spark's workers.
+
+Only the columns that are needed go to the workers, in Arrow batches; the subscriptions do not go
+through Spark at all. A worker maps them from a folder, as do its neighbours, so that a machine
+holds one copy however many workers it has.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.encode.arrow import one_chunk
+from tamis.errors import EventError, SparkError
+from tamis.model.schema import Schema
+from tamis.replay.event_source import EventChunk
+from tamis.replay.parts import SUBSCRIPTION
+from tamis.replay.pipeline import Pace, ReadEvents, match_events
+from tamis.spark.frames.batch_versions import VersionedTask
+from tamis.spark.frames.frame_columns import Extra, sent
+from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
+from tamis.spark.runtime.operator_reports import noted_calls
+from tamis.spark.runtime.sessions import retained
+from tamis.spark.runtime.worker_cache import open_shards, pack_operators
+from tamis.store.version import DOCUMENT
+from tamis.store.versions import Versions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyspark.sql import Column, DataFrame
+
+    from tamis.engine import Engine
+    from tamis.match.answers import Matches
+    from tamis.operators.operator import Operator
+
+_PAIRS = 1 << 18  # pairs to a batch of the answer: what is made of them at once stays small
+_WHOLE = 1 << 62  # events that are matched at once: all of a batch, whose size Spark decides
+_COLLECTED = 1_000_000  # conditions of a DataFrame that are compiled on the driver
+_BAD = ("raise", "skip")
+
+
+def match(
+    subscriptions: str | os.PathLike[str] | Engine | DataFrame,
+    *,
+    id: str | Column = "event_id",
+    keep: Iterable[str | Column] = (),
+    schema: Schema | None = None,
+    operators: Operator | Iterable[Operator] = (),
+    bad: str = "raise",
+    report: str | os.PathLike[str] | None = None,
+) -> Callable[[DataFrame], DataFrame]:
+    """A function for `DataFrame.transform`, of batch and streaming DataFrames alike.
+
+    It gives a row for each event and each subscription that the event satisfies: the `id` column,
+    `subscription`, and the columns to `keep`. Columns with the names of the schema's attributes are
+    the event; `seller.rating` may also be a field of a struct. Other columns are left alone.
+
+    `subscriptions` is the folder of a saved engine, or of versions of an index, or of one such
+    version; an engine, of which a copy as of now is used; or a DataFrame of `id` and `condition`,
+    with the `schema` of the events. `operators` are those that conditions call. An event that
+    breaks a rule of the schema fails the job and says why; with `bad="skip"` it matches nothing.
+    `tamis.spark.validate` parts such events from the rest. `report` is a folder in which workers
+    note what operators were asked and what went wrong, for `tamis.spark.report` to add up.
+
+    Of versions the latest is taken. In a stream that is the one that is the latest when a batch
+    begins; workers note it in the folder, and when Spark runs the batch again it is matched with
+    the same one. The columns that are looked at are those of the version at the start: should a
+    later one know an attribute besides, for which there is a column, the stream stops and says so.
+    Everything else stays what it is when `match` is called.
+    """
+    if bad not in _BAD:
+        raise SparkError(f"bad is one of {', '.join(map(repr, _BAD))}, got {bad!r}")
+    if id is None:
+        raise SparkError(
+            "id names the column that tells events apart, and has to be given: a number that "
+            "Spark makes up is another one when a task is tried again"
+        )
+    kept: list[str | Column] = [keep] if isinstance(keep, str) else list(keep)
+    given = _resolved(subscriptions, schema, operators)
+    noted = None if report is None else str(Path(report).absolute())
+
+    def matched(events: DataFrame) -> DataFrame:
+        return _transform(events, given, [id, *kept], bad, noted)
+
+    return matched
+
+
+class _Subscriptions(NamedTuple):
+    """Subscriptions as they were when `match` was called."""
+
+    folders: tuple[str, ...]  # of engines; several where they are in shards
+    operators: bytes
+    schema: Schema
+    texts: bool  # whether ids are text
+    versions: str | None = None  # the folder that may have a later version for the next batch
+    sequence: int = 0  # of the version
+
+
+def _resolved(
+    subscriptions: Any, schema: Schema | None, operators: Operator | Iterable[Operator]
+) -> _Subscriptions:
+    """Subscriptions, however they are given, in folders that workers can open."""
+    from pyspark.sql import DataFrame
+
+    from tamis.engine import Engine
+
+    given: Any = operators
+    version = index = None
+    if isinstance(subscriptions, (str, os.PathLike)):
+        _refuse_schema(schema, "a folder")
+        path = Path(subscriptions).absolute()
+        if not (path / DOCUMENT).is_file() and path.is_dir():
+            version, index = Versions(path).latest(), str(path)
+        # One that is published meanwhile belongs to the next batch.
+        folders: list[Any] = [*engine_folders(path if version is None else version)]
+    elif isinstance(subscriptions, Engine):
+        _refuse_schema(schema, "an engine")
+        given = subscriptions.calls.operators if operators == () else given
+        folders = [_saved(subscriptions)]
+    elif isinstance(subscriptions, DataFrame):
+        with _collected(subscriptions, schema, operators) as engine:
+            folders = [_saved(engine)]
+    else:
+        raise SparkError(
+            "subscriptions are the folder of a saved engine, an Engine, or a DataFrame of id and "
+            f"condition; got {type(subscriptions).__name__}"
+        )
+    saved = SavedSubscriptions.open(folders, pack_operators(given))
+    found = _Subscriptions(saved.folders, saved.operators, saved.schema, saved.texts)
+    if version is None:
+        return found
+    # An engine without subscriptions does not know of which kind their ids are.
+    return found._replace(texts=version.ids == "text", versions=index, sequence=version.sequence)
+
+
+def _transform(
+    events: DataFrame,
+    given: _Subscriptions,
+    extras: Sequence[str | Column],
+    bad: str,
+    report: str | None,
+) -> DataFrame:
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    if isinstance(extras[0], str) and extras[0] not in events.columns:
+        raise SparkError(
+            f"there is no column {extras[0]!r} to tell events apart by; name one of these: "
+            f"match(…, id={events.columns[0]!r}); columns: {', '.join(events.columns)}"
+        )
+    chosen = sent(events, given.schema, extras, taken=(SUBSCRIPTION,))
+    id, *kept = chosen.struct.fields
+    kind = StringType() if given.texts else LongType()
+    result = StructType([id, StructField(SUBSCRIPTION, kind, nullable=False), *kept])
+    task = FrameTask(
+        given.folders,
+        given.operators,
+        FrameLayout(chosen.attributes),
+        chosen.extras,
+        given.texts,
+        bad,
+        report,
+    )
+    if given.versions is None:
+        return chosen.frame.mapInArrow(task.run, result)
+    if not events.isStreaming:
+        # Spark does not say when it runs, nor when it ends: the version is kept for a day.
+        Versions(given.versions).hold([given.sequence])
+        return chosen.frame.mapInArrow(task.run, result)
+    keep = retained(events.sparkSession)
+    following = VersionedTask(task, given.versions, keep, events.schema.json())
+    return chosen.frame.mapInArrow(following.run, result)
+
+
+class FrameLayout(NamedTuple):
+    """Which column of a batch from Spark is which attribute."""
+
+    attributes: tuple[tuple[str, int], ...]  # and their places
+
+    def events(self, table: pa.Table) -> pa.Table:
+        """The attributes of all rows."""
+        return pa.table({name: table.column(at) for name, at in self.attributes})
+
+    def readable(self, table: pa.Table) -> pa.Table:
+        """The columns that were sent."""
+        return table
+
+
+class _ShardAnswers(NamedTuple):
+    """The answers of all shards."""
+
+    found: list[Matches]
+
+    @property
+    def total(self) -> int:
+        return sum(each.total for each in self.found)
+
+
+class FrameTask(NamedTuple):
+    """What a worker needs: little, as it is pickled with every task."""
+
+    folders: tuple[str, ...]
+    operators: bytes
+    layout: FrameLayout
+    extras: tuple[Extra, ...]
+    texts: bool
+    bad: str
+    report: str | None  # the folder for reports of operators
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The pairs of each batch of events, in batches."""
+        engines = open_shards(self.folders, self.operators)
+
+        def match(events: ReadEvents) -> _ShardAnswers:
+            if events.valid.refused and self.bad == "raise":
+                raise self._explained(events)
+            shards = [each.match_batch(events.valid.batch(each.encoder)) for each in engines]
+            return _ShardAnswers(shards)
+
+        chunks = (
+            EventChunk(np.arange(batch.num_rows), pa.Table.from_batches([batch]), self.layout)
+            for batch in batches
+        )
+        with noted_calls(engines, self.report):
+            pace = Pace(_WHOLE, _WHOLE)
+            for events, answers in match_events(chunks, engines[0].encoder, match, pace):
+                for found in answers.found:
+                    yield from self._pairs(found, events)
+
+    def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:
+        rows, subscriptions = events.numbers[found.events], found.subscriptions
+        id, *kept = self.extras
+        for first in range(0, found.total, _PAIRS):
+            part = slice(first, first + _PAIRS)
+            at = pa.array(rows[part])
+            columns = {
+                id.name: _column(events, id).take(at),
+                SUBSCRIPTION: self._ids(subscriptions[part]),
+                **{extra.name: _column(events, extra).take(at) for extra in kept},
+            }
+            yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+    def _ids(self, ids: NDArray[Any]) -> pa.Array:
+        if not self.texts:
+            return pa.array(ids)
+        try:
+            return pa.array(ids, pa.string())
+        except pa.ArrowException:  # some are numbers: all become text
+            return pa.array([str(each) for each in ids], pa.string())
+
+    def _explained(self, events: ReadEvents) -> EventError:
+        """The first refusal with the event's own id: nobody knows its row in a batch."""
+        id, (row, reason) = self.extras[0], events.valid.refused[0]
+        return EventError(
+            f"{id.name} {_column(events, id)[row].as_py()!r}: {reason}; bad='skip' leaves such "
+            "events out, and tamis.spark.validate separates them from the rest"
+        )
+
+
+def _column(events: ReadEvents, extra: Extra) -> pa.Array:
+    return one_chunk(events.table.column(extra.at))
+
+
+# -- subscriptions that have no folder -------------------------------------------------------------
+
+
+def _refuse_schema(schema: Schema | None, what: str) -> None:
+    if schema is not None:
+        raise SparkError(f"schema is for conditions in a DataFrame; {what} has its own")
+
+
+def _saved(engine: Engine) -> str:
+    """The engine as of now, in a folder that is there until this process ends."""
+    above = tempfile.mkdtemp(prefix="tamis-spark-")
+    atexit.register(shutil.rmtree, above, ignore_errors=True)
+    folder = Path(above) / "engine"
+    engine.save(folder)
+    return str(folder)
+
+
+def _collected(
+    frame: DataFrame, schema: Schema | None, operators: Operator | Iterable[Operator]
+) -> Engine:
+    """An engine of the conditions in a DataFrame, which are brought to the driver for that."""
+    from tamis.engine import Engine
+
+    if schema is None:
+        raise SparkError("conditions in a DataFrame need the schema of the events: schema=…")
+    for name in ("id", "condition"):
+        if name not in frame.columns:
+            raise SparkError(
+                f"subscriptions need a column {name!r}; these are {', '.join(frame.columns)}"
+            )
+    if frame.isStreaming:
+        raise SparkError("subscriptions are a table, and this DataFrame is a stream")
+    table = frame.select("id", "condition").limit(_COLLECTED + 1).toArrow()
+    if table.num_rows > _COLLECTED:
+        raise SparkError(
+            f"more than {_COLLECTED:,} conditions are too many to compile on the driver; save an "
+            "engine of them, and give its folder"
+        )
+    engine = Engine(schema, operators=operators)
+    engine.subscribe_table(table)
+    return engine

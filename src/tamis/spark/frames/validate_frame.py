@@ -1,0 +1,77 @@
+"""`validate`: the consistent events of a DataFrame, and the others with the reason.
+
+The check runs as a function over the columns that are attributes: only these go to the workers, and
+the rest of a row waits in Spark for the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tamis.errors import SchemaError, SparkError
+from tamis.model.schema import Schema
+from tamis.spark.frames.frame_columns import check_told_apart, sources
+from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    Parted = tuple[DataFrame, DataFrame]
+
+REASON = "reason"
+
+
+def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], Parted]:
+    """A function of a DataFrame, batch or streaming, that gives two: the good and the bad.
+
+    The good are the events that are consistent with the schema (domains, and rules R1 to R3); the
+    bad have one column more, `reason`. Columns that are no attributes are in both. Together they
+    are all rows, but each of the two reads the events for itself: persist what is costly to read.
+
+        good, bad = tamis.spark.validate(schema)(events)
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+
+    def parted(events: DataFrame) -> Parted:
+        checked = with_reason(events, schema, reason)
+        name = f"`{reason}`"
+        good = checked.where(f"{name} is null").drop(reason)
+        return good, checked.where(f"{name} is not null")
+
+    return parted
+
+
+def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> DataFrame:
+    """The events and, in one column more, why each is none; null where it is one."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import StringType
+
+    if reason in events.columns:
+        raise SparkError(
+            f"there is a column {reason!r} already; name another for the reason: "
+            "validate(schema, reason=…)"
+        )
+    found = sources(schema, events.schema)
+    for source in found:
+        check_told_apart(events, source.path)
+    check = _check(schema_document(schema), [source.attribute for source in found])
+    arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
+    # Spark may call a function again for each use of its result, unless that might change.
+    refusal = arrow_udf(check, StringType()).asNondeterministic()
+    columns = [functions.col(source.name) for source in found]
+    return events.withColumn(reason, refusal(*columns))
+
+
+def _check(schema: str, names: list[str]) -> Callable[..., pa.Array]:
+    def reasons(*columns: pa.Array) -> pa.Array:
+        from tamis.encode.validation import validate
+        from tamis.replay.json_lines import reason_column
+
+        table = pa.table(list(columns), names=names)
+        return reason_column(validate(schema_encoder(schema), table).refused, table.num_rows)
+
+    return reasons

@@ -1,0 +1,1 @@
+"""Batch jobs: match parquet files, compile an index, generate tables."""

@@ -1,0 +1,239 @@
+"""From conditions to versions of an index: parsing and compiling as a Spark job.
+
+A task makes one shard: an engine with the subscriptions that belong to it, saved into the folder
+of a version that nobody sees yet, under a name that no other attempt has. The driver gives those
+that count their names, and publishes the version when all shards are there.
+
+From a log, a shard is made from that of the version before and what has changed since, if there is
+such a version with as many shards, for which the same modules were imported; else from all changes
+of the log. Conditions that were refused are kept beside the shard, and tried again for the next.
+
+Where there are statistics of past events, clauses are laid out for these, and schedulers begin with
+what they tell of operators. Else a log's last events have to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.engine import Engine
+from tamis.errors import SparkError
+from tamis.model.schema import Schema
+from tamis.spark.jobs.compile_shard import (
+    COMPILED,
+    NO_SHARD,
+    TOLD,
+    CompiledShard,
+    FromLog,
+    FromRows,
+    shard_name,
+)
+from tamis.spark.jobs.shard_count import shards_at, shards_of
+from tamis.spark.runtime.job_runner import Progress, run_job, task_frame
+from tamis.store.log import Log
+from tamis.store.stats import Stats
+from tamis.store.version import OF, Shard, Version, describe
+from tamis.store.versions import Versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class CompiledIndex(NamedTuple):
+    """A version, and what was left out of it."""
+
+    version: Version
+    subscriptions: int
+    refused: int
+    reasons: list[str]  # some of them
+
+
+def compile_log(
+    spark: SparkSession,
+    log: Log,
+    versions: Versions,
+    *,
+    sequence: int | None = None,
+    shards: int | None = None,
+    stats: str | os.PathLike[str] | None = None,
+    modules: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> CompiledIndex:
+    """A version of all subscriptions that are live at a sequence number, the end of the log.
+
+    `stats` is the folder of statistics of past events, which all workers can see. `modules` are
+    those that declare operators which conditions call; workers import them.
+    """
+    versions.check_log(log)
+    where = _stats_folder(stats, Schema.from_dict(log.schema))
+    at = log.end if sequence is None else sequence
+    before = versions.at(at)
+    if before is not None and before.sequence == at:
+        return _as_is(before, shards, stats, modules)
+    asked = shards is not None
+    if shards is None:
+        shards = shards_at(log, at, before)
+    base = before if before is not None and _goes_on(before, shards, modules) else None
+    folders = None if base is None else [str(each) for each in base.shard_folders]
+    since = 0 if base is None else base.sequence
+    how = {
+        "modules": sorted(modules),
+        "asked": asked or (before is not None and bool(before.made.get("asked"))),
+        "log": base is None or bool(base.made.get("log", True)),
+        OF: log.identity,
+    }
+    with versions.publish(at, new=asked or stats is not None) as draft:
+        task = FromLog(
+            str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
+        )
+        made = _made(spark, task, shards, progress)
+        _describe(draft, made, at, log.schema, log.ids, how)
+    return _published(versions, at, made)
+
+
+def compile_conditions(
+    conditions: DataFrame,
+    versions: Versions,
+    schema: Schema,
+    *,
+    sequence: int = 0,
+    shards: int | None = None,
+    stats: str | os.PathLike[str] | None = None,
+    modules: Sequence[str] = (),
+) -> CompiledIndex:
+    """A version of the subscriptions of a DataFrame with `id` and `condition`.
+
+    `stats` is the folder of statistics of past events, which all workers can see. `modules` are
+    those that declare operators which conditions call; workers import them. Rows without an id are
+    refused. So is a sequence number of which there is a version.
+    """
+    where = _stats_folder(stats, schema)
+    ids = _kind(conditions)
+    if shards is None:
+        shards = shards_of(conditions.count())
+    how = {"modules": sorted(modules), "asked": True, "log": False}
+    with versions.publish(sequence, new=True) as draft:
+        document = json.dumps(schema.to_dict())
+        task = FromRows(document, str(draft), shards, where, tuple(modules))
+        made = task.run(conditions)
+        _describe(draft, made, sequence, schema.to_dict(), ids, how)
+    return _published(versions, sequence, made)
+
+
+def _stats_folder(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
+    """A folder of statistics, tried out on an empty engine: a task would refuse them late."""
+    if stats is None:
+        return None
+    Engine(schema).expect(Stats.open(stats))
+    return str(Path(stats).absolute())
+
+
+def _kind(conditions: DataFrame) -> str:
+    from pyspark.sql.types import IntegerType, LongType, StringType
+
+    named = {field.name: field.dataType for field in conditions.schema.fields}
+    for name in ("id", "condition"):
+        if name not in named:
+            raise SparkError(
+                f"conditions: expected the columns id and condition, got {', '.join(named)}"
+            )
+    if not isinstance(named["condition"], StringType):
+        raise SparkError(f"condition is text, got {named['condition'].simpleString()}")
+    if isinstance(named["id"], StringType):
+        return "text"
+    if isinstance(named["id"], LongType | IntegerType):
+        return "int64"
+    raise SparkError(f"id is text or a whole number, got {named['id'].simpleString()}")
+
+
+def _goes_on(before: Version, shards: int, modules: Sequence[str]) -> bool:
+    """Whether a version can be made from the one before.
+
+    Not from one that knew other operators, unless there is nothing else to make it from.
+    """
+    if len(before.shards) != shards:
+        return False
+    return not before.made.get("log", True) or before.made.get("modules") == sorted(modules)
+
+
+def _as_is(
+    version: Version,
+    shards: int | None,
+    stats: str | os.PathLike[str] | None,
+    modules: Sequence[str],
+) -> CompiledIndex:
+    """A version that is there already, if it is what was asked for as far as one can tell."""
+    made, refused = version.made, int(version.made.get("refused", 0))
+    wish = None
+    if stats is not None:
+        wish = "laid out for statistics"
+    elif shards not in (None, len(version.shards)):
+        wish = f"in {shards} shards, instead of {len(version.shards)}"
+    elif refused and made.get("modules") != sorted(modules):
+        wish = f"with other modules: {refused:,} conditions were refused with those it knew"
+    if wish is not None:
+        raise SparkError(
+            f"{version.folder}: there is a version of sequence number {version.sequence} already, "
+            f"and it cannot be made again {wish}; name another folder for it, remove the version, "
+            "or compile when the log has gone on"
+        )
+    known = sum(each.subscriptions for each in version.shards)
+    return CompiledIndex(version, known, refused, list(made.get("reasons", [])))
+
+
+def _published(versions: Versions, sequence: int, made: Sequence[CompiledShard]) -> CompiledIndex:
+    version = versions.at(sequence)
+    assert version is not None
+    return CompiledIndex(
+        version,
+        sum(each.subscriptions for each in made),
+        sum(each.refused for each in made),
+        _reasons(made),
+    )
+
+
+def _reasons(made: Sequence[CompiledShard]) -> list[str]:
+    return [reason for each in made for reason in each.reasons][:TOLD]
+
+
+def _describe(
+    draft: Path,
+    made: Sequence[CompiledShard],
+    sequence: int,
+    schema: dict[str, Any],
+    ids: str,
+    how: dict[str, Any],
+) -> None:
+    """Name the shards, and write down what they are."""
+    shards = []
+    for each in made:
+        if each.shard != NO_SHARD:
+            (draft / each.folder).rename(draft / shard_name(each.shard))
+            shards.append(Shard(shard_name(each.shard), each.subscriptions, each.bytes))
+    named = {shard.folder for shard in shards}
+    for left in draft.iterdir():  # of attempts that failed, or that another has overtaken
+        if left.name not in named:
+            shutil.rmtree(left, ignore_errors=True)
+    told = {"refused": sum(each.refused for each in made), "reasons": _reasons(made)}
+    describe(draft, sequence=sequence, schema=schema, ids=ids, shards=shards, made=how | told)
+
+
+def _made(
+    spark: SparkSession, task: FromLog, shards: int, progress: Progress | None
+) -> list[CompiledShard]:
+    told = task_frame(spark, shards, task.run, COMPILED)
+
+    def run() -> list[CompiledShard]:
+        found = []
+        for row in told.toLocalIterator(prefetchPartitions=True):
+            found.append(CompiledShard(**row.asDict()))
+            if progress is not None:
+                progress(len(found), shards)
+        return sorted(found)
+
+    return run_job(spark, run)

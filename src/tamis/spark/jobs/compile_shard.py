@@ -1,0 +1,209 @@
+"""What tasks do to compile: each makes a shard, an engine that is saved into a folder."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Collection, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.engine import Engine
+from tamis.engine.warm_start import plan_for
+from tamis.model.schema import Schema
+from tamis.replay.event_source import event_sample
+from tamis.replay.live_subscriptions import shard_of
+from tamis.replay.log_events import LogEvents, LogLayout, log_shares
+from tamis.replay.subscribe_rows import subscribe_rows
+from tamis.spark.runtime.engine_folders import laid_out
+from tamis.store.changes import ID_TYPES
+from tamis.store.log import Log
+from tamis.store.snapshot import Snapshot
+from tamis.store.stats import Stats
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TAIL = 1 << 14  # of the log, by some events of which an engine decides where its clauses lie
+_SHARES = 3  # of it that these are taken from
+TOLD = 20  # refusals that a shard tells of
+_REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
+NO_SHARD = -1  # of rows without an id
+_NOTHING = pa.table({"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())})
+COMPILED = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("folder", pa.string()),
+        ("subscriptions", pa.int64()),
+        ("bytes", pa.int64()),
+        ("refused", pa.int64()),
+        ("reasons", pa.list_(pa.string())),
+    ]
+)
+
+
+class CompiledShard(NamedTuple):
+    """What became of a shard."""
+
+    shard: int
+    folder: str  # in the draft, of this attempt
+    subscriptions: int
+    bytes: int
+    refused: int
+    reasons: list[str]
+
+
+def shard_name(shard: int) -> str:
+    """The folder of a shard."""
+    return f"shard-{shard:04d}"
+
+
+class FromLog(NamedTuple):
+    """Makes shards of what a log says."""
+
+    log: str
+    draft: str
+    since: int
+    at: int
+    shards: int
+    folders: list[str] | None  # of the version before
+    stats: str | None  # the folder of statistics of past events
+    modules: tuple[str, ...]  # that declare operators
+
+    def run(self, shard: int) -> Iterator[dict[str, Any]]:
+        """Compile a shard: a row of `COMPILED`."""
+        yield self._compiled(shard)._asdict()
+
+    def _compiled(self, shard: int) -> CompiledShard:
+        for module in self.modules:
+            import_module(module)
+        log = Log.open(self.log)
+        engine = Engine(Schema.from_dict(log.schema))
+        if self.folders is not None:
+            engine = Engine.open(self.folders[shard])
+        changes = log.changes(self.since, self.at)
+        if self.shards > 1:
+            mine = [shard_of(id, self.shards) == shard for id in changes["id"].to_pylist()]
+            changes = changes.filter(pa.array(mine, pa.bool_()))
+        snapshot = Snapshot()
+        snapshot.fold(changes)
+        rows = snapshot.table(log.ids).select(["id", "condition"])
+        if self.folders is not None:
+            # Whatever was said of a subscription since then, what was there before has ended,
+            # unless only its lease was renewed.
+            kinds = np.asarray(changes["kind"].combine_chunks())
+            ended = changes.filter(pa.array(kinds != "renew"))
+            ids = set(ended["id"].to_pylist())
+            for id in ids:
+                if id in engine:
+                    engine.unsubscribe(id)
+            rows = pa.concat_tables([_refused(self.folders[shard], ids, log.ids), rows])
+        draft = Path(self.draft)
+        if self.stats is not None:
+            return _saved(engine, rows, draft, shard, self.stats)
+        return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
+
+
+class FromRows(NamedTuple):
+    """Makes shards of the rows of a DataFrame."""
+
+    schema: str
+    draft: str
+    shards: int
+    stats: str | None  # the folder of statistics of past events
+    modules: tuple[str, ...]  # that declare operators
+
+    def run(self, conditions: DataFrame) -> list[CompiledShard]:
+        """All shards."""
+        from pyspark.sql.pandas.functions import arrow_udf
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import IntegerType
+
+        shards = self.shards
+
+        def shard(ids: pa.Array) -> pa.Array:
+            known = ids.to_pylist()
+            which = [NO_SHARD if id is None else shard_of(id, shards) for id in known]
+            return pa.array(which, pa.int32())
+
+        made_of: Any = arrow_udf  # what sort of function it is, it reads from the type hints
+        numbered = made_of(shard, IntegerType())("id").alias("shard")
+        grouped = conditions.select("id", "condition", numbered).groupBy("shard")
+        task = self
+
+        # Spark counts the parameters of what it is given, and would count `self` of a method.
+        def one(table: pa.Table) -> pa.Table:
+            return task.shard(table)
+
+        rows = grouped.applyInArrow(one, from_arrow_schema(COMPILED)).collect()
+        made = {row["shard"]: CompiledShard(**row.asDict()) for row in rows}
+        # One that nobody belongs to is made here.
+        schema = Schema.from_dict(json.loads(self.schema))
+        for empty in set(range(shards)) - set(made):
+            made[empty] = _saved(Engine(schema), _NOTHING, Path(self.draft), empty, self.stats)
+        return [made[each] for each in sorted(made)]
+
+    def shard(self, table: pa.Table) -> pa.Table:
+        """One shard, of its rows."""
+        if table["shard"][0].as_py() == NO_SHARD:
+            count = table.num_rows
+            lost = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
+            return pa.Table.from_pylist([lost._asdict()], COMPILED)
+        for module in self.modules:
+            import_module(module)
+        engine = Engine(Schema.from_dict(json.loads(self.schema)))
+        shard = table["shard"][0].as_py()
+        rows = table.select(["id", "condition"])
+        made = _saved(engine, rows, Path(self.draft), shard, self.stats)
+        return pa.Table.from_pylist([made._asdict()], COMPILED)
+
+
+def _saved(
+    engine: Engine,
+    table: pa.Table,
+    draft: Path,
+    shard: int,
+    stats: str | None,
+    sample: pa.Table | None = None,
+) -> CompiledShard:
+    """Fill an engine and save it, in a folder of its own: another attempt may still be writing.
+
+    An engine that has seen no event has not decided where its clauses lie. Each worker would then
+    do so for itself, and share nothing; so a sample of events goes through it before.
+    """
+    refused = subscribe_rows(engine, table)
+    if stats is not None:
+        engine.expect(Stats.open(stats))
+    elif sample is not None and not laid_out(engine):
+        plan_for(engine, sample)
+    folder = draft / f"{shard_name(shard)}-{uuid.uuid4().hex}"
+    engine.save(folder)
+    if refused:
+        wrong = table.select(["id", "condition"]).take([row for row, _ in refused])
+        with pa.ipc.new_file(str(folder / _REFUSED), wrong.schema) as writer:
+            writer.write_table(wrong)
+    size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:TOLD]]
+    return CompiledShard(shard, folder.name, len(engine), size, len(refused), reasons)
+
+
+def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
+    """What a shard of the version before had refused, less what has ended since."""
+    path = Path(folder) / _REFUSED
+    if not path.exists():
+        return _NOTHING.set_column(0, "id", pa.array([], ID_TYPES[ids]))
+    with pa.OSFile(str(path)) as file:
+        table = pa.ipc.open_file(file).read_all()
+    return table.filter(pa.array([id not in ended for id in table["id"].to_pylist()], pa.bool_()))
+
+
+def _sample(log: Log, end: int) -> pa.Table | None:
+    """Some of the last events before a sequence number, as columns; None where there are none."""
+    tail = tuple(log_shares(log, max(0, end - _TAIL), end, _SHARES))
+    events = LogEvents(str(log.folder), LogLayout(json.dumps(log.schema)), tail)
+    found = event_sample(events, Schema.from_dict(log.schema).attributes)
+    return found if found.num_rows else None

@@ -1,0 +1,195 @@
+"""`match_files`: events in parquet files against subscriptions in a folder, both read by workers.
+
+What goes through Spark is who reads which rows, and how many pairs there were. The pairs are parts
+in a folder, in the layout of `format("tamis_notifications")`, named by one manifest that the driver
+writes when all of them are there. A task that is tried again writes parts of another name.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import SparkError
+from tamis.model.schema import Schema
+from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
+from tamis.replay.row_groups import parquet_files
+from tamis.spark.events.past_events import check_names
+from tamis.spark.events.past_files import PastFiles
+from tamis.spark.jobs.match_task import MATCHED, MatchTask
+from tamis.spark.runtime import operator_reports as reports
+from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
+from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
+from tamis.spark.runtime.scratch_folder import others, scratch
+from tamis.spark.stream import notification_sink as sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tamis.operators.faults import Report
+    from tamis.operators.operator import Operator
+
+
+class MatchedFiles(NamedTuple):
+    """What a job has done. All events are either dead or were matched, with pairs or without."""
+
+    events: int
+    matched: int  # events with a pair
+    pairs: int
+    dead: int
+    files: int
+    tasks: int
+    seconds: float  # of matching, without what went before
+    operators: Report = reports.NOTHING  # what they were asked, and did wrong
+
+
+def match_files(
+    spark: SparkSession,
+    events: str | os.PathLike[str],
+    subscriptions: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    id: str | None = None,
+    columns: Iterable[str] = (),
+    operators: Operator | Iterable[Operator] = (),
+    trusted: bool = False,
+    append: bool = False,
+    progress: Progress | None = None,
+) -> MatchedFiles:
+    """Match all events of parquet files, and write the pairs to a folder.
+
+    Args:
+        spark: the session, classic or of Connect.
+        events: a folder of parquet files, a pattern that names them, or one file. A column with
+            the name of an attribute is that attribute.
+        subscriptions: the folder of an index (its latest version), of a version, or of a saved
+            engine.
+        out: where pairs go; without it they are counted only.
+        id: the column that tells events apart. Without it an event's number does, from 0 on in
+            the order of the files' names, as `sequence`.
+        columns: of the events that pairs are to have besides.
+        operators: those that conditions call, if they are not registered.
+        trusted: only attributes that some subscription asks for are read, and events are taken to
+            be consistent, as those that `tamis.spark.validate` let through.
+        append: add to what an earlier job has left in `out`, instead of refusing it.
+        progress: is called with how many tasks are done, and how many there are.
+
+    Events that break a rule of the schema are written to `dead`, with the reason.
+    """
+    files = parquet_files(events)
+    kept = [*([] if id is None else [id]), *columns]
+    check_names(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION], "pairs")
+    folder = None if out is None else _ready(Path(out).absolute(), append)
+    with (
+        scratch(folder) as above,
+        held_subscriptions(
+            subscriptions, above, lambda schema: PastFiles(files, schema).sample(), operators
+        ) as now,
+    ):
+        if folder is not None and not append:
+            _clear(folder, above)
+        there = PastFiles(files, now.schema)
+        attributes = now.mentioned if trusted and not now.calls else None
+        job = MatchTask(
+            there.shares(cores(spark), kept, attributes=attributes),
+            now.folders,
+            now.operators,
+            now.texts,
+            id,
+            tuple(kept),
+            attributes is not None,
+            None if folder is None else str(folder),
+            uuid.uuid4().hex,
+        )
+        begun = perf_counter()
+        try:
+            made = run_tasks(spark, job.tasks, job.run, MATCHED, progress)
+        except BaseException:
+            _discard(job)
+            raise
+        counted = _counted(job, there.files, made, perf_counter() - begun)
+    if folder is not None:
+        facts: dict[str, Any] = {
+            "query": None,
+            "batch": None,
+            "events": counted.events,
+            "matched": counted.matched,
+        }
+        if len(counted.operators):
+            facts |= reports.report_document(counted.operators)
+        parts = [part.asDict() for row in made for part in row["parts"]]
+        sink.commit(folder, job.name, facts, [sink.Parts(parts)])
+    return counted
+
+
+def check_given(
+    events: str | os.PathLike[str],
+    subscriptions: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None,
+    append: bool = False,
+) -> None:
+    """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
+    parquet_files(events)
+    engine_folders(subscriptions)
+    if out is not None:
+        _ready(Path(out).absolute(), append)
+
+
+def read_files(
+    spark: SparkSession,
+    events: str | os.PathLike[str],
+    schema: Schema,
+    progress: Progress | None = None,
+) -> MatchedFiles:
+    """The same job without matching: what a machine can read, and so the most it could match."""
+    there = PastFiles(parquet_files(events), schema)
+    job = MatchTask(there.shares(cores(spark)), ())
+    begun = perf_counter()
+    made = run_tasks(spark, job.tasks, job.run, MATCHED, progress)
+    return _counted(job, there.files, made, perf_counter() - begun)
+
+
+def _counted(job: MatchTask, files: int, made: Sequence[Any], seconds: float) -> MatchedFiles:
+    events, matched, pairs, dead = (
+        sum(row[name] for row in made) for name in ("events", "matched", "pairs", "dead")
+    )
+    if len(job.shards) > 1:  # an event may have matched in several
+        matched = 0
+        share_of: dict[int, int] = {}
+        for row in made:
+            share, bits = row["task"] % len(job.events.shares), int.from_bytes(row["bits"], "big")
+            share_of[share] = share_of.get(share, 0) | bits
+        matched = sum(bits.bit_count() for bits in share_of.values())
+    calls = reports.total_of(row["operators"] for row in made)
+    return MatchedFiles(events, matched, pairs, dead, files, job.tasks, seconds, calls)
+
+
+def _ready(out: Path, append: bool) -> Path:
+    if out.exists() and not out.is_dir():
+        raise SparkError(f"{out}: is a file, and not a folder that pairs could be written to")
+    if sink.manifests(out) and not append:  # which refuses those that are damaged
+        raise SparkError(
+            f"{out}: holds notifications already; name another folder, or ask for these to be added"
+        )
+    return out
+
+
+def _clear(out: Path, mine: Path) -> None:
+    """Remove parts that somebody has left who was killed: readers that know of no manifests see
+    them. There is no manifest here yet; but others may be at work here who have not come so far.
+    """
+    if (out / "lock").exists():  # that of a stream, which may be at its first batch
+        return
+    if others(out) == [mine]:
+        sink.sweep(out, 0.0)
+
+
+def _discard(job: MatchTask) -> None:
+    """Remove what tasks have left of a job that failed: no manifest names it."""
+    if job.out is not None:
+        for part in Path(job.out).glob(f"*/part-{job.name}-*.parquet"):
+            part.unlink(missing_ok=True)

@@ -1,0 +1,57 @@
+"""Into how many shards the subscriptions of a log are parted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.store.changes import RENEW, SUBSCRIBE
+from tamis.store.log import Log
+from tamis.store.version import Version
+
+SHARD = 3_000_000  # subscriptions: about a gigabyte of index
+_MORE, _LESS = 2, 4  # times as many or as few: then all shards are made anew
+
+
+def shards_of(subscriptions: int) -> int:
+    """How many shards so many subscriptions should have.
+
+    >>> shards_of(0), shards_of(SHARD), shards_of(SHARD + 1)
+    (1, 1, 2)
+    """
+    return max(1, -(-subscriptions // SHARD))
+
+
+def shards_at(log: Log, at: int, before: Version | None) -> int:
+    """How many shards a version should have.
+
+    As many as the one before, so that it can be made from that; unless there should be far more or
+    less of them, and nobody has asked for just these.
+    """
+    changed = log.counts(0 if before is None else before.sequence, at)[1]
+    if before is None:
+        # There cannot be more subscriptions than changes, which are known without a look at them.
+        return 1 if changed <= SHARD else shards_of(live_count(log.changes(0, at)))
+    now = len(before.shards)
+    if before.made.get("asked") or not before.made.get("log", True):
+        return now
+    known = sum(each.subscriptions for each in before.shards)
+    if not (_off(shards_of(known + changed), now) or _off(shards_of(known - changed), now)):
+        return now
+    wanted = shards_of(live_count(log.changes(0, at)))
+    return wanted if _off(wanted, now) else now
+
+
+def live_count(changes: pa.Table) -> int:
+    """How many subscriptions are live after all of the changes, as `Log.changes` gives them."""
+    said = changes.filter(pc.not_equal(changes["kind"], RENEW)).select(["sequence", "id", "kind"])
+    if not said.num_rows:
+        return 0
+    last = said.group_by("id").aggregate([("sequence", "max")])["sequence_max"]
+    at = np.searchsorted(np.asarray(said["sequence"]), np.asarray(last))
+    return int(pc.sum(pc.equal(said["kind"].take(pa.array(at)), SUBSCRIBE)).as_py())
+
+
+def _off(wanted: int, now: int) -> bool:
+    return wanted >= _MORE * now or wanted * _LESS <= now

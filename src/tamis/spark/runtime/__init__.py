@@ -1,0 +1,1 @@
+"""What every job on Spark needs: a session, tasks with numbers, caches of workers."""

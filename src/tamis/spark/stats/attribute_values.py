@@ -1,0 +1,157 @@
+"""The values of attributes: out of encoded events, as columns, and back from codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tamis.encode.codes import (
+    BooleanCodec,
+    Codec,
+    DecimalCodec,
+    NameCodec,
+    OpaqueCodec,
+    TextCodec,
+    TimestampCodec,
+)
+from tamis.encode.encoder import Encoder
+from tamis.encode.validation import ValidEvents
+from tamis.model.domain import INT_HIGH
+from tamis.replay.event_columns import multiple
+
+Int64s = NDArray[np.int64]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Values(NamedTuple):
+    """All values of an attribute, event by event: codes, or texts; an event has each of its once.
+
+    Without `rows`, each event has one; else value j is one of event `rows[j]`.
+    """
+
+    array: pa.Array
+    rows: Int64s | None
+    bound: int  # events that have any
+
+
+def values_of(encoder: Encoder, events: ValidEvents, name: str) -> Values | None:
+    """The values of an attribute; None where no event binds it."""
+    at = encoder.positions[name]
+    column = events.columns.get(at)
+    if column is None or not len(column.codes):
+        return None
+    codes, rows = column
+    texts: pa.Array | None = None
+    if isinstance(encoder.codecs[at], TextCodec):
+        kept = events.texts[at]
+        # A dictionary that came with the events may have a text twice.
+        distinct = pa.array(kept.texts, pa.string()).dictionary_encode()
+        texts, codes = distinct.dictionary, np.asarray(distinct.indices)[kept.which]
+    if rows is None:
+        bound = len(codes)
+    else:
+        if not isinstance(encoder.codecs[at], OpaqueCodec):
+            codes, rows = _once(codes.astype(np.int64), rows)
+        bound = int(np.count_nonzero(np.diff(rows))) + 1
+    array = pa.array(codes, pa.int64())
+    return Values(array if texts is None else texts.take(array), rows, bound)
+
+
+def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """Without what an event has twice."""
+    if (rows[1:] != rows[:-1]).all():
+        return codes, rows
+    order = np.lexsort((codes, rows))
+    codes, rows = codes[order], rows[order]
+    fresh = np.append(True, (codes[1:] != codes[:-1]) | (rows[1:] != rows[:-1]))
+    return codes[fresh], rows[fresh]
+
+
+# -- as columns ------------------------------------------------------------------------------------
+
+
+def table_of(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
+    """Events as a table, a column of one type for each attribute, however they came.
+
+    An opaque attribute is as it came, and has no column where no event binds it.
+    """
+    size, several = events.table.num_rows, multiple(encoder.schema)
+    columns: dict[str, Any] = {}
+    for name in names:
+        codec = encoder.codecs[encoder.positions[name]]
+        values = values_of(encoder, events, name)
+        if isinstance(codec, OpaqueCodec):
+            if values is not None:
+                columns[name] = events.table[name]
+            continue
+        none = pa.array([], pa.string() if isinstance(codec, TextCodec) else pa.int64())
+        rows = np.zeros(0, np.int64) if values is None else values.rows
+        array = _plain(codec, none if values is None else values.array)
+        columns[name] = _lists(array, rows, size) if name in several else _each(array, rows, size)
+    return pa.table(columns)
+
+
+def _plain(codec: Codec, array: pa.Array) -> pa.Array:
+    """Codes as the values that they stand for."""
+    if isinstance(codec, TimestampCodec):
+        return array.cast(pa.timestamp("us", "UTC"))
+    if isinstance(codec, DecimalCodec):
+        return pa.array(_doubles(np.asarray(array)))
+    if isinstance(codec, BooleanCodec):
+        return array.cast(pa.bool_())
+    if isinstance(codec, NameCodec):
+        return pa.array(list(codec.codes), pa.string()).take(array)
+    return array
+
+
+def _doubles(codes: Int64s) -> NDArray[np.float64]:
+    """What `decimal_code` is the image of."""
+    bits = np.where(codes < 0, -codes | ~np.int64(INT_HIGH), codes)
+    return bits.astype(np.int64).view(np.float64)
+
+
+def _each(array: pa.Array, rows: Int64s | None, size: int) -> pa.Array:
+    """A value for each event, or null."""
+    if rows is None:
+        return array
+    if not len(rows):
+        return pa.nulls(size, array.type)
+    place, absent = np.zeros(size, np.int64), np.ones(size, np.bool_)
+    place[rows], absent[rows] = np.arange(len(rows)), False
+    return array.take(pa.array(place, mask=absent))
+
+
+def _lists(array: pa.Array, rows: Int64s | None, size: int) -> pa.Array:
+    """A list for each event, or null."""
+    counts = np.ones(size, np.int64) if rows is None else np.bincount(rows, minlength=size)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    mask = pa.array(counts == 0) if (counts == 0).any() else None
+    return pa.ListArray.from_arrays(pa.array(offsets), array, mask=mask)
+
+
+# -- one value -------------------------------------------------------------------------------------
+
+
+def value(codec: Codec, code: int | str) -> int | float | str | bool:
+    """What a code stands for, as JSON has it; a text stands for itself."""
+    if isinstance(code, str):
+        return code
+    if isinstance(codec, TimestampCodec):
+        return (_EPOCH + timedelta(microseconds=code)).isoformat()
+    if isinstance(codec, DecimalCodec):
+        return float(_doubles(np.array([code], np.int64))[0])
+    if isinstance(codec, BooleanCodec):
+        return bool(code)
+    if isinstance(codec, NameCodec):
+        return list(codec.codes)[code]
+    return code
+
+
+def in_order(codec: Codec) -> bool:
+    """Whether the least and the greatest value say something of the others."""
+    return not isinstance(codec, NameCodec | BooleanCodec | OpaqueCodec)

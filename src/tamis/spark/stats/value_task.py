@@ -1,0 +1,178 @@
+"""What a worker does to gather statistics: read its events, and hand their values on to Spark.
+
+What it hands on is a row for each value: of which attribute, and its code; a text as it is. One
+pass of Spark's own aggregates over these, by attribute, counts all there is to count. Codes are in
+the order of their values, so that whatever the domain, it is whole numbers that are counted. A
+column for each attribute would be the more usual table, but then each row costs as much as there
+are attributes: with 200 of them, of which events bind a few, a hundred times as much.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from tamis.encode.encoder import Encoder
+from tamis.encode.validation import ValidEvents, validate
+from tamis.errors import SparkError, StoreError
+from tamis.files.atomic import atomic_file
+from tamis.files.os_errors import os_errors_as
+from tamis.model.domain import Opaque
+from tamis.model.schema import EVENT_TYPE
+from tamis.replay.encoders import schema_encoder
+from tamis.replay.event_source import EventSource
+from tamis.replay.pipeline import Pace, ReadEvents, read_events
+from tamis.spark.backtest.event_samples import ranks
+from tamis.spark.stats.attribute_values import table_of, values_of
+
+Int64s = NDArray[np.int64]
+RANK = "`rank`"  # a column of parts of the sample; no attribute has a backquote
+LONGEST = 200  # characters of a text that are looked at
+ALL, PART = -1, -2  # in place of an attribute: of all events; a file with a part of the sample
+VALUES = pa.schema(
+    [
+        ("attribute", pa.int32()),  # its place among those that are tracked
+        ("code", pa.int64()),
+        ("text", pa.string()),
+        # Once for each batch:
+        ("events", pa.int64()),  # that bind the attribute; of all: the good ones
+        ("rest", pa.int64()),  # values that these have; of all: the dead
+    ]
+)
+_AT_ONCE = 1 << 16  # events whose values are handed on together
+_ROWS = 1 << 18  # rows that are handed on together, and those of one more attribute
+
+
+class ValueTask(NamedTuple):
+    """What all tasks need. A task is a share of the events."""
+
+    events: EventSource
+    document: str  # of the schema
+    most: int  # events of a sample
+    limit: int  # ranks of events that may get into it
+    seed: int
+    work: str  # the folder for parts of the sample
+
+    def run(self, share: int) -> Iterator[pa.RecordBatch]:
+        """The values of a share's events."""
+        encoder, sample = schema_encoder(self.document), _ShareSample(self)
+        for events in read_events(self.events.chunks(share), encoder, Pace(_AT_ONCE, _AT_ONCE)):
+            yield from _value_rows(encoder, events.valid)
+            sample.offer(events, encoder)
+        part = sample.written()
+        if part is not None:
+            yield _rows(PART, 0, 0, pa.array([part]))
+
+
+def tracked(encoder: Encoder) -> list[str]:
+    """The attributes that are looked at: the event type only where there are several."""
+    several = len(encoder.schema.event_types) > 1
+    return [name for name in encoder.schema.attributes if several or name != EVENT_TYPE]
+
+
+def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:
+    """What is handed on of some events."""
+    reason = min((reason for _, reason in valid.refused), default=None)
+    yield _rows(ALL, len(valid), len(valid.refused), pa.array([reason], pa.string()))
+    waiting: list[pa.RecordBatch] = []
+    for at, name in enumerate(tracked(encoder)):
+        found = values_of(encoder, valid, name)
+        if found is None:
+            continue
+        opaque = isinstance(encoder.schema.attributes[name], Opaque)
+        values = found.array.slice(0, 0) if opaque else _short(found.array)
+        waiting.append(_rows(at, found.bound, len(found.array), values))
+        if sum(each.num_rows for each in waiting) > _ROWS:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _short(array: pa.Array) -> pa.Array:
+    if not pa.types.is_string(array.type):
+        return array
+    longest = pc.max(pc.binary_length(array)).as_py() or 0
+    return pc.utf8_slice_codeunits(array, 0, LONGEST) if longest > LONGEST else array
+
+
+def _rows(attribute: int, events: int, rest: int, values: pa.Array) -> pa.RecordBatch:
+    """Counts in the first row, and a value in each, if there are any."""
+    rows = max(1, len(values))
+    texts = pa.types.is_string(values.type)
+    given = {"text" if texts else "code": values, "events": pa.array([events], pa.int64()),
+             "rest": pa.array([rest], pa.int64())}  # fmt: skip
+    columns = [pa.array(np.full(rows, attribute, np.int32))]
+    for each in list(VALUES)[1:]:
+        found = given.get(each.name, pa.array([], each.type))
+        missing = pa.nulls(rows - len(found), each.type)
+        columns.append(pa.concat_arrays([found, missing]) if len(missing) else found)
+    return pa.RecordBatch.from_arrays(columns, schema=VALUES)
+
+
+# -- the sample ------------------------------------------------------------------------------------
+
+
+class _ShareSample:
+    """The events of a share with the lowest ranks. Whoever reads which, a rank is an event's own.
+
+    Each event may get into the sample of all events, so a task keeps as many; but none above the
+    limit, under which there are some times as many as needed. Few of a large number are looked at.
+    """
+
+    def __init__(self, job: ValueTask) -> None:
+        self._job = job
+        self._ranks = np.zeros(0, np.uint64)
+        self._events: list[pa.Table] = []
+
+    def offer(self, events: ReadEvents, encoder: Encoder) -> None:
+        """Take what may be wanted of some events."""
+        rank = ranked(events.numbers, self._job.seed)
+        rows = np.flatnonzero(rank <= np.uint64(self._job.limit))
+        if len(rows):
+            some = validate(encoder, events.valid.table.take(pa.array(rows)))
+            self._ranks = np.concatenate([self._ranks, rank[rows]])
+            self._events.append(table_of(encoder, some, tracked(encoder)))
+            if len(self._ranks) > 4 * self._job.most:
+                self._cut()
+
+    def _cut(self) -> None:
+        order = np.argsort(self._ranks)[: self._job.most]
+        self._ranks = self._ranks[order]
+        self._events = [together(self._events).take(pa.array(order)).combine_chunks()]
+
+    def written(self) -> str | None:
+        """The name of the file that has them; None where there are none."""
+        if not len(self._ranks):
+            return None
+        self._cut()
+        name = f"{uuid.uuid4().hex}.parquet"
+        table = self._events[0].append_column(RANK, pa.array(self._ranks))
+        path = Path(self._job.work) / name
+        with os_errors_as(StoreError, f"{path}: cannot be written"), atomic_file(path) as file:
+            parquet.write_table(table, file)
+        return name
+
+
+def ranked(numbers: Int64s, seed: int) -> NDArray[np.uint64]:
+    """Ranks of events, by their numbers; other ones for each seed."""
+    other = ranks(np.array([seed], np.int64)).view(np.int64)
+    return ranks(numbers ^ other)
+
+
+def together(tables: list[pa.Table]) -> pa.Table:
+    """Events of several tables: of opaque attributes, some may have no column in one."""
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as why:
+        raise SparkError(
+            f"the events have an opaque attribute in several forms, which make no sample: {why}"
+        ) from None

@@ -1,0 +1,1 @@
+"""The stream over a log: its source, its sink, and what goes on beside it."""

@@ -1,0 +1,292 @@
+"""`format("tamis_notifications")`: notifications as files, each batch once, whatever is killed.
+
+    OUT/notifications/part-….parquet    rows (sequence, subscription, …)
+    OUT/dead/part-….parquet             events that could not be matched, each with the reason
+    OUT/manifests/….json                what counts: the parts of one batch
+
+A task writes parts under names that nobody else has; the driver then names them in a manifest. The
+manifest is what commits: it is written under another name, synced, and put in place by one rename.
+If Spark is killed between that and its own commit it runs the batch again, finds the manifest, and
+leaves it as it is. Parts that no manifest names are leftovers of tasks and batches that were run
+again; `sweep` removes them. `compact` merges the parts of old batches into larger ones.
+
+A manifest is known by the query and the offset that its batch ends at, not by the number of the
+batch alone: with a new checkpoint numbers begin at 0 again, and what comes then is other data.
+Read it with `spark.read.format("tamis_notifications")`, or the parts that manifests name by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from tamis.errors import SparkError
+from tamis.files.sync import sync_folder
+from tamis.replay.compact_parts import compact
+from tamis.replay.manifests import (
+    MANIFESTS,
+    ended_elsewhere,
+    manifests,
+    merged_up_to,
+    put,
+    sweep,
+)
+from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, PartWriter
+from tamis.spark.stream.progress import query_of
+
+__all__ = [
+    "DEAD",
+    "MANIFESTS",
+    "NOTIFICATIONS",
+    "RAW",
+    "REASON",
+    "NotificationsDataSource",
+    "Parts",
+    "commit",
+    "compact",
+    "local",
+    "manifests",
+    "sweep",
+]
+
+
+@dataclass
+class Parts(WriterCommitMessage):
+    """All that a task wrote, as `PartWriter.close` tells it: folder, name and rows of each."""
+
+    parts: list[dict[str, Any]]
+
+
+class NotificationsDataSource(DataSource):
+    """Options: `path`; for a stream its `checkpointLocation`, by which a batch is known."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As in `format(…)`."""
+        return "tamis_notifications"
+
+    def schema(self) -> StructType:
+        """That of the parts, of which there has to be one."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        folder = self.options.get("kind", NOTIFICATIONS)
+        for manifest in manifests(self._path()):
+            for part in manifest["parts"]:
+                if part["folder"] == folder:
+                    return from_arrow_schema(pq.read_schema(self._path() / folder / part["name"]))
+        if not self._path().is_dir():
+            raise SparkError(f"{self._path()}: there is no folder of that name")
+        raise SparkError(
+            f"{self._path()}: nothing has come to {folder} so far, and no part tells its columns"
+        )
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """All parts that manifests name."""
+        return _PartsReader(self._path(), self.options.get("kind", NOTIFICATIONS))
+
+    def writer(self, schema: StructType, overwrite: bool) -> _BatchWriter:
+        """Of a batch job."""
+        if overwrite:
+            raise SparkError('notifications are only ever added: use mode("append")')
+        return _BatchWriter(self._path())
+
+    def streamWriter(  # noqa: N802 - as Spark calls it
+        self, schema: StructType, overwrite: bool
+    ) -> _StreamWriter:
+        """Of a stream."""
+        checkpoint = self.options.get("checkpointlocation")
+        if not checkpoint:
+            raise SparkError(
+                "tamis_notifications has to know the checkpoint, by which it knows what it has "
+                'written: .option("checkpointLocation", …) on this stream'
+            )
+        return _StreamWriter(self._path(), local(checkpoint).absolute())
+
+    def _path(self) -> Path:
+        path = self.options.get("path")
+        if not path:
+            raise SparkError("tamis_notifications is written to a folder: .start(path)")
+        return local(path).absolute()  # workers may have another folder to work in
+
+
+def local(path: str) -> Path:
+    """A path as this machine has it; with `file:` before it or without."""
+    scheme, colon, rest = path.partition(":")
+    if colon and scheme == "file":
+        return Path("/" + rest.lstrip("/"))
+    if colon and "/" in rest[:1]:
+        raise SparkError(f"{path}: only files that all workers see under one path, got {scheme}:")
+    return Path(path)
+
+
+class _Writer:
+    """What tasks do.
+
+    Args:
+        path: of the folder.
+        whose: what the names of parts begin with, so that whoever has written them knows them.
+    """
+
+    def __init__(self, path: Path, whose: str = "") -> None:
+        self._path, self._whose = path, whose
+
+    def write(self, iterator: Iterator[Any]) -> Parts:
+        """The rows of one task: those with a reason are dead letters, all others notifications."""
+        written = {kind: self._part(kind) for kind in (NOTIFICATIONS, DEAD)}
+        try:
+            for batch in iterator:
+                table = pa.Table.from_batches([batch])
+                if REASON in table.column_names:
+                    died = pc.is_valid(table[REASON])
+                    dead = table.filter(died)
+                    written[DEAD].write(_without(dead, SUBSCRIPTION))
+                    table = _without(table.filter(pc.invert(died)), REASON, RAW)
+                written[NOTIFICATIONS].write(table)
+            return Parts([file.close() for file in written.values() if file.rows])
+        except BaseException:
+            for file in written.values():
+                file.discard()
+            raise
+
+    def _part(self, kind: str) -> PartWriter:
+        name = f"part-{self._whose}{uuid.uuid4().hex}.parquet"
+        return PartWriter(self._path / kind, name, as_is=True)
+
+
+def _without(table: pa.Table, *names: str) -> pa.Table:
+    return table.drop_columns([name for name in names if name in table.column_names])
+
+
+class _BatchWriter(_Writer, DataSourceArrowWriter):
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """One manifest for the whole job, which nobody will run again."""
+        commit(self._path, uuid.uuid4().hex, {"query": None, "batch": None}, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Take back what there is."""
+        _discard(self._path, messages)
+
+
+class _StreamWriter(_Writer, DataSourceStreamArrowWriter):
+    def __init__(self, path: Path, checkpoint: Path) -> None:
+        query = query_of(checkpoint)
+        super().__init__(path, "" if query is None else f"{query}-")
+        self._checkpoint = checkpoint
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """The manifest of a batch, unless there is one."""
+        query, offset = _journaled(self._checkpoint, batch)
+        _sync_journal(self._checkpoint, batch)
+        key = hashlib.sha256("\n".join(offset).encode()).hexdigest()[:16]
+        facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offset]}
+        commit(self._path, f"{query}-{batch:010d}-{key}", facts, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """Take back what there is; the batch will be run again."""
+        _discard(self._path, messages)
+
+
+def _journaled(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
+    """The query's id and the offsets at which a batch ends, as Spark wrote them before it."""
+    try:
+        query = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
+        lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError, KeyError) as error:
+        raise SparkError(f"{checkpoint}: not the checkpoint of this stream: {error}") from error
+    return str(query), lines[2:]  # a version, facts of the batch, then one line a source
+
+
+def _sync_journal(checkpoint: Path, batch: int) -> None:
+    """Have on disk where a batch ends, and whose it is, before it is said that it was written.
+
+    Spark renames these files into place, and does not sync them: after a power cut the batch could
+    end elsewhere, and what it has in common with the one that was written would come twice.
+    """
+    for path in (checkpoint / "offsets" / str(batch), checkpoint / "metadata"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
+    sync_folder(checkpoint.parent)
+
+
+def commit(
+    path: Path,
+    name: str,
+    facts: Mapping[str, Any],
+    messages: Sequence[WriterCommitMessage | None],
+) -> None:
+    """Name in a manifest what tasks have written, unless that was done before."""
+    query, batch = facts["query"], facts["batch"]
+    if (path / MANIFESTS / f"{name}.json").exists():
+        _discard(path, messages)
+        return
+    why = None
+    if query is not None and batch <= merged_up_to(path, query):
+        why = "lies far back, and its notifications have been merged with others"
+    elif query is not None and ended_elsewhere(path, query, batch, name):
+        why = "was written before, and ended at another event or version then"
+    if why is not None:
+        _discard(path, messages)
+        raise SparkError(
+            f"{path}: batch {batch} {why}. The checkpoint was set back; write to a new folder, as "
+            "some would come twice"
+        )
+    for part in _parts(messages):
+        if not (path / part["folder"] / part["name"]).is_file():
+            raise SparkError(
+                f"{path / part['folder'] / part['name']}: is not there any more, though a task has "
+                "written it; workers have to see the folder under one path, and nobody may sweep "
+                "it meanwhile. Nothing was committed; run it again"
+            )
+    if not put(path, name, facts, _parts(messages)):
+        _discard(path, messages)
+
+
+def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[dict[str, Any]]:
+    return [part for each in messages if isinstance(each, Parts) for part in each.parts]
+
+
+def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None:
+    for part in _parts(messages):
+        (path / part["folder"] / part["name"]).unlink(missing_ok=True)
+
+
+class _PartsReader(DataSourceReader):
+    def __init__(self, path: Path, folder: str) -> None:
+        self._path, self._folder = path, folder
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """A part each."""
+        return [
+            InputPartition(str(self._path / self._folder / part["name"]))
+            for manifest in manifests(self._path)
+            for part in manifest["parts"]
+            if part["folder"] == self._folder
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Its rows."""
+        if partition is not None and partition.value:
+            try:
+                yield from pq.ParquetFile(partition.value).iter_batches()
+            except (OSError, pa.ArrowException) as why:
+                raise SparkError(f"{partition.value}: cannot be read: {why}") from None

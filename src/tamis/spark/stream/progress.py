@@ -1,0 +1,214 @@
+"""How a stream is getting on, read from the files that it leaves: the log and the manifests.
+
+A manifest says which events its batch ends at, what came of them, and when it was written; the log
+says when each of those events was appended. So nobody has to be asked, and whoever sees the files
+sees the same, Spark Connect included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from tamis.replay.manifests import BATCHES, MANIFESTS
+from tamis.replay.parts import DEAD, NOTIFICATIONS
+from tamis.store.log import Log
+from tamis.store.segments import appended
+
+WINDOW = 30.0  # seconds over which rates and latencies are taken
+NO_VERSION = -1
+
+
+class Batch(NamedTuple):
+    """A batch that is done, as its manifest has it."""
+
+    number: int
+    start: int  # sequence numbers
+    end: int
+    version: int  # that it was matched with; -1 where there was none
+    events: int
+    notifications: int
+    dead: int
+    written: float
+
+
+class Standing(NamedTuple):
+    """Where a stream stands."""
+
+    batches: int
+    sequence: int  # all events before it have been read
+    version: int  # of the last batch; -1 where there was none
+    events: int
+    notifications: int
+    dead: int
+    backlog: int  # events that wait
+    rate: float | None  # events a second; None where there is not enough to tell
+    matches: float | None  # notifications a second
+    p50: float | None  # seconds from the append of an event to the manifest of its batch
+    p95: float | None
+
+
+class Watch:
+    """Follows the manifests of one query.
+
+    Args:
+        log: that the query reads.
+        out: the folder that it writes to.
+        query: its id, as in the names of manifests.
+        since: batches written before this moment count, but not for rates and latencies.
+    """
+
+    def __init__(self, log: Log, out: Path, query: str, since: float) -> None:
+        self._log, self._out, self._query, self._since = log, out, query, since
+        self._seen: set[str] = set()
+        self._taken = -1  # the last batch that is counted
+        self._recent: deque[Batch] = deque()
+        self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
+        self._totals = Standing(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
+        self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
+
+    def look(self, now: float) -> Standing:
+        """How things stand, with the manifests that have come since the last look."""
+        for manifest in self._fresh():
+            self._take(manifest)
+        while self._recent and self._recent[0].written < now - WINDOW:
+            self._recent.popleft()
+        while self._delays and self._delays[0][0] < now - WINDOW:
+            self._delays.popleft()
+        end = max(self._log.end, self._totals.sequence)
+        delays = [(delay, events) for _, delay, events in self._delays]
+        return self._totals._replace(
+            backlog=self._log.counts(self._totals.sequence, end)[0],
+            rate=rate([(each.written, each.events) for each in self._recent], now),
+            matches=rate([(each.written, each.notifications) for each in self._recent], now),
+            p50=quantile(delays, 0.5),
+            p95=quantile(delays, 0.95),
+        )
+
+    def forget(self) -> None:
+        """Take rates and latencies from here on."""
+        self._recent.clear()
+        self._delays.clear()
+
+    def newest(self, kind: str = NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
+        """Some rows of the newest part, of notifications or of dead letters."""
+        if kind not in self._newest:
+            return []
+        try:
+            table = pq.read_table(self._newest[kind][1])
+        except FileNotFoundError:  # another has taken its place, and is seen with the next look
+            return []
+        step = max(1, table.num_rows // rows)
+        return table.take(list(range(0, table.num_rows, step))).to_pylist()[:rows]
+
+    def _fresh(self) -> list[dict[str, Any]]:
+        folder = self._out / MANIFESTS
+        try:
+            with os.scandir(folder) as entries:
+                names = {each.name for each in entries if each.name.startswith(self._query)}
+        except FileNotFoundError:
+            return []
+        fresh = names - self._seen
+        self._seen = names
+        found: list[dict[str, Any]] = []
+        for name in fresh:
+            with suppress(FileNotFoundError):  # another has taken its place, and is seen next time
+                found.append(json.loads((folder / name).read_text(encoding="utf-8")))
+        merged = max((int(each["batch"]) for each in found if BATCHES in each), default=-1)
+        for each in found:
+            if BATCHES in each:  # the parts of its batches may go, also of those that are known
+                self._note(each)
+        # One that stands for many batches is taken for all of these, unless they are known.
+        return sorted(
+            (
+                each
+                for each in found
+                if (BATCHES in each and self._taken < int(each["batch"]) == merged)
+                or (BATCHES not in each and int(each["batch"]) > merged)
+            ),
+            key=lambda manifest: int(manifest["batch"]),
+        )
+
+    def _take(self, manifest: dict[str, Any]) -> None:
+        self._taken = int(manifest["batch"])
+        if BATCHES in manifest:  # of all batches from the first on
+            self._totals = self._totals._replace(sequence=0, events=0, notifications=0, dead=0)
+        batch = self._batch(manifest)
+        totals = self._totals
+        self._totals = totals._replace(
+            batches=int(manifest.get(BATCHES, totals.batches + 1)),
+            sequence=batch.end,
+            version=batch.version,
+            events=totals.events + batch.events,
+            notifications=totals.notifications + batch.notifications,
+            dead=totals.dead + batch.dead,
+        )
+        self._note(manifest)
+        if batch.written >= self._since and BATCHES not in manifest:
+            self._recent.append(batch)
+            for _, table in self._log.events(batch.start, batch.end):
+                delay = max(0.0, batch.written - appended(table).timestamp())
+                self._delays.append((batch.written, delay, table.num_rows))
+
+    def _note(self, manifest: dict[str, Any]) -> None:
+        number = int(manifest["batch"])
+        for part in manifest["parts"]:
+            kind = part["folder"]
+            if number >= self._newest.get(kind, (-1, None))[0]:
+                self._newest[kind] = number, self._out / kind / part["name"]
+
+    def _batch(self, manifest: dict[str, Any]) -> Batch:
+        (offset,) = manifest["offsets"]  # the stream has one source
+        start, end = self._totals.sequence, int(offset["sequence"])
+        return Batch(
+            int(manifest["batch"]),
+            start,
+            end,
+            int(offset["version"]),
+            self._log.counts(start, end)[0],
+            int(manifest[NOTIFICATIONS]),
+            int(manifest[DEAD]),
+            float(manifest["written"]),
+        )
+
+
+def rate(counts: list[tuple[float, int]], now: float) -> float | None:
+    """How many a second, of (when, how many); the first only says when counting began.
+
+    >>> rate([(10.0, 500), (11.0, 300), (12.0, 100)], now=14.0)
+    100.0
+    """
+    if len(counts) < 2 or now <= counts[0][0]:
+        return None
+    return sum(count for _, count in counts[1:]) / (now - counts[0][0])
+
+
+def quantile(values: Iterable[tuple[float, int]], part: float) -> float | None:
+    """The value below or at which a part of all lies, of (value, how many have it).
+
+    >>> quantile([(0.2, 90), (0.7, 10)], 0.5), quantile([(0.2, 90), (0.7, 10)], 0.95)
+    (0.2, 0.7)
+    """
+    ordered = sorted(values)
+    left = part * sum(weight for _, weight in ordered)
+    for value, weight in ordered:
+        left -= weight
+        if left <= 0:
+            return value
+    return None
+
+
+def query_of(checkpoint: Path) -> str | None:
+    """The id of the query that a checkpoint belongs to; None before its first start."""
+    try:
+        text = (checkpoint / "metadata").read_text(encoding="utf-8")
+        return str(json.loads(text)["id"])
+    except (FileNotFoundError, ValueError, KeyError):
+        return None

@@ -1,0 +1,78 @@
+"""What a stream refuses before Spark is started, which takes a while: what does not go together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tamis.errors import SparkError, StoreError
+from tamis.files.lock import locked
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
+from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.log_source import Options
+from tamis.spark.stream.progress import query_of
+from tamis.store.versions import Versions
+
+_OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|lost\+found|\..*")
+
+
+def check_read(log: Path, index: Path, columns: tuple[str, ...]) -> None:
+    """Refuse attributes that events do not have, and a folder that is none of versions."""
+    Options.read({"path": str(log), "index": str(index), "columns": ",".join(columns)})
+    if Versions(index).latest() is None and index.exists():
+        strange = sorted(name for name in names_in(index) if not _OF_AN_INDEX.fullmatch(name))
+        if strange:
+            listed = ", ".join(strange[:5]) + (", …" if len(strange) > 5 else "")
+            raise SparkError(
+                f"{index}: is no folder of compiled versions, it holds {listed}; name one that is, "
+                "or one that is empty or not there yet"
+            )
+
+
+def check_apart(out: Path, checkpoint: Path) -> None:
+    """Refuse one folder for both."""
+    if out.resolve() == checkpoint.resolve():
+        raise SparkError(f"{out}: cannot be the checkpoint as well; name another folder for that")
+
+
+def check_written(out: Path, checkpoint: Path) -> None:
+    """Refuse a folder and a checkpoint that do not belong together.
+
+    A folder in which another query has written: this one would begin from the start, and all that
+    is there already would be there twice. And a checkpoint whose query has written to another
+    folder: this one would never get what is there.
+    """
+    mine = query_of(checkpoint)
+    queries = {each.get("query") for each in sink.manifests(out)} - {None}
+    if mine in queries:
+        return
+    if queries:
+        raise SparkError(
+            f"{out}: holds notifications of another stream than that of the checkpoint "
+            f"{checkpoint}, and this one would write them again; name another folder to write to, "
+            "or the checkpoint that belongs to it"
+        )
+    if mine is not None and any((checkpoint / "commits").glob("[0-9]*")):
+        raise SparkError(
+            f"{checkpoint}: is the checkpoint of a stream that has written to another folder than "
+            f"{out}, which would lack all that came before; name that folder, or another "
+            "checkpoint to begin from the start"
+        )
+
+
+@contextmanager
+def alone(folder: Path, what: str = "writing here") -> Iterator[None]:
+    """Two streams that write to one folder would tread on each other's toes."""
+    with os_errors_as(StoreError, f"{folder}: cannot be written to"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(folder / "lock", wait=False))
+            except BlockingIOError:
+                raise SparkError(
+                    f"{folder}: a stream is {what} already; stop it, or choose another folder"
+                ) from None
+            yield

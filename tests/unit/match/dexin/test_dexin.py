@@ -1,0 +1,150 @@
+"""DEXIN's plans cost what simulations of the paper's model say, and are carried out as planned."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tamis import workload
+from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.terms import Row, from_rows
+from tamis.engine import Engine
+from tamis.index.clauses import SOME
+from tamis.match.dexin.attribute_plan import (
+    EXCLUSIVE,
+    FIRST_FIT,
+    INCLUSIVE,
+    OPTIMAL,
+    PlannedAttributes,
+    make_plan,
+)
+from tamis.match.dexin.dexin import Dexin
+from tamis.match.dexin.rein import Rein
+from tamis.model.schema import Schema
+
+N, EVENTS = 20_000, 40
+PLANS = ("lmrff", "optimal", "exclusive", "inclusive")
+NEAR = 0.08  # forty events; the figures below come from other draws of the workload
+
+# μ in units of N: by M at the paper's defaults, and by θ at M = 10.
+BY_ATTRIBUTES = {
+    2: (0.930, 0.930, 1.12, 1.31),
+    4: (1.116, 1.102, 2.25, 1.31),
+    6: (1.114, 1.111, 3.33, 1.27),
+    10: (1.041, 1.041, 5.41, 1.14),
+}
+BY_WIDTH = {0.1: 1.003, 0.3: 1.011, 0.5: 1.04, 0.7: 1.17, 0.9: 1.32}
+
+
+def _matched(**parameters: object) -> tuple[list[Dexin], Rein]:
+    """Matchers that have matched the events of a workload: one a plan, and REIN."""
+    made = workload.make("dexin", N, seed=3, **parameters)
+    matchers, rein = [Dexin(plan=plan) for plan in PLANS], Rein()
+    for matcher in (*matchers, rein):
+        engine = Engine(Schema.from_dict(made.schema), matcher)
+        engine.subscribe_table(made.subscriptions)
+        engine.match_batch(made.events(EVENTS))
+    return matchers, rein
+
+
+@pytest.mark.parametrize("attributes", BY_ATTRIBUTES)
+def test_plans_cost_what_the_model_says(attributes: int) -> None:
+    matchers, rein = _matched(attributes=attributes)
+    for matcher, expected in zip(matchers, BY_ATTRIBUTES[attributes], strict=True):
+        assert matcher.cost / EVENTS == pytest.approx(expected, rel=NEAR)
+        touched = matcher.tally.subscriptions / EVENTS / N
+        assert touched == pytest.approx(matcher.cost / EVENTS, rel=0.01), "done as planned"
+    first_fit, optimal, exclusive, _ = matchers
+    assert rein.tally.subscriptions == exclusive.tally.subscriptions, "REIN marks as many"
+    assert optimal.cost <= first_fit.cost + 1e-9
+
+
+@pytest.mark.parametrize("theta", BY_WIDTH)
+def test_lmrff_is_about_one_pass_whatever_the_width(theta: float) -> None:
+    (first_fit, optimal, exclusive, inclusive), _ = _matched(theta=theta)
+    assert first_fit.cost / EVENTS == pytest.approx(BY_WIDTH[theta], rel=NEAR)
+    if theta == 0.1:
+        assert exclusive.cost / EVENTS == pytest.approx(9.1, rel=NEAR)
+        assert inclusive.cost / EVENTS == pytest.approx(1.04, rel=NEAR)
+    if theta == 0.9:
+        assert exclusive.cost / EVENTS == pytest.approx(1.9, rel=NEAR)
+        assert inclusive.cost / EVENTS == pytest.approx(3.1, rel=NEAR)
+    assert optimal.cost <= first_fit.cost + 1e-9
+
+
+def test_the_partial_result_is_copied_by_the_word() -> None:
+    (matcher, *_), _ = _matched(attributes=2)
+    assert N / 32 <= matcher.tally.words / EVENTS <= 1.5 * N / 32 + 8
+    assert 1 <= matcher.tally.exclusive / EVENTS <= 2
+    matcher.tally.reset()
+    assert matcher.cost == 0
+
+
+def _planned(rates: list[float], how: int, several: tuple[int, ...] = ()) -> tuple[set[int], float]:
+    many = len(rates)
+    candidates = PlannedAttributes(
+        np.arange(many),
+        np.array(rates),
+        np.isin(np.arange(many), several),
+        np.zeros(many, np.bool_),
+    )
+    _, cost = make_plan(candidates, many, how)
+    return set(np.flatnonzero(candidates.exclusive).tolist()), round(cost, 9)
+
+
+def _cost(rates: list[float], exclusive: set[int]) -> float:
+    cost = sum(1 - rates[i] for i in exclusive)
+    left = float(np.prod([rates[i] for i in exclusive]))
+    for rate in sorted(rates[i] for i in range(len(rates)) if i not in exclusive):
+        cost += left
+        left *= rate
+    return cost
+
+
+def test_the_optimal_plan_is_the_best_of_all_sets() -> None:
+    chance = np.random.default_rng(1)
+    for many in (1, 2, 3, 5, 7):
+        for _ in range(20):
+            rates = chance.random(many).round(2).tolist()
+            sets = [set(c) for k in range(1, many + 1) for c in combinations(range(many), k)]
+            chosen, cost = _planned(rates, OPTIMAL)
+            assert cost == pytest.approx(min(_cost(rates, each) for each in sets))
+            assert cost == pytest.approx(_cost(rates, chosen))
+
+
+def test_first_fit_rules_out_while_that_is_cheaper_than_checking() -> None:
+    # 0.7 is left after the first, more than the 0.3 that ruling out by the second costs; then 0.49.
+    assert _planned([0.9, 0.7, 0.7], FIRST_FIT) == ({0, 1, 2}, 0.7)
+    assert _planned([0.9, 0.2, 0.5], FIRST_FIT) == ({1}, 1.1)
+    assert _planned([0.0, 0.0], FIRST_FIT) == ({0}, 1.0)
+    assert _planned([], FIRST_FIT) == (set(), 0.0)
+
+
+def test_one_way_for_all() -> None:
+    assert _planned([0.5, 0.2], EXCLUSIVE) == ({0, 1}, 1.3)
+    assert _planned([0.5, 0.2], INCLUSIVE) == (set(), 1.2)
+
+
+@pytest.mark.parametrize("how", [FIRST_FIT, OPTIMAL])
+def test_an_attribute_with_several_values_does_not_rule_out(how: int) -> None:
+    chosen, _ = _planned([0.1, 0.5, 0.9], how, several=(0,))
+    assert 0 not in chosen
+    assert chosen
+
+
+def _two_values(boundary: str) -> Dexin:
+    """Half of the clauses ask for 0, half for 1; and an event with 1."""
+    matcher = Dexin(boundary=boundary)
+    clauses: list[list[Row]] = [[(0, 0, SOME, i % 2, i % 2)] for i in range(1000)]
+    matcher.add(np.arange(1000), from_rows(clauses))
+    one = Pairs(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int64))
+    assert len(matcher.match(EventBatch(1, pairs=one))[0]) == 500
+    return matcher
+
+
+def test_whole_boundary_slots_overrate_what_is_violated() -> None:
+    assert _two_values("exact").cost == pytest.approx(0.5)
+    # Lows of 1 and highs of 1 count as violated too: 1.5 of all, cut down to 1.
+    assert _two_values("whole").cost == pytest.approx(1.0)
