@@ -1,12 +1,12 @@
-"""Figures of this tree beside those of another commit, measured in turns on this machine.
+"""Measure this tree and another commit in turns on one machine, and show the figures side by side.
 
     python scripts/bench_compare.py [--against COMMIT] [--rounds N] [--] BENCH ARGUMENTS
 
 For example: python scripts/bench_compare.py --against HEAD~1 -- peers --rows dexin
 
-The other commit is checked out under out/compare, and each side runs `tamis bench` in processes of
-its own: this, other, this, other, … A machine that is busy for a while is so for both. A figure is
-marked, and the exit code is 1, where it is worse by more than 5 % beyond the spread.
+The other commit is checked out under out/compare. Each side runs `tamis bench` in processes of its
+own: this, other, this, other, and so on, so that a busy machine slows down both. A figure that is
+worse by more than 5 % beyond the spread is marked, and the exit code is 1.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 WORSE = 0.05
-# What a result says of itself, and what was measured: all of these are better when less.
+# The keys that name a result, and the keys of figures, for all of which less is better.
 NAMES = ("measurement", "what", "figure", "row", "workload", "matcher", "scheduler", "through")
 MEASURED = ("us", "p50", "bytes_each", "seconds", "cost", "evaluated")
 MEASURED_ENDS = ("_us", "_ms", "_s")
@@ -39,7 +39,7 @@ class Compared:
     name: str
     this: float
     other: float
-    spread: float  # half the range of a side beside its median, the larger of the two
+    spread: float  # half the range of a side over its median, of the side with more
     worse: bool
 
     @property
@@ -48,7 +48,7 @@ class Compared:
 
 
 def figures(document: Mapping[str, Any]) -> Figures:
-    """The figures of a result file by name; rates become the time of one."""
+    """The figures of a result file by name; rates become times."""
     found: Figures = {}
     for result in document["results"]:
         name = " ".join(str(result[each]) for each in NAMES if result.get(each))
@@ -71,7 +71,7 @@ def _leaves(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, f
 
 
 def compare(this: Sequence[Figures], other: Sequence[Figures]) -> list[Compared]:
-    """What both sides have, round by round."""
+    """The figures that both sides have: medians over the rounds, and the spread."""
     both: list[Compared] = []
     for name in this[0]:
         sides = [[each[name] for each in side if each.get(name)] for side in (this, other)]
@@ -85,7 +85,7 @@ def compare(this: Sequence[Figures], other: Sequence[Figures]) -> list[Compared]
 
 
 def checked_out(commit: str) -> Path:
-    """A worktree of another commit; kept, with what it has compiled, for the next time."""
+    """A worktree of another commit, which is kept for the next time."""
     sha = _git("rev-parse", "--verify", f"{commit}^{{commit}}")
     folder = ROOT / "out" / "compare" / sha[:12]
     _git("worktree", "prune")
@@ -133,7 +133,7 @@ def main(given: Sequence[str] | None = None) -> int:
     arguments = asked.bench or ["peers"]
     trees = (ROOT, checked_out(asked.against))
     for tree in trees:
-        run(tree, [*arguments, "--quick"])  # what has to be compiled is, before it is measured
+        run(tree, [*arguments, "--quick"])  # compile before measuring
     rounds: tuple[list[Figures], list[Figures]] = ([], [])
     for number in range(asked.rounds):
         for tree, side in zip(trees, rounds, strict=True):

@@ -1,4 +1,4 @@
-"""Each command, as a user calls it; and what becomes of mistakes."""
+"""Each command as a user calls it, and the handling of mistakes."""
 
 from __future__ import annotations
 
@@ -150,9 +150,6 @@ def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
         ("check",),
         ("demo", "--rate", "none"),
         ("demo", "--subscriptions", "0"),
-        ("tour", "--events", "none"),
-        ("tour", "--subscriptions", "0"),
-        ("tour", "--matcher", "scam"),
         ("bench", "--matcher", "scam"),
         ("bench", "nothing"),
         ("bench", "--out", "/proc/nowhere"),
@@ -195,7 +192,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     process.wait()
 
 
-def test_a_full_disk_is_no_traceback() -> None:
+def test_a_full_disk_gives_no_traceback() -> None:
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "tamis.cli.main", "matchers"],
@@ -208,7 +205,7 @@ def test_a_full_disk_is_no_traceback() -> None:
     assert ran.stderr == "tamis: cannot go on: No space left on device\n"
 
 
-def test_a_path_of_the_users_is_no_traceback(
+def test_an_unreadable_path_gives_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def denied(*_: object) -> None:

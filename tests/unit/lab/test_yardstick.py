@@ -1,4 +1,4 @@
-"""The yardstick is right, narrow, and of the form that suits."""
+"""The yardstick is right, narrow, and of the right form."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
-from tamis.lab import yardstick
-from tamis.lab.yardstick import WideYardstick, Yardstick, make_yardstick
+from tamis.lab.instruments import yardstick
+from tamis.lab.instruments.yardstick import WideYardstick, Yardstick, make_yardstick
 from tamis.workload.tables import SUBSCRIPTIONS_SCHEMA
 
 FORMS = pytest.mark.parametrize("form", [Yardstick, WideYardstick])
@@ -49,7 +49,7 @@ def test_the_answer_is_the_same_whether_columns_are_masked_or_gathered(
     made = workload.make_variant("topss-w4", 300, seed=3)
     events = made.events(40)
     right = _found(WideYardstick(made.subscriptions, events), events)
-    monkeypatch.setattr(yardstick, "_MASKED", share)
+    monkeypatch.setattr(yardstick, "_FEW_LEFT", share)
     tried = Yardstick(made.subscriptions, events)
     assert tried._masked == {0.0: len(tried._columns), 1.0: 1}.get(share, tried._masked)
     assert _found(tried, events) == right

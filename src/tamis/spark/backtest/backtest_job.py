@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tamis.engine import Engine
 from tamis.errors import SparkError
-from tamis.operators.faults import Report
+from tamis.operators.report import Report
 from tamis.spark.backtest.count_task import COUNTED, CountTask, leading_slots
 from tamis.spark.backtest.result_tables import (
     counts_table,

@@ -30,8 +30,8 @@ from tamis.spark.stream import notification_sink as sink
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.operators.faults import Report
     from tamis.operators.operator import Operator
+    from tamis.operators.report import Report
 
 
 class MatchedFiles(NamedTuple):

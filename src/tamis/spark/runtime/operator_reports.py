@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
 from tamis.files.atomic import atomic_file
-from tamis.operators.faults import Count, Report
+from tamis.operators.report import CallCounts, Report
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
@@ -45,12 +45,12 @@ def report(folder: str | os.PathLike[str]) -> Report:
 
 def total(reports: Iterable[Report]) -> Report:
     """All of them as one. The last fault is that of the last report that has one."""
-    counts: dict[str, Count] = {}
+    counts: dict[str, CallCounts] = {}
     given_up = 0
     for each in reports:
         given_up += each.given_up
         for count in each:
-            known = counts.setdefault(count.operator, Count(count.operator))
+            known = counts.setdefault(count.operator, CallCounts(count.operator))
             for name in _ADDED:
                 setattr(known, name, getattr(known, name) + getattr(count, name))
             known.last = count.last or known.last
@@ -67,7 +67,7 @@ def since(before: Report, now: Report) -> Report:
     counts = []
     for count in now:
         earlier = before[count.operator]
-        fresh = Count(count.operator)
+        fresh = CallCounts(count.operator)
         for name in _ADDED:
             setattr(fresh, name, getattr(count, name) - getattr(earlier, name))
         if fresh.events or fresh.calls:
@@ -139,7 +139,7 @@ def report_document(given: Report) -> dict[str, Any]:
 
 def read_report(given: Mapping[str, Any]) -> Report:
     """The report that `report_document` wrote."""
-    counts = [Count(**each) for each in given["operators"]]
+    counts = [CallCounts(**each) for each in given["operators"]]
     return replace(Report.of(counts), given_up=int(given["given_up"]))
 
 

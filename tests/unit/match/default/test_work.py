@@ -18,7 +18,7 @@ from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.engine import Engine
-from tamis.lab import peers
+from tamis.lab.bench import peers
 from tamis.match.default import matcher as default
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning.costs import USUAL
@@ -63,6 +63,9 @@ EXPECTED = {
     "gryphon": Work(169.25, 0.00, 0.00, 0.59, 0.19, 325.30),
     "sparse": Work(24.00, 38.70, 9.80, 0.50, 0.36, 616.08),
 }
+VARIANTS = [
+    pytest.param(each, marks=pytest.mark.slow) if each == "sparse" else each for each in EXPECTED
+]
 BEGINNINGS = {
     "large batches": [350, 350],
     "one event": [1, 500],
@@ -123,7 +126,7 @@ def test_every_workload_of_the_peers_is_counted() -> None:
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
-@pytest.mark.parametrize("variant", EXPECTED)
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_the_work_is_as_expected_however_it_began(variant: str, beginning: str) -> None:
     matcher, batch = begun(variant, beginning)
     plan = matcher.plan()
