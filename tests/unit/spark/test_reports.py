@@ -117,10 +117,10 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     engine = _engine()
     with (
-        pytest.raises(SparkError, match="a worker cannot note there"),
+        pytest.raises(SparkError, match="a worker cannot note the calls"),
         noted_calls([engine], str(tmp_path / "file")),
     ):
         _match(engine, 1)
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(SparkError, match="is no report"):
+    with pytest.raises(SparkError, match="is not a report"):
         tamis.spark.report(tmp_path)
