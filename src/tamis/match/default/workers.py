@@ -86,7 +86,7 @@ class WorkUnit(NamedTuple):
 
 
 class PartialAnswer(NamedTuple):
-    """What a worker found for a part; the slots themselves are in its room."""
+    """What a worker found for a part; the slots themselves are in its buffers."""
 
     counts: Int64s
     pairs: int
@@ -95,7 +95,7 @@ class PartialAnswer(NamedTuple):
 
 
 class MatchWorker:
-    """A thread's room, and the calls that use it."""
+    """The buffers of a thread, and the calls that use them."""
 
     def __init__(self) -> None:
         self._buffers = Framed(empty_buffers())
@@ -120,7 +120,7 @@ class MatchWorker:
         pairs: Pairs,
         words: Words | None = None,
     ) -> PartialAnswer:
-        """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the room."""
+        """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the buffers."""
         index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
         self._fit(index, width, part.last - part.first, len(code))
@@ -297,7 +297,7 @@ class WorkerPool:
 class _Together:
     """Jobs of one call, which may be broken off at any moment: even while one is handed over.
 
-    Those under way use rooms that the next call will use, so they are waited for; those that have
+    Those under way use buffers that the next call will use, so they are waited for; those that have
     not begun must not begin any more.
     """
 

@@ -1,4 +1,4 @@
-"""What a chunk of events works with: room that is kept from one chunk to the next."""
+"""The buffers that a chunk of events works with, kept from one chunk to the next."""
 
 from __future__ import annotations
 
