@@ -25,7 +25,7 @@ from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, lesubscribe
 from tamis.workload.tables import conditions
 from tests.connect import Client
-from tests.integration.spark.past import (
+from tests.integration.spark.backtest_offers import (
     SCHEMA,
     START,
     YAML,
@@ -33,7 +33,6 @@ from tests.integration.spark.past import (
     Truth,
     engine_of,
     offers,
-    past_log,
     sampled,
     written,
 )
@@ -42,16 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a few hundred events are several tasks, and row groups are cut."""
-    monkeypatch.setattr(row_groups, "_LEAST", 64)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Past:
-    """Events and changes."""
-    return past_log(tmp_path / "log")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 @pytest.mark.parametrize("time", [None, "at"])

@@ -24,7 +24,7 @@ from tamis.spark.stats.subscription_stats import match_sample
 from tamis.spark.stats.value_task import ranked
 from tamis.store import Log, Stats, changes
 from tamis.store.stats import SHARES, AttributeStats
-from tests.integration.spark.past_events import (
+from tests.integration.spark.stats_offers import (
     SCHEMA,
     Row,
     as_table,
@@ -32,23 +32,13 @@ from tests.integration.spark.past_events import (
     good_events,
     offers,
     plain,
-    small_shares,
-    written,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def few_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_shares(monkeypatch)
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Files, and their rows."""
-    return tmp_path / "events", written(tmp_path / "events")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 # -- files -----------------------------------------------------------------------------------------

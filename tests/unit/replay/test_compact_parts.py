@@ -15,7 +15,7 @@ from tamis.files.lock import locked
 from tamis.replay.manifests import list_manifests, retire
 from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.notification_sink import WrittenParts, commit, compact, manifests, sweep
-from tests.unit.spark.written_out import Out
+from tests.unit.replay.notification_folder import Out
 
 
 @pytest.fixture

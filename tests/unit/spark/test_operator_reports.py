@@ -92,7 +92,7 @@ def test_a_block_that_fails_has_asked_too(tmp_path: Path) -> None:
 
 _OTHER = """
 import sys
-from tests.unit.spark.test_reports import _engine, _match
+from tests.unit.spark.test_operator_reports import _engine, _match
 from tamis.spark.runtime.operator_reports import noted_calls
 engine = _engine()
 with noted_calls([engine], sys.argv[1]):

@@ -293,7 +293,7 @@ def test_an_attribute_that_is_new_and_has_a_column_stops_the_stream_until_its_ne
     world.after = lambda batch: world.publish(
         20, {"bob": "price < 5 and colour = red"}, schema=GROWN
     )
-    with pytest.raises(Exception, match="'colour', for which there is a column"):
+    with pytest.raises(Exception, match="'colour' for a column that the stream"):
         world.run()
     world.after = lambda batch: None
     world.publish(30, {"eve": "price < 9"}, schema=GROWN)

@@ -19,7 +19,7 @@ from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.notification_sink import compact, manifests, sweep
 from tamis.spark.stream.progress import StreamWatch
 from tamis.store import Log
-from tests.unit.spark.written_out import Out
+from tests.unit.replay.notification_folder import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 

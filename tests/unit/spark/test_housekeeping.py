@@ -18,7 +18,7 @@ from tamis.spark.stream import housekeeping as keeping
 from tamis.spark.stream.housekeeping import Housekeeper, changes_worth_version
 from tamis.spark.stream.progress import StreamStatus
 from tamis.store import Log, Shard, SubscriptionSnapshot, Versions, describe, subscribe
-from tests.unit.spark.written_out import Out
+from tests.unit.replay.notification_folder import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 

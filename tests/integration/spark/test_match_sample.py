@@ -20,7 +20,7 @@ from tamis.spark.stats.event_stats import gather_stats
 from tamis.spark.stats.subscription_stats import match_sample
 from tamis.store import Log, Stats, Versions, changes
 from tamis.store.stats import PredicateStats
-from tests.integration.spark.past_events import (
+from tests.integration.spark.stats_offers import (
     CONDITIONS,
     SCHEMA,
     as_table,
@@ -28,23 +28,13 @@ from tests.integration.spark.past_events import (
     offers,
     quiet_operator,
     saved,
-    small_shares,
-    written,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def few_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_shares(monkeypatch)
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Files, and their rows."""
-    return tmp_path / "events", written(tmp_path / "events")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 # -- subscriptions ---------------------------------------------------------------------------------
