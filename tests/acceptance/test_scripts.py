@@ -102,4 +102,4 @@ def test_parts_without_names_say_nothing(capsys: Capture) -> None:
 
 def test_parts_refuse_unknown_names(capsys: Capture) -> None:
     assert load_script("parts").main(["posgresql"]) == 2
-    assert "there are postgresql" in capsys.readouterr().out
+    assert "known are postgresql" in capsys.readouterr().out

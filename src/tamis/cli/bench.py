@@ -45,8 +45,8 @@ _ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values()
     `operators` lets them call real operators on pictures, `spark` compares jobs on Spark with the
     engine alone and with SQL.
 
-    The results go to a JSON file with parameters, versions and facts about the machine, and are
-    plotted beside it; `tamis plot` plots them again.
+    The results go to a JSON file with parameters, versions and facts about the machine, and to
+    a picture in the same folder; `tamis plot` draws it again.
     """
 )
 @click.argument("names", nargs=-1)

@@ -77,8 +77,8 @@ def plan(
     events have a column for each attribute. Formats: .parquet, .arrow, .csv, and .jsonl with one
     object on each line.
 
-    The events are matched three times, and the best of the last two times is shown beside the
-    expected one. Events are optional for an engine in a folder, and with --stats of past events
+    The events are matched three times, and the best of the last two times is shown next to the
+    expected time. Events are optional for an engine in a folder, and with --stats of past events
     from `tamis spark stats`: the plan is then made for those.
     """
     console = stdout_console()

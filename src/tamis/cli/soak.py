@@ -153,7 +153,7 @@ class SoakTrial(NamedTuple):
 def _trials(
     names: Sequence[str], reference: str, options: Mapping[str, Any] | None = None
 ) -> list[SoakTrial]:
-    """The trials, with these options or those of the registry. None compares with itself."""
+    """The trials, with these options or the registry's. No matcher is compared with itself."""
     chosen = names or [name for name in registry.matchers() if name != reference]
     return [
         SoakTrial(

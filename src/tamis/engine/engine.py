@@ -36,9 +36,9 @@ from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
-from tamis.operators.faults import Report
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
+from tamis.operators.report import Report
 
 DEFAULT = "tamis"
 SCHEDULER = "adaptive"

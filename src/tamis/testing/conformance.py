@@ -8,7 +8,7 @@ A check takes a function that makes an empty matcher. `matcher_checks` test the 
 from __future__ import annotations
 
 from tamis.testing import bitmap_checks, engine_checks, matcher_checks, saving_checks
-from tamis.testing.checks import CHECKS, Make
+from tamis.testing.checks import CHECKS, Make, run_checks
 
 __all__ = [
     "CHECKS",
@@ -22,8 +22,4 @@ __all__ = [
 
 def check_matcher(make: Make) -> None:
     """Run all checks on matchers made by `make`; the first failure names its check."""
-    for name, check in CHECKS.items():
-        try:
-            check(make)
-        except AssertionError as failure:
-            raise AssertionError(f"conformance check '{name}': {failure}") from failure
+    run_checks(CHECKS, make)

@@ -50,7 +50,7 @@ def names() -> list[str]:
 
 
 def make(name: str, n: int, *, seed: int = 0, **parameters: Any) -> Workload:
-    """A workload of `n` subscriptions; `parameters` are those of its file's `make`."""
+    """A workload of `n` subscriptions; `parameters` go to the `make` of its file."""
     if name == "liu":
         raise TamisError("liu's predicates have no attributes: call tamis.workload.liu.make")
     return look_up(WORKLOADS, name, parameters).make(n, seed=seed, **parameters)

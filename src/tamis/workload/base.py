@@ -1,4 +1,4 @@
-"""What a workload is, and what the generators share."""
+"""The class `Workload`, and helpers of its generators."""
 
 from __future__ import annotations
 

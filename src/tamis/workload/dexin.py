@@ -5,13 +5,13 @@ attribute, by a point or by a range of width θ; every event binds every attribu
 are drawn (uniform or Zipf), or subscriptions are drawn around events such that an event matches a
 fixed share ξ of them (section 4.1.7).
 
-What the paper leaves open, and what is done here:
+What the paper leaves open, and the choices made here:
 
 - *λ, "the proportion of point-based constraints in a subscription"*, reads two ways that differ a
   thousandfold. `"probability"`, the default: each constraint is a point with probability λ, so a
   third of the subscriptions have none at λ = 0.1 and M = 10, and about 340 in a million match an
   event. `"share"`: each subscription has λM points, here one, and 0.2 in a million match. Where λM
-  is not whole, the share is met in the mean, by one point more in some.
+  is not whole, the share is met on average: some subscriptions have one point more.
 - *Values* lie on an even grid, 0 and 1 included; θ is rounded to the grid and the low end is drawn
   from the grid points up to 1 - θ. A range may shrink to one value; it stays two predicates.
 - *Zipf*: exponent 1, ranks in the order of the values, so that 0 is the most popular one and a

@@ -200,8 +200,8 @@ def _conjunctions(rng: np.random.Generator, n: int, exponent: float, written: st
     columns = [_zipf(rng, n, _WHERE, exponent)]
     for place in range(3):
         there = lengths > place
-        for at, asked in enumerate(DETECTORS.values()):
-            text = _zipf(rng, n, asked, exponent)
+        for at, predicates in enumerate(DETECTORS.values()):
+            text = _zipf(rng, n, predicates, exponent)
             columns.append(keep(text, there & (picked[:, place] == at)))
     columns.append(keep(_zipf(rng, n, _ALTITUDE, exponent), rng.random(n) < 0.5))
     columns.append(keep(_zipf(rng, n, _TIME, exponent), rng.random(n) < 0.3))

@@ -36,7 +36,7 @@ _COLUMNS = range(0, WIDTH // CELL, 2)
 
 @dataclass(frozen=True)
 class Scene:
-    """What there is to see: what detectors should find.
+    """A scene: what detectors should find.
 
     `mobs` are the sizes of crowds, `chases` pairs of pursuer and pursued, `light` is 1 at noon and
     near 0 at night. Cars count without those in a chase.

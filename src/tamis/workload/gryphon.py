@@ -12,7 +12,7 @@ The numbers are missing from our copy of the paper. Chosen here: 30 attributes, 
 - *Which value is popular*: value 1 on every attribute.
 - *Subscriptions without a test* are drawn again.
 - *"the number of matches per event is held"* while the subscriptions grow, but not how: `matches`
-  solves for the popularity factor that gives this number in the mean.
+  solves for the popularity factor that gives this number on average.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make(
         popularity: probability that a subscription tests the first attribute.
         factor: how much less often each further attribute is tested than the one before it.
         exponent: of the Zipf law of tested values.
-        matches: subscriptions that an event matches in the mean; replaces `factor`.
+        matches: subscriptions that an event matches on average; replaces `factor`.
     """
     require_count(n)
     require(attributes >= 1 and values >= 1, "needs at least one attribute and one value")
@@ -111,9 +111,9 @@ def _tested(rng: np.random.Generator, n: int, popularities: Floats) -> Bools:
 
 
 def match_rate(attributes: int, values: int, popularity: float, factor: float) -> float:
-    """Share of the subscriptions that a uniform event matches in the mean.
+    """Share of the subscriptions that a uniform event matches on average.
 
-    A test holds with probability 1/V whatever value it tests. Subscriptions without a test are
+    A test holds with probability 1/V for any value. Subscriptions without a test are
     drawn again, hence the division.
     """
     q = _popularities(attributes, popularity, factor)

@@ -4,7 +4,7 @@ One event type with six optional attributes: a1 to a3 are strings of 200 values 
 equalities, a4 to a6 are numbers of 5,000 values under any comparator. An attribute occurs in a
 subscription with probability 0.5 and in an event with probability 0.5; all values are uniform.
 
-What the paper leaves open, and what is done here:
+What the paper leaves open, and the choices made here:
 
 - *"any type of predicate"*: with probability `p` an equality, otherwise `<` or `>` with equal
   chance. The paper's cost model knows less and greater only.

@@ -101,7 +101,7 @@ def make(
         popularity: weights of the predicates, "uniform" in [0, 1] or "zipf".
         exponent: of the Zipf law (0.8, 1, 1.2).
         probabilities: how often a predicate is true, "equal" or "heterogeneous".
-        matching: share of the subscriptions that an event matches in the mean.
+        matching: share of the subscriptions that an event matches on average.
     """
     require(n >= 1, f"the probabilities are calibrated on at least one subscription, got {n}")
     require(1 <= shortest <= longest <= predicates, "needs 1 <= shortest <= longest <= predicates")

@@ -88,7 +88,7 @@ def conditions(subscriptions: pa.Table) -> pa.Array:
     """The subscriptions of a table as conditions in text. Each has at least one predicate.
 
     Numbers are written so that the same doubles are read again. Texts must not have quotes or
-    backslashes; those of all workloads have none.
+    backslashes; the workloads have none.
     """
     lists = subscriptions.column("predicates").combine_chunks()
     assert isinstance(lists, pa.ListArray)

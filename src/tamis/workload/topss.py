@@ -3,7 +3,7 @@
 A subscription has 1 to `predicates` predicates (uniform) over different attributes; an event binds
 `pairs` attributes; values are uniform over the attribute's domain.
 
-What the paper leaves open, and what is done here:
+What the paper leaves open, and the choices made here:
 
 - *Comparators.* `=`, `!=`, `<` and `>`, uniform. The memory stated for the bit matrix under W4
   fits 10 attributes × 4 comparators × 10 values = 400 predicates, so it is these four.
@@ -13,7 +13,7 @@ What the paper leaves open, and what is done here:
   scheme allots its table by it), so the domains are dealt to the attributes in turn, 40 each.
 - *The ends of a domain.* `a1 < 1` never holds over [1, 10]. Such predicates are among the paper's
   400 and are kept; the schema's domain is two values wider at each end, so that loading them is
-  not refused as never true, and what is below or above stays a range: were it a single value,
+  not refused as never true, and values below or above stay a range: if it were a single value,
   `a1 < 1` would be folded to an equality, and `a1 != 1` to an equality and a range.
 """
 
@@ -37,7 +37,7 @@ class TopssSetting:
     """A row of the paper's table of settings.
 
     `domains` are dealt to the attributes in turn. The batch sizes are how many subscriptions and
-    events the paper submits at once; they do not change what is drawn.
+    events the paper submits at once; they do not change the draws.
     """
 
     attributes: int

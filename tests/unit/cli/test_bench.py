@@ -14,7 +14,7 @@ from tests.unit.cli.calls import Capture, refused, run
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
 
-def test_bench_measures_and_keeps_the_results(tmp_path: Path, capsys: Capture) -> None:
+def test_bench_measures_and_stores_results(tmp_path: Path, capsys: Capture) -> None:
     assert run("bench", "--quick", "--out", str(tmp_path / "new")) == 0
     out = capsys.readouterr().out
     assert "× numpy" in out
@@ -34,7 +34,7 @@ def test_bench_measures_and_keeps_the_results(tmp_path: Path, capsys: Capture) -
     assert all(each["alone_ms"] > 0 for each in contests)
 
 
-def test_bench_measures_what_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
+def test_bench_measures_only_named_matchers(tmp_path: Path, capsys: Capture) -> None:
     arguments = ("bench", "match", "--quick", "--matcher", "scan", "--out", str(tmp_path))
     assert run(*arguments) == 0
     assert "naive" not in capsys.readouterr().out
@@ -188,7 +188,7 @@ def test_soak_lets_an_approximate_matcher_find_too_much(
     capsys.readouterr()
 
 
-def test_soak_passes_over_what_cannot_run_here(
+def test_soak_skips_trials_that_cannot_run(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def create(name: str, **_: object) -> None:

@@ -23,7 +23,7 @@ def test_signals_are_noted(number: int) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_steps_are_done_elsewhere_and_give_what_they_give() -> None:
+def test_steps_run_in_one_other_thread() -> None:
     with InterruptGuard() as interrupt:
         first = interrupt.run(threading.get_ident)
         assert first == interrupt.run(threading.get_ident) != threading.get_ident()
@@ -45,7 +45,7 @@ def test_a_step_is_cancelled_and_the_next_is_refused() -> None:
             interrupt.run(lambda: "never")
 
 
-def test_what_fails_because_it_was_cancelled_is_no_failure() -> None:
+def test_a_failure_after_cancelling_is_an_interruption() -> None:
     with InterruptGuard() as interrupt:
         cancelled = threading.Event()
 

@@ -20,18 +20,25 @@ from tamis.cli.spark.run import follow
 from tamis.cli.terminal.interrupt import InterruptGuard
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
-from tamis.operators import Count, Report
-from tamis.spark.stream.progress import Standing
-from tamis.spark.stream.stream import Job, Stream
+from tamis.operators import CallCounts, Report
+from tamis.spark.stream.progress import StreamStatus
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log
 from tamis.workload import make
 from tamis.workload.auction_schema import schema
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
-NOTHING = Standing(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
-SOME = Standing(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
+NOTHING = StreamStatus(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
+SOME = StreamStatus(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
 FACTS = StreamFacts(None, 0, 3, 1000, None, None)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> StreamJob:
+    """A job over an empty log."""
+    Log.create(tmp_path / "log", SCHEMA)
+    return StreamJob(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
 
 
 def test_before_anything_has_happened() -> None:
@@ -42,8 +49,8 @@ def test_before_anything_has_happened() -> None:
 
 
 def test_the_rows() -> None:
-    told = {name: (value, more) for name, value, more in rows(SOME, FACTS, "no price")}
-    assert told == {
+    shown = {name: (value, more) for name, value, more in rows(SOME, FACTS, "no price")}
+    assert shown == {
         "events": ("1,800", "81 a second"),
         "notifications": ("4,000", "400 a second"),
         "latency": ("0.31 s", "p95 0.62 s, append to manifest"),
@@ -52,21 +59,24 @@ def test_the_rows() -> None:
         "dead letters": ("2", "the last: no price"),
     }
     busy = StreamFacts(1500, 3, 3, 1000, 7.2, None)
-    told = {name: (value, more) for name, value, more in rows(SOME, busy)}
-    assert "operator faults" not in told, "none was asked"
-    assert told["subscriptions"] == ("1,500", "live; 3 leases expired")
-    assert told["version in use"] == ("100", "compiling the next, 7 s so far")
+    shown = {name: (value, more) for name, value, more in rows(SOME, busy)}
+    assert "operator faults" not in shown, "none was asked"
+    assert shown["subscriptions"] == ("1,500", "live; 3 leases expired")
+    assert shown["version in use"] == ("100", "compiling the next, 7 s so far")
 
 
-def test_what_operators_did_wrong() -> None:
-    well = Report((Count("locIn", events=1200, calls=40),))
-    told = {name: (value, more) for name, value, more in rows(SOME, FACTS._replace(operators=well))}
-    assert told["operator faults"] == ("0", "of 1,200 events")
-    assert "operator faults" not in line(0, SOME, FACTS._replace(operators=well))
-    bad = Report((*well.counts, Count("face", events=9, timeouts=2, set_aside=5, last="no answer")))
+def test_faults_of_operators() -> None:
+    well = Report((CallCounts("locIn", events=1200, calls=40),))
+    facts = FACTS._replace(operators=well)
+    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
+    assert shown["operator faults"] == ("0", "of 1,200 events")
+    assert "operator faults" not in line(0, SOME, facts)
+    bad = Report(
+        (*well.counts, CallCounts("face", events=9, timeouts=2, set_aside=5, last="no answer"))
+    )
     facts = FACTS._replace(operators=bad)
-    told = {name: (value, more) for name, value, more in rows(SOME, facts)}
-    assert told["operator faults"] == (
+    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
+    assert shown["operator faults"] == (
         "7",
         "of 1,209 events; face: 2 timeouts, 5 set aside, the last: no answer",
     )
@@ -74,9 +84,9 @@ def test_what_operators_did_wrong() -> None:
 
 
 class _Stream(Stream):
-    """One that says what it is told to say."""
+    """A stream with a fixed status."""
 
-    def look(self) -> Standing:
+    def look(self) -> StreamStatus:
         return SOME
 
     def newest(self, kind: str = "notifications", rows: int = 100) -> list[dict[str, Any]]:
@@ -84,9 +94,7 @@ class _Stream(Stream):
 
 
 @pytest.mark.parametrize("height", [24, 50])
-def test_the_picture_fits_the_terminal(tmp_path: Path, height: int) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+def test_the_picture_fits_the_terminal(job: StreamJob, height: int) -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80, height=height, color_system=None)
     with _Stream(job) as stream:
@@ -107,20 +115,18 @@ def test_the_picture_fits_the_terminal(tmp_path: Path, height: int) -> None:
     assert "lot 49" not in text
 
 
-def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+def test_plain_lines_without_a_terminal(job: StreamJob) -> None:
     file = io.StringIO()
     with _Stream(job) as stream:
         shown = StreamView(Console(file=file), stream, lambda rows: [], "title")
         with shown.shown():
             shown.update()
-            shown.update()  # at once: not told again
+            shown.update()  # at once: not shown again
     assert file.getvalue() == f"{line(0, SOME, FACTS)}\n"
 
 
 class _Gone(_Stream):
-    """One whose Java was told to stop as well, or has died by itself."""
+    """One whose Java was shown to stop as well, or has died by itself."""
 
     @property
     def running(self) -> bool:
@@ -130,9 +136,7 @@ class _Gone(_Stream):
         raise AssertionError("nobody is there to be asked")
 
 
-def test_a_stream_that_was_told_to_stop_is_gone(tmp_path: Path) -> None:
-    Log.create(tmp_path / "log", SCHEMA)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+def test_a_stream_may_be_gone_after_an_interrupt(job: StreamJob) -> None:
     with InterruptGuard() as interrupt, _Gone(job) as stream:
         shown = StreamView(Console(file=io.StringIO()), stream, lambda rows: [], "title")
         with pytest.raises(SparkError, match="Connection refused"):
@@ -155,13 +159,13 @@ def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Cap
     assert "index: cannot be read: Not a directory" in refused(capsys, "spark", "run", *where)
 
 
-def test_the_demonstration_leaves_the_logs_of_others_alone(tmp_path: Path, capsys: Capture) -> None:
+def test_the_demo_refuses_another_log(tmp_path: Path, capsys: Capture) -> None:
     Log.create(tmp_path / "log", SCHEMA)
     assert run("demo", "--folder", str(tmp_path)) == 2
     assert "belongs to something else" in capsys.readouterr().err
 
 
-def test_the_demonstration_goes_on_with_as_many_as_there_are(tmp_path: Path) -> None:
+def test_the_demo_continues_an_earlier_log(tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", schema(), ids="int64")
     load_subscriptions(log, 5, datetime.now(UTC))
 

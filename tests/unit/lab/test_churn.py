@@ -1,4 +1,4 @@
-"""Churn: what is replaced, what is timed, and that a wrong answer is counted."""
+"""Churn: replacements, timings, and counted wrong answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs with real operators: all schedulers, the same answers, and what was called for."""
+"""Runs with real operators: all schedulers, the same answers, and counted calls."""
 
 from __future__ import annotations
 

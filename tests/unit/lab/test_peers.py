@@ -1,4 +1,4 @@
-"""Duels: fair turns, honest ratios, and no figure of a wrong answer."""
+"""Peers: fair turns, honest ratios, and no figure for a wrong answer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_row_has_a_workload_that_the_yardstick_takes() -> None:
     ]
 
 
-def test_a_duel_says_all_that_was_measured() -> None:
+def test_a_result_of_peers_is_complete() -> None:
     found = _only(replace(QUICK, rows=("topss-w4",)))
     assert found.subscriptions == 500
     assert found.events == QUICK.batch
@@ -158,7 +158,7 @@ def test_wrong_bits_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _only(replace(setting, rows=("dexin",))).bits is None
 
 
-def test_threads_are_one_but_where_two_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_measurement_of_two_threads_has_two(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Threaded] = []
     init = Threaded.__init__
 

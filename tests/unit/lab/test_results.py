@@ -92,7 +92,7 @@ def test_result_files_are_not_written_over(tmp_path: Path) -> None:
         ("[" * 100_000, "not a result file"),
     ],
 )
-def test_what_is_no_result_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "some.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(TamisError, match=said) as refusal:

@@ -19,7 +19,7 @@ from tests.unit.lab.examples import Greedy, Lossy, entry
 QUICK = BenchSetting(matchers=("scan",)).quick()
 
 
-def test_sizes_end_where_they_are_told_to() -> None:
+def test_sizes_end_at_the_limit() -> None:
     assert tuple(sizes(BenchSetting())) == SIZES
     assert sizes(replace(BenchSetting(), most_subscriptions=4_500_000)) == [
         1_000_000,

@@ -1,4 +1,4 @@
-"""Counts of what schedulers evaluate: the right settings, honest goals, and no wrong answer."""
+"""Evaluations of schedulers: the right settings, honest goals, and no wrong answer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_setting_of_the_paper_is_there() -> None:
     assert len({(case.figure, case.title) for case in CASES}) == len(CASES), "titles tell apart"
 
 
-def test_what_is_listed_falls_from_scheduler_to_scheduler() -> None:
+def test_listed_counts_fall_from_scheduler_to_scheduler() -> None:
     for case in CASES:
         if case.listed and case.subscriptions > 2_000:
             assert list(case.listed) == sorted(case.listed, reverse=True), case.title
@@ -70,7 +70,7 @@ def test_small_settings_are_drawn_more_often() -> None:
     assert SMALL.draws(QUICK) == QUICK.repeats == 2
 
 
-def test_a_result_says_all_that_was_measured() -> None:
+def test_a_result_is_complete() -> None:
     found = _measured(SMALL)
     assert list(found) == [
         ("naive", AS_DRAWN),
@@ -111,9 +111,9 @@ def test_costs_spread_over_the_factor() -> None:
     assert (schedulers._costs(3, 5, 1.0) == 1).all()
 
 
-def test_costs_are_told_or_not() -> None:
+def test_costs_are_known_or_hidden() -> None:
     told = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000))
-    hidden = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000, told=False))
+    hidden = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000, costs_known=False))
     for name in ("sub-order", "adaptive"):
         assert told[name, AS_DRAWN].cost < hidden[name, AS_DRAWN].cost
     naive = told["naive", AS_DRAWN]
@@ -131,7 +131,7 @@ def test_goals_of_costs_and_times_are_for_full_sizes(monkeypatch: pytest.MonkeyP
     assert full["adaptive", AS_DRAWN].cost_goal == Goal(limit, at_most=True)
     assert full["naive", AS_DRAWN].cost_goal is None
     assert all(each.ms_goal == Goal(5.0, at_most=True) for each in full.values())
-    assert not any(each.cost_goal for each in _measured(case._replace(told=False)).values())
+    assert not any(each.cost_goal for each in _measured(case._replace(costs_known=False)).values())
 
 
 def test_a_wrong_scheduler_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def test_repeated_prepares_each_time() -> None:
     assert calls == ["prepare", "run", "prepare", "run"]
 
 
-def test_fitting_is_at_least_one_and_at_most_what_is_asked_for() -> None:
+def test_fitting_keeps_its_limits() -> None:
     assert fitting(lambda: None, most=5, budget=100) == 5
     assert fitting(lambda: None, most=5, budget=0) == 1
 

@@ -1,4 +1,4 @@
-"""The yardstick is right, narrow, and of the form that suits."""
+"""The yardstick is right, narrow, and of the right form."""
 
 from __future__ import annotations
 

@@ -135,9 +135,7 @@ def test_wrong_dialects_are_refused() -> None:
     with pytest.raises(ConditionError, match="'query' is registered already"):
         register(DialectEntry("query", "query_dialect:read", ""))
     register(DialectEntry("gone", "no_such_module:read", ""))
-    with pytest.raises(
-        ConditionError, match="'gone' cannot be imported from 'no_such_module:read'"
-    ):
+    with pytest.raises(ConditionError, match="'gone' cannot be imported"):
         read("kind=oak", SCHEMA, language="gone")
     with pytest.raises(ConditionError, match="returned str, expected a Condition"):
         read("kind=oak", SCHEMA, language="nothing")

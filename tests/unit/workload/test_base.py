@@ -97,7 +97,7 @@ def test_nothing_is_a_workload_too(name: str) -> None:
     assert made.subscriptions.num_rows == made.events(0).num_rows == 0
 
 
-def test_dictionaries_leave_out_what_is_not_bound() -> None:
+def test_dictionaries_have_only_bound_attributes() -> None:
     events = workload.make("lesubscribe", 1).events(100)
     rows = workload.as_dicts(events)
     assert len(rows) == 100

@@ -81,7 +81,7 @@ def _with_predicate(text: str, adjective: str, tag: str) -> str:
 def load_subscriptions(
     log: Log, subscriptions: int, start: datetime, progress: Callable[[int], object] | None = None
 ) -> None:
-    """Fill the log up to so many subscriptions. Their ids count from 0."""
+    """Add subscriptions to the log until it has `subscriptions`. Their ids count from 0."""
     done = log.counts(0)[1]
     while done < subscriptions:
         block, at = divmod(done, BLOCK)

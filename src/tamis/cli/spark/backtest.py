@@ -78,7 +78,7 @@ def backtest(
     """Test each CONDITION, or thousands of them, on past events.
 
     Give parquet files with --events and their --schema, or all events of a --log. The report says
-    how many events each condition matches, and when. OUT gets all of it: counts.parquet,
+    how many events each condition matches, and when. OUT gets counts.parquet,
     over_time.parquet, totals.parquet, samples.parquet and a picture.
 
     A wrong CONDITION is refused, with the place of the mistake. Wrong conditions in a file are left

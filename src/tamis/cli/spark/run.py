@@ -19,8 +19,8 @@ from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.options import split_names
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
-from tamis.spark.stream.progress import Standing
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.progress import StreamStatus
+from tamis.spark.stream.stream import Stream, StreamJob
 
 AVAILABLE_NOW = "available-now"
 _POLL = 0.25  # seconds
@@ -29,7 +29,7 @@ _MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000}
 
 
 def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
-    """Milliseconds between batches, as Spark takes them. None: match what there is, and stop."""
+    """Milliseconds between batches, as Spark takes them. None: match everything, and stop."""
     if value == AVAILABLE_NOW:
         return None
     time = _TIME.fullmatch(value)
@@ -64,7 +64,7 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
     default="0s",
     show_default=True,
     callback=_trigger,
-    help=f"Time between batches, or {AVAILABLE_NOW}: match what there is, and stop.",
+    help=f"Time between batches, or {AVAILABLE_NOW}: match everything so far, and stop.",
 )
 @operators_option
 @master_option
@@ -91,7 +91,7 @@ def run(
     It runs until Ctrl-C; the next run continues from there. Meanwhile it expires leases, compiles
     new versions and removes versions that nobody needs.
     """
-    job = Job(
+    job = StreamJob(
         log.absolute(),
         index.absolute(),
         out.absolute(),
@@ -168,7 +168,7 @@ def follow(
             raise
 
 
-def stop(console: Console, stream: Stream) -> Standing:
+def stop(console: Console, stream: Stream) -> StreamStatus:
     """Stop a stream; gives its last position."""
     with console.status("Stopping: the current batch is dropped, and the next run repeats it"):
         stream.stop()

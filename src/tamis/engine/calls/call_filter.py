@@ -25,9 +25,9 @@ from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
-from tamis.operators.faults import Report
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
+from tamis.operators.report import Report
 from tamis.operators.runner import Runner
 from tamis.schedule.base import Scheduler
 from tamis.schedule.exhaustive import ExhaustiveScheduler, PredicateCounts

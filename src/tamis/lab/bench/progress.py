@@ -1,4 +1,4 @@
-"""What a measurement reports while it runs."""
+"""Progress reports of measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tamis.lab.results.records import Figure
 
 
 class ProgressStep(NamedTuple):
-    """What a measurement does next: for progress bars, not stored.
+    """The next step of a measurement: for progress bars, not stored.
 
     A measurement yields these if its results are minutes apart.
     """

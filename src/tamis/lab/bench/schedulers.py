@@ -65,7 +65,7 @@ class SchedulerCase(NamedTuple):
     probabilities: str = "heterogeneous"
     listed: tuple[float, float, float, float] | None = None
     factor: float = 1.0  # of the largest cost to the smallest
-    told: bool = True  # whether schedulers know the costs
+    costs_known: bool = True  # to the schedulers
     chains: str = "cost"  # how sub-order orders chains
 
     @property
@@ -80,7 +80,7 @@ class SchedulerCase(NamedTuple):
         if self.figure == "table":
             parts.append("equal p" if self.probabilities == "equal" else "different p")
         if self.factor > 1:
-            parts.append(f"×{self.factor:,g}" + ("" if self.told else ", not told"))
+            parts.append(f"×{self.factor:,g}" + ("" if self.costs_known else ", hidden"))
         if self.chains == "selectivity":
             parts.append("chains by p")
         return ", ".join(parts)
@@ -147,10 +147,10 @@ CASES: tuple[SchedulerCase, ...] = (
     SchedulerCase("table", 20_000, 5_000, 5, 1.0, "heterogeneous", (2_800, 1_280, 1_190, 1_040)),
     SchedulerCase(COSTS, 80_000, 40_000, factor=1_000),
     SchedulerCase(COSTS, 80_000, 40_000, factor=1_000, chains="selectivity"),
-    SchedulerCase(COSTS, 80_000, 40_000, factor=1_000, told=False),
+    SchedulerCase(COSTS, 80_000, 40_000, factor=1_000, costs_known=False),
     SchedulerCase(COSTS, 20_000, 5_000, exponent=1.0, factor=1_000),
     SchedulerCase(COSTS, 20_000, 5_000, exponent=1.0, factor=1_000, chains="selectivity"),
-    SchedulerCase(COSTS, 20_000, 5_000, exponent=1.0, factor=1_000, told=False),
+    SchedulerCase(COSTS, 20_000, 5_000, exponent=1.0, factor=1_000, costs_known=False),
 )
 
 
@@ -184,7 +184,8 @@ class _Drawn:
     """A draw of a workload: subscriptions, and events with their outcomes."""
 
     def __init__(self, case: SchedulerCase, seed: int, events: int) -> None:
-        self.made, self.told, self.chains = _make(case, seed), case.told, case.chains
+        self.made, self.costs_known = _make(case, seed), case.costs_known
+        self.chains = case.chains
         self.probabilities = self.made.probabilities
         self.costs = _costs(seed, len(self.probabilities), case.factor)
         lists = self.made.subscriptions["predicates"]
@@ -206,7 +207,7 @@ class _Drawn:
             scheduler.add(clause, list(set(mine)) if written == AS_A_SET else mine, kills, clause)
             begin += length
         every = np.arange(len(self.probabilities))
-        costs = self.costs if self.told else np.ones(len(self.costs))
+        costs = self.costs if self.costs_known else np.ones(len(self.costs))
         scheduler.statistics.set(every, p=self.probabilities, cost=costs)
 
 
@@ -242,7 +243,7 @@ def _measured(setting: BenchSetting, case: SchedulerCase) -> Iterator[SchedulerR
     large = case.subscriptions == _LARGEST and case.exponent is None
     for (scheduler, written), it in tried.items():
         cost_goal = None
-        if full and case.factor > 1 and case.told and scheduler == "adaptive":
+        if full and case.factor > 1 and case.costs_known and scheduler == "adaptive":
             limit = _COST_SHARE * mean(tried["sub-order", AS_DRAWN].cost)
             cost_goal = Goal(limit, at_most=True)
         goal = None
@@ -273,7 +274,7 @@ def _measured(setting: BenchSetting, case: SchedulerCase) -> Iterator[SchedulerR
                 "exponent": case.exponent,
                 "probabilities": case.probabilities,
                 "factor": case.factor,
-                "told": case.told,
+                "told": case.costs_known,
                 "chains": case.chains,
             },
         )

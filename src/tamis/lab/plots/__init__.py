@@ -30,7 +30,7 @@ def plottable(found: Sequence[Result]) -> bool:
 
 
 def plot(file: Path, out: Path | None = None) -> Path:
-    """Draw a result file; gives the path of the picture, which is by default beside the file."""
+    """Draw a result file; gives the path of the picture, by default in the folder of the file."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -187,7 +187,7 @@ class ChurnResult:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def spreads(self) -> dict[str, Spread]:
-        """The spreads by what was timed."""
+        """The spreads by operation."""
         return {
             "add one": self.add,
             "remove one": self.remove,

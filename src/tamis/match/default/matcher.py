@@ -316,6 +316,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     # -- saving ------------------------------------------------------------------------------------
 
     def index_arrays(self) -> dict[str, NDArray[Any]]:
+        if self._index is None and self._planning is None:
+            return {}  # whoever opens it plans for the events it sees
         self.settle()
         if self._index is None:
             return {}

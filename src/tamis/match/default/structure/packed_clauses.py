@@ -1,8 +1,9 @@
 """The table of live clauses, laid out for looking at one clause at a time.
 
-`clauses.ClauseTable` keeps a column for each part of a row; a clause taken at random then costs a
+`index.clauses.ClauseTable` keeps a column for each part of a row: a clause taken at random costs a
 cache miss for each column. Here the rows of a clause lie together, three words each, so that it
-costs two: where the clause is, and the clause. Otherwise the two tables are alike.
+costs two: where the clause is, and the clause. Both tables stay, because both are in saved indexes,
+under names of their own.
 """
 
 from __future__ import annotations
