@@ -302,7 +302,7 @@ def test_faults_are_counted_apart() -> None:
         engine.calls.runner = Runner(faults=1_000_000)
         engine.subscribe("moody()", id=1)
         _, told = match_and_measure(engine, pa.table({"n": range(10)}))
-        assert match_and_measure(engine, pa.table({"price": [1.0]})).told == {}, (
+        assert match_and_measure(engine, pa.table({"price": [1.0]})).outcomes == {}, (
             "nothing to read, nothing told"
         )
     assert told["moody()"][:3] == (5, 5, 5)
