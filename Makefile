@@ -2,30 +2,33 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# More for pytest, for example: make test ARGS="-k lease -x"
+# The default, the baseline, and one of the papers' algorithms.
+QUICK_MATCHERS := tamis or scan or naive
+# Options for pytest, for example: make test ARGS="-k lease -x"
 ARGS ?=
 
-# Read when a recipe runs, not when make starts: it is setup that writes .venv/java-home.
-# Spark takes whatever python3 is on the PATH for its workers unless it is told otherwise.
+# Read when a recipe runs, because setup writes .venv/java-home.
+# PYSPARK_PYTHON: otherwise Spark starts its workers with the python3 on the PATH.
 ENVIRONMENT = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
-# The tool that writes the locks is not one of the things locked: a lock that cannot be installed
-# must not prevent making a new one.
+# The tool that writes the locks is not locked itself: a lock that cannot be installed must not
+# prevent making a new one.
 UV_VERSION := 0.13.7
 UPGRADE ?=
 COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
 
-.PHONY: help setup run test check parts bench soak lock clean
+.PHONY: help setup run quick test check parts bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run     install what is missing, then run auctions live on Spark, until Ctrl-C"
-	@echo "make test    install what is missing, then run every check and every test"
-	@echo "make check   style, types and import rules only"
-	@echo "make bench   measure"
-	@echo "make soak    compare every matcher over thousands of random operations (longer)"
-	@echo "make setup   install into .venv; does nothing when that is up to date"
+	@echo "make run     match auctions live on Spark, until Ctrl-C"
+	@echo "make quick   the checks and tests that matter most, in under three minutes, without Spark"
+	@echo "make test    every check and every test"
+	@echo "make check   style, types, import rules and layout"
+	@echo "make bench   measure this installation"
+	@echo "make soak    compare all matchers over thousands of random operations"
+	@echo "make setup   install into .venv; every target above does so if needed"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
 	@echo "make clean   remove .venv, caches and results"
 
@@ -35,6 +38,15 @@ setup:
 run: setup
 	@$(ENVIRONMENT) $(BIN)/tamis demo
 
+# Without Spark, types and tests that are marked slow; of the conformance suite, three matchers.
+quick: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check -q .
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/check_layout.py
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" tests/unit $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -k "$(QUICK_MATCHERS)" tests/conformance $(ARGS)
+
 test: setup parts check
 	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
@@ -43,6 +55,7 @@ check: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/check_layout.py
 
 parts: setup
 	@$(BIN)/python scripts/parts.py postgresql

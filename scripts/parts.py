@@ -1,10 +1,9 @@
-"""Real parts that pip cannot bring: servers and browsers that some tests talk to.
+"""Servers and browsers that some tests need and pip cannot install.
 
     python scripts/parts.py [NAME ...]
 
-Installs the named parts that are missing, as root on Debian, and reports; without a name there is
-nothing to do or to say. A part is named once a test needs it. Where one stays missing, its tests
-are skipped; with CI=true that is a failure.
+Installs the named parts that are missing, as root on Debian, and reports. Tests that need a missing
+part are skipped; with CI=true a missing part is a failure.
 """
 
 import os
@@ -16,11 +15,11 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Part:
+class SystemPart:
     name: str
-    marker: str  # the pytest marker of the tests that need it
-    probe: str  # a path pattern from the root when it holds a slash, otherwise a command
-    package: str  # Debian's name for it
+    marker: str  # pytest marker of its tests
+    probe: str  # a path pattern from the root if it has a slash, otherwise a command
+    package: str  # Debian package
 
     def is_there(self) -> bool:
         if "/" in self.probe:
@@ -29,8 +28,8 @@ class Part:
 
 
 PARTS = (
-    Part("postgresql", "postgresql", "usr/lib/postgresql/*/bin/initdb", "postgresql"),
-    Part("chromium", "chromium", "chromium", "chromium"),
+    SystemPart("postgresql", "postgresql", "usr/lib/postgresql/*/bin/initdb", "postgresql"),
+    SystemPart("chromium", "chromium", "chromium", "chromium"),
 )
 
 
@@ -38,8 +37,8 @@ def say(text: str) -> None:
     print(f"parts: {text}", flush=True)
 
 
-def install(parts: list[Part]) -> None:
-    """Try; whether it worked is seen by probing again."""
+def install(parts: list[SystemPart]) -> None:
+    """Try to install. The caller probes again."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         say("can install only as root, with apt-get")
         return
@@ -48,7 +47,7 @@ def install(parts: list[Part]) -> None:
     options = ["-y", "-qq", "--no-install-recommends"]
     commands += [["apt-get", "install", *options, part.package] for part in parts]
     for command in commands:
-        # apt-get tells a story on standard output; what went wrong is on standard error.
+        # Errors of apt-get go to standard error; the rest is noise.
         subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL)
 
 
@@ -56,7 +55,7 @@ def main(names: list[str]) -> int:
     known = {part.name: part for part in PARTS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        say(f"no part is called {', '.join(unknown)}; there are {', '.join(known)}")
+        say(f"unknown parts: {', '.join(unknown)}; known are {', '.join(known)}")
         return 2
     if not names:
         return 0
@@ -68,12 +67,12 @@ def main(names: list[str]) -> int:
     missing = [part for part in required if not part.is_there()]
     for part in missing:
         say(f"{part.name} is missing: tests marked '{part.marker}' are skipped")
-        say(f"  to have it, as root: apt-get install {part.package}")
+        say(f"  to install it, as root: apt-get install {part.package}")
     if missing and os.environ.get("CI") == "true":
-        say("with CI=true no part may be missing")
+        say("with CI=true a missing part is a failure")
         return 1
     if not missing:
-        say(f"all {len(required)} needed are there")
+        say(f"all {len(required)} are installed")
     return 0
 
 

@@ -1,11 +1,11 @@
 """Install everything that tamis needs into .venv, and find or install a Java for Spark.
 
-Standard library only: it runs before anything is installed. A second run, with nothing changed,
-only looks for Java again. The Java home it settles on is written to .venv/java-home; the file is
-empty where there is no Java, which only Spark minds. With CI=true that is a failure.
+It uses the standard library only, because it runs before anything is installed. If nothing has
+changed, it only looks for Java. It writes the Java home to .venv/java-home; without Java the file
+is empty, and only Spark does not work. With CI=true a missing Java is a failure.
 """
 
-# An older Python has to get as far as the message that says so: it must not evaluate annotations.
+# An older Python must get as far as the message about its version: no annotations are evaluated.
 from __future__ import annotations
 
 import hashlib
@@ -27,16 +27,16 @@ JAVA_LOCK = ROOT / "requirements-java.lock"
 JAVA_HOME_FILE = VENV / "java-home"
 OLDEST_PYTHON = (3, 11)
 OLDEST_JAVA = 17
-# Spark 4 gives this to every JVM it starts; a Java that does not know the module stops at once.
+# Spark 4 passes this to every JVM it starts; a Java without the module stops at once.
 SPARK_MODULE = "jdk.incubator.vector"
 
-# The published runtime is otherwise complete, so only that one argument is taken away from it. The
-# package has the script that does so; it is read and not imported, as nothing is installed yet.
-JAVA_WRAPPER = ROOT / "src" / "tamis" / "spark" / "java.sh"
+# The published runtime is otherwise complete, so a script removes only that argument. The script is
+# part of the package; it is read, not imported, because nothing is installed yet.
+JAVA_WRAPPER = ROOT / "src" / "tamis" / "spark" / "runtime" / "java.sh"
 
 
 class SetupError(Exception):
-    """Something that the person at the keyboard has to do first."""
+    """The user has to do something first."""
 
 
 def say(text: str) -> None:
@@ -44,7 +44,7 @@ def say(text: str) -> None:
 
 
 def run(*command: str | Path) -> None:
-    """Run a command that has to succeed; its own output says why when it does not."""
+    """Run a command that must succeed. If it fails, its own output says why."""
     try:
         subprocess.run(command, check=True, cwd=ROOT)
     except subprocess.CalledProcessError as error:
@@ -58,12 +58,12 @@ def pip_install(*arguments: str | Path) -> None:
     run(PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "-q", *arguments)
 
 
-# Stamps: a step is done when the file in .venv holds the digest of what the step depends on.
+# Stamps: a step is done if its file in .venv holds the digest of all inputs of the step.
 
 
 def digest(*files: Path) -> str:
     result = hashlib.sha256(sys.version.encode())
-    # An editable install points at this folder, so a folder that was moved is set up again.
+    # An editable install points at this folder, so a moved folder is set up again.
     result.update(str(ROOT).encode())
     for file in files:
         result.update(file.read_bytes())
@@ -92,7 +92,7 @@ def check_python() -> None:
 
 
 def ensure_venv_module() -> None:
-    """Debian ships Python without the part that puts pip into a new environment."""
+    """Debian ships Python without ensurepip, which installs pip into a new environment."""
     if importlib.util.find_spec("ensurepip") is not None:
         return
     package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
@@ -111,7 +111,7 @@ def ensure_venv_module() -> None:
 
 
 def venv_works() -> bool:
-    """True when .venv is of this very Python, complete, and in the folder it was made for."""
+    """True if .venv is complete, made by this Python, and in its original folder."""
     code = "import sys, pip; print(sys.version, sys.prefix, sep='\\n')"
     try:
         probe = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=False)
@@ -130,7 +130,7 @@ def install_packages() -> None:
         ensure_venv_module()
         run(sys.executable, "-m", "venv", VENV)
     say("installing packages (the first time takes a minute or two: PySpark alone is 450 MB)")
-    # The builders come first: what is built from source below finds them in place, not on the net.
+    # The builders come first, so that packages built from source find them installed.
     pip_install("--require-hashes", "-r", BUILD_LOCK)
     pip_install("--require-hashes", "--no-build-isolation", "-r", LOCK)
     pip_install("--no-deps", "--no-build-isolation", "-e", ROOT)
@@ -141,7 +141,7 @@ def install_packages() -> None:
 
 
 def java_settings(java: Path) -> dict[str, str] | None:
-    """What a Java says about itself, or None when it does not start the way Spark starts it."""
+    """The properties of a Java, or None if it does not start the way Spark starts it."""
     command = [str(java), f"--add-modules={SPARK_MODULE}", "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -153,7 +153,7 @@ def java_settings(java: Path) -> dict[str, str] | None:
 
 
 def usable_java(java: Path, home: Path | None) -> Path | None:
-    """The Java home to give to Spark, or None with a word on why this Java will not do."""
+    """The Java home for Spark, or None if Spark cannot use this Java; prints why."""
     settings = java_settings(java)
     if settings is None:
         say(f"{java} does not start with --add-modules={SPARK_MODULE}, as Spark needs")
@@ -163,7 +163,7 @@ def usable_java(java: Path, home: Path | None) -> Path | None:
     if number is None or int(number[0]) < OLDEST_JAVA:
         say(f"{java} is Java {version}, and Spark needs {OLDEST_JAVA} or later")
         return None
-    # A java on the PATH is often a link or a shim; the one that runs knows where it lives.
+    # A java on the PATH is often a link or a shim; the running one knows its home.
     return home or Path(settings.get("java.home", java.resolve().parent.parent))
 
 
@@ -199,23 +199,23 @@ def install_java() -> Path:
 
 
 def java_home() -> Path | None:
-    """Where Spark finds a Java; None, after a warning, where none can be had."""
+    """The Java home for Spark; None, after a warning, if there is no Java."""
     try:
         return find_java() or install_java()
     except (SetupError, OSError, subprocess.SubprocessError) as error:
         if os.environ.get("CI") == "true":
-            raise SetupError(f"with CI=true there has to be a Java: {describe(error)}") from error
-        say(f"WARNING: no Java {OLDEST_JAVA} or later, so Spark will not work; all else does")
+            raise SetupError(f"with CI=true a Java is required: {describe(error)}") from error
+        say(f"WARNING: no Java {OLDEST_JAVA} or later, so Spark will not work; the rest does")
         say(f"  {describe(error)}")
         say(
-            f"  to have one, as root: apt-get install openjdk-{OLDEST_JAVA}-jre-headless; or "
+            f"  to install one, as root: apt-get install openjdk-{OLDEST_JAVA}-jre-headless; or "
             "unpack one from https://adoptium.net anywhere, then: make setup JAVA_HOME=/its/folder"
         )
         return None
 
 
 def describe(error: BaseException) -> str:
-    """What happened, for the person at the keyboard; a failed command's own words are the best."""
+    """A message for the user, with the output of a failed command."""
     said = getattr(error, "stderr", None)
     return f"{error}: {said.strip()}" if isinstance(said, str) and said.strip() else str(error)
 

@@ -1,7 +1,7 @@
 """tamis: a content-based publish/subscribe system.
 
-Subscribers register conditions over the content of events; for each event tamis finds all the
-subscriptions that it satisfies. Start with `Schema` and `Engine`.
+Subscribers register conditions on the content of events; for each event, tamis finds all matching
+subscriptions. Start with `Schema` and `Engine`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ __all__ = [
     "schedulers",
 ]
 
-# Names are imported when they are first used: `import tamis` stays fast, and only an engine that
-# matches pays for the compiler.
+# Lazy imports: `import tamis` stays fast, and only an engine that matches loads the compiler.
 _WHERE = {
     "Engine": "tamis.engine",
     "Operator": "tamis.operators.operator",

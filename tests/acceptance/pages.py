@@ -1,9 +1,11 @@
-"""The Python blocks of the documentation, to be run."""
+"""What the tests of the project itself share: its pages, their Python blocks, its scripts."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
@@ -30,3 +32,13 @@ def blocks(page: Path) -> list[Block]:
         expected = [line.removeprefix(_EXPECTED).removeprefix(" ") for line in said]
         found.append(Block(text.count("\n", 0, match.start()) + 2, code, expected))
     return found
+
+
+def load_script(name: str) -> ModuleType:
+    """A script of the folder `scripts`, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -11,7 +11,7 @@ import pytest
 
 from tamis import Engine
 from tamis.model.schema import Schema
-from tamis.store import Log, Snapshot, Versions, cancel, subscribe
+from tamis.store import Log, SubscriptionSnapshot, Versions, cancel, subscribe
 
 DATA = Path(__file__).parent.parent / "data" / "earlier"
 COMMITS = sorted(path for path in DATA.iterdir() if path.is_dir() and path.name != "__pycache__")
@@ -56,7 +56,7 @@ def test_a_saved_engine_matches(archive: Path, tmp_path: Path) -> None:
     assert _matched(Engine.open(tmp_path / "engine"), expected["events"]) == changed
 
 
-def _engine(snapshot: Snapshot, schema: Schema) -> Engine:
+def _engine(snapshot: SubscriptionSnapshot, schema: Schema) -> Engine:
     engine = Engine(schema)
     for id, live in snapshot.items():
         engine.subscribe(live.condition, id=id)
@@ -65,7 +65,7 @@ def _engine(snapshot: Snapshot, schema: Schema) -> Engine:
 
 def _replayed(log: Log) -> dict[str, list[str]]:
     """Match each event of a log with the subscriptions that are live at its place."""
-    schema, snapshot, found = Schema.from_dict(log.schema), Snapshot(), {}
+    schema, snapshot, found = Schema.from_dict(log.schema), SubscriptionSnapshot(), {}
     for first, table in log.events(0):
         for at, text in enumerate(table["json"].to_pylist()):
             snapshot.fold(log.changes(snapshot.sequence, first + at), first + at)
@@ -84,7 +84,7 @@ def test_a_log_is_replayed(commit: Path, tmp_path: Path) -> None:
     log.change(subscribe(["new"], ["price > 0"]))
     log.change(cancel([next(iter(expected["live"]))]))
     log.compact(log.end)
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(log.changes(0), log.end)
     live = {**expected["live"], "new": "price > 0"}
     del live[next(iter(expected["live"]))]
@@ -100,7 +100,7 @@ def test_a_version_has_the_subscriptions_of_its_place(commit: Path, tmp_path: Pa
     assert version is not None
     versions = Versions(folder / "index")
     versions.check_log(log)
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(log.changes(0, version.sequence), version.sequence)
     engine = Engine.open(version.shard_folders[0])
     assert sorted(map(str, engine.ids())) == sorted(map(str, snapshot))

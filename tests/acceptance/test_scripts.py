@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,24 +9,15 @@ from types import ModuleType
 
 import pytest
 
-from tests.acceptance.pages import ROOT
+from tests.acceptance.pages import load_script
 
 Capture = pytest.CaptureFixture[str]
-
-
-def _script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
 def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script in an environment whose packages are installed already, on no CI, without Java."""
-    module = _script("setup")
+    module = load_script("setup")
     monkeypatch.setattr(module, "VENV", tmp_path)
     monkeypatch.setattr(module, "JAVA_HOME_FILE", tmp_path / "java-home")
     monkeypatch.setattr(module, "PYTHON", tmp_path / "python")
@@ -106,10 +96,10 @@ def test_setup_says_which_command_cannot_be_run(setup: ModuleType) -> None:
 
 
 def test_parts_without_names_say_nothing(capsys: Capture) -> None:
-    assert _script("parts").main([]) == 0
+    assert load_script("parts").main([]) == 0
     assert capsys.readouterr().out == ""
 
 
 def test_parts_refuse_unknown_names(capsys: Capture) -> None:
-    assert _script("parts").main(["posgresql"]) == 2
-    assert "there are postgresql" in capsys.readouterr().out
+    assert load_script("parts").main(["posgresql"]) == 2
+    assert "known are postgresql" in capsys.readouterr().out

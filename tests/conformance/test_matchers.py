@@ -13,8 +13,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tamis.match.base import Matcher
 from tamis.match.registry import create, entry, matchers
 from tamis.testing import CHECKS
-from tamis.testing.machine import machine
 from tamis.testing.soak import soak
+from tamis.testing.state_machine import machine
 
 Trial = tuple[str, Mapping[str, Any]]
 

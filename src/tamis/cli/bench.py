@@ -1,4 +1,4 @@
-"""`tamis bench`: run the lab's measurements, show them, keep them."""
+"""`tamis bench` and `tamis plot`: run measurements, print and store them, draw them."""
 
 from __future__ import annotations
 
@@ -9,59 +9,61 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from tamis.cli.bench_tables import show
-from tamis.cli.counts import Count
-from tamis.cli.matcher_options import matcher_options, parse_options
-from tamis.cli.screen import screen
+from tamis.cli.reports.bench import show
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.matcher_options import matcher_option, parse_options
+from tamis.cli.terminal.options import WholeNumber, seed_option, split_names
+from tamis.cli.terminal.progress import bar
 from tamis.errors import TamisError
-from tamis.lab import foundation, peers, sparking
-from tamis.lab.foundation import Measurement
-from tamis.lab.plots import plot, plottable
-from tamis.lab.progress import Step
-from tamis.lab.records import Result
-from tamis.lab.results import machine, prepare, write
-from tamis.lab.setting import FASTEST, Setting
-from tamis.lab.spark_data import SPARK
+from tamis.lab import plots
+from tamis.lab.bench import measurements, peers
+from tamis.lab.bench.measurements import Measurement
+from tamis.lab.bench.progress import ProgressStep
+from tamis.lab.bench.setting import FASTEST, BenchSetting
+from tamis.lab.bench.spark import jobs as spark_jobs
+from tamis.lab.bench.spark.data import SPARK
+from tamis.lab.results.files import machine, prepare, write
+from tamis.lab.results.records import Result
 from tamis.match import registry
 
-_NAMES = ", ".join(foundation.MEASUREMENTS)
-_NAMED = ", ".join(each.name for each in foundation.MEASUREMENTS.values() if each.named)
+_NAMES = ", ".join(measurements.MEASUREMENTS)
+_ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values() if each.on_request)
 
 
 @click.command(
     help=f"""Measure this installation on this machine.
 
-    NAMES are any of {_NAMES}; without one, all but {_NAMED} are measured, in about a quarter of an
-    hour.
+    NAMES are any of {_NAMES}. Without names, everything but {_ON_REQUEST} is measured, in about a
+    quarter of an hour.
 
-    Figures are medians of repeated runs. `match` compares every matcher with a careful NumPy brute
-    force measured in the same run, on events encoded beforehand. `peers` does so for {FASTEST} (or
-    --matcher) at the sizes at which others publish figures, `scale` with up to ten million
+    Figures are medians of repeated runs. `match` compares every matcher with a careful brute force
+    in NumPy, measured in the same run, on events encoded beforehand. `peers` does so for {FASTEST}
+    (or --matcher) at the sizes for which others publish figures, `scale` with up to ten million
     subscriptions, `churn` while half of a million subscriptions are replaced one by one. `schedule`
-    counts what the schedulers evaluate where up to 80,000 subscriptions share predicates,
-    `operators` has them call real operators on pictures, `spark` compares jobs on Spark with the
-    engine alone and with SQL, their memory and their answers. The results are also written to a
-    JSON file with parameters, versions and facts about the machine, and plotted beside it (`tamis
-    plot` does that again without measuring).
+    counts the evaluations of the schedulers where up to 80,000 subscriptions share predicates,
+    `operators` lets them call real operators on pictures, `spark` compares jobs on Spark with the
+    engine alone and with SQL.
+
+    The results go to a JSON file with parameters, versions and facts about the machine, and to
+    a picture in the same folder; `tamis plot` draws it again.
     """
 )
 @click.argument("names", nargs=-1)
 @click.option("--matcher", "matchers", multiple=True, help="Only this matcher; may be repeated.")
-@matcher_options
+@matcher_option
 @click.option(
     "--rows",
     multiple=True,
-    help=f"Only these rows, with commas between; of peers: {', '.join(peers.ROWS)}; of spark: "
-    f"{', '.join(sparking.ROWS)}.",
+    help=f"Only these rows, separated by commas. Rows of peers: {', '.join(peers.ROWS)}. Rows of "
+    f"spark: {', '.join(spark_jobs.ROWS)}.",
 )
 @click.option(
     "--subscriptions",
-    type=Count(100),
-    help="At most so many in peers and in what is measured only if named.",
+    type=WholeNumber(100),
+    help=f"Most subscriptions in peers, {_ON_REQUEST}.",
 )
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
+@seed_option
 @click.option("--quick", is_flag=True, help="Small sizes: to see that it works, not to quote.")
 @click.option(
     "--out",
@@ -85,17 +87,17 @@ def bench(
     if options and len(matchers) != 1:
         raise TamisError("--option belongs to one matcher; name it with --matcher")
     parsed = parse_options(matchers[0], options) if options else {}
-    chosen = tuple(name.strip() for given in rows for name in given.split(","))
-    (sparking if names == (SPARK,) else peers).rows(chosen)
-    setting = Setting(seed=seed, matchers=matchers, options=parsed, rows=chosen)
+    chosen = tuple(name for given in rows for name in split_names(given))
+    (spark_jobs if names == (SPARK,) else peers).rows(chosen)
+    setting = BenchSetting(seed=seed, matchers=matchers, options=parsed, rows=chosen)
     if subscriptions is not None:
         setting = replace(setting, most_subscriptions=subscriptions)
     setting = setting.quick() if quick else setting
-    measurements = foundation.chosen(names)
-    prepare(out)  # the last thing that can be refused: from here on it takes minutes
+    selected = measurements.chosen(names)
+    prepare(out)  # the last check: measuring takes minutes
     started = datetime.now(UTC)
-    console = screen()
-    results = _run(console, measurements, setting)
+    console = stdout_console()
+    results = _run(console, selected, setting)
     show(console, results)
     path = write(out, results, {"names": list(names), "quick": quick, **asdict(setting)}, started)
     facts = machine()
@@ -104,32 +106,40 @@ def bench(
         + (", quick: sizes too small to quote" if quick else "")
     )
     console.print(f"written to {path}")
-    if plottable(results):
+    if plots.plottable(results):
         try:
-            console.print(f"plotted in {plot(path)}")
-        except TamisError as why:  # the figures are safe; a picture can be had later
+            console.print(f"plotted in {plots.plot(path)}")
+        except TamisError as why:  # the results are stored; `tamis plot` can draw them later
             console.print(f"not plotted: {why}")
 
 
-def _run(console: Console, measurements: Sequence[Measurement], setting: Setting) -> list[Result]:
+def _run(console: Console, selected: Sequence[Measurement], setting: BenchSetting) -> list[Result]:
     results: list[Result] = []
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=40),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        total = sum(each.steps(setting) for each in measurements)
-        task = progress.add_task("", total=total)
-        for each in measurements:
-            progress.update(task, description=f"{each.name}: {each.what}")
+    with bar(console, "", sum(each.steps(setting) for each in selected)) as progress:
+        for each in selected:
+            progress.describe(f"{each.name}: {each.what}")
             for given in each.run(setting):
-                if isinstance(given, Step):
-                    progress.update(task, description=f"{each.name}: {given.what}")
+                if isinstance(given, ProgressStep):
+                    progress.describe(f"{each.name}: {given.what}")
                 else:
                     results.append(given)
-                progress.advance(task)
+                progress.advance()
     return results
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The picture; its suffix names the format.  [default: FILE with the suffix .png]",
+)
+def plot(file: Path, out: Path | None) -> None:
+    """Plot FILE, a result file of `tamis bench`. Measures nothing.
+
+    For `match`: a panel for each workload, with the time of an event on a logarithmic axis. Light
+    bars are events one at a time, dark bars events in batches; the dashed line is the brute force
+    in NumPy. For `peers`: how many times faster than that line. For `scale`: time by subscriptions.
+    For `churn`: the time of single changes and matches. For `schedule`: predicates evaluated.
+    """
+    click.echo(f"plotted in {plots.plot(file, out)}")

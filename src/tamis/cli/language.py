@@ -1,4 +1,4 @@
-"""`tamis check`, `tamis explain` and `tamis schema`: schemas and conditions, without code."""
+"""`tamis check`, `tamis explain` and `tamis schema`: check conditions and schemas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from tamis import Engine, Schema
-from tamis.cli.screen import screen
+from tamis.cli.terminal.console import stdout_console
 from tamis.errors import EventError
 from tamis.language import clauses, parse, to_text
 from tamis.model.condition import Clause, Not
@@ -24,10 +24,10 @@ from tamis.model.explain import Explanation
 def check(schema_file: str, condition: str) -> None:
     """Check CONDITION against the schema in the file SCHEMA (YAML or JSON).
 
-    Prints the condition as tamis writes it and its clauses: the condition matches when one of them
-    does. A mistake is shown with carets under the place, and the exit code is 2.
+    Prints the condition in normal spelling and its clauses; the condition matches when one of its
+    clauses does. Carets mark the place of a mistake, and the exit code is then 2.
     """
-    # The door that subscribing goes through, so that what passes here passes there.
+    # The same check as for subscribing, so that both accept the same conditions.
     Engine(Schema.load(schema_file)).compile(condition)
     parsed = parse(condition)
     found = clauses(parsed)
@@ -49,14 +49,14 @@ def _clause_text(clause: Clause) -> str:
 @click.argument("condition")
 @click.argument("event", metavar="EVENT_JSON")
 def explain(schema_file: str, condition: str, event: str) -> None:
-    """Say why the event EVENT_JSON matches CONDITION, or why not, predicate by predicate.
+    """Explain why the event EVENT_JSON matches CONDITION or not, predicate by predicate.
 
     EVENT_JSON is a JSON object, or - to read one from standard input.
     """
     engine = Engine(Schema.load(schema_file))
     id = engine.subscribe(condition)
     given = _read_event(sys.stdin.read() if event == "-" else event)
-    screen().print(explanation_text(engine.explain(id, given)))
+    stdout_console().print(explanation_text(engine.explain(id, given)))
 
 
 def _read_event(text: str) -> Mapping[str, Any]:
@@ -65,14 +65,14 @@ def _read_event(text: str) -> Mapping[str, Any]:
     except json.JSONDecodeError as why:
         raise EventError(f"the event is not JSON: {why}") from None
     except RecursionError:
-        raise EventError("the event is nested too deeply to be read") from None
+        raise EventError("the event is nested too deeply") from None
     except ValueError as why:  # a number of thousands of digits
         raise EventError(f"the event cannot be read: {why}") from None
     return given
 
 
 def explanation_text(explanation: Explanation) -> Text:
-    """An explanation as it prints itself, with its verdicts coloured."""
+    """An explanation with coloured verdicts."""
     text = Text(str(explanation))
     text.highlight_regex(r"(?m)^matches$|^ +yes", "green")
     text.highlight_regex(r"(?m)^does not match$|^ +no ", "red")

@@ -1,4 +1,4 @@
-"""Groups of commands that are imported when they are called: help alone imports none of them."""
+"""Groups of commands that are imported when they are called. Help imports none of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import click
 
 
-class Entry(NamedTuple):
-    """What the help says of a command, without importing it."""
+class CommandEntry(NamedTuple):
+    """Where a command is, and its line in the help."""
 
     path: str  # module:function, imported when used
     help: str
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
 class LazyGroup(click.Group):
     """A group with a table of commands."""
 
-    def __init__(self, *arguments: Any, table: Mapping[str, Entry], **options: Any) -> None:
+    def __init__(self, *arguments: Any, table: Mapping[str, CommandEntry], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._table = table
 

@@ -1,6 +1,6 @@
-"""The command `tamis`: the table of its commands, and what becomes of errors.
+"""The command `tamis`: its table of commands, and its handling of errors.
 
-A user's mistake is one message on standard error and exit code 2. Only a bug of ours shows a
+A user's mistake gives one message on standard error and exit code 2. Only a bug in tamis shows a
 traceback.
 """
 
@@ -12,28 +12,36 @@ import sys
 import click
 
 from tamis import __version__
-from tamis.cli.lazy import Entry, LazyGroup
+from tamis.cli.lazy import CommandEntry, LazyGroup
 from tamis.errors import TamisError
 
-REFUSED = 2  # what click uses for a wrong option as well
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
+REFUSED = 2  # as click exits for a wrong option
+INTERRUPTED = 130  # 128 + SIGINT, as in a shell
+# The extras of the package that bring optional libraries.
+EXTRAS = {"pyspark": "spark", "pandas": "spark", "matplotlib": "lab", "duckdb": "sql"}
 
 
-# Each command's module may import whatever it likes: `tamis --help` imports none of them.
 COMMANDS = {
-    "demo": Entry("tamis.cli.demo:demo", "Auctions live on Spark, until Ctrl-C."),
-    "tour": Entry("tamis.cli.tour:tour", "The engine alone, at work on auctions for ten seconds."),
-    "spark": Entry("tamis.cli.spark:spark", "Jobs on Spark: run and others."),
-    "check": Entry("tamis.cli.language:check", "Check a condition against a schema."),
-    "explain": Entry("tamis.cli.language:explain", "Say why an event matches a condition, or not."),
-    "schema": Entry("tamis.cli.language:schema", "Check a schema file and summarise it."),
-    "matchers": Entry("tamis.cli.matchers:matchers", "List the matching algorithms."),
-    "operators": Entry("tamis.cli.operators:operators", "List the operators for conditions."),
-    "schedulers": Entry("tamis.cli.operators:schedulers", "List what decides their order."),
-    "soak": Entry("tamis.cli.soak:soak", "Compare matchers over thousands of random operations."),
-    "bench": Entry("tamis.cli.bench:bench", "Measure this installation on this machine."),
-    "plot": Entry("tamis.cli.plot:plot", "Draw results that bench kept, without measuring."),
-    "plan": Entry("tamis.cli.plan:plan", "Show where subscriptions are put, and why."),
+    "demo": CommandEntry("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
+    "spark": CommandEntry("tamis.cli.spark:spark", "Run jobs on Spark."),
+    "check": CommandEntry("tamis.cli.language:check", "Check a condition against a schema."),
+    "explain": CommandEntry(
+        "tamis.cli.language:explain", "Explain why an event matches a condition or not."
+    ),
+    "schema": CommandEntry("tamis.cli.language:schema", "Check a schema file and summarise it."),
+    "matchers": CommandEntry("tamis.cli.registries:matchers", "List the matching algorithms."),
+    "operators": CommandEntry(
+        "tamis.cli.registries:operators", "List the operators for conditions."
+    ),
+    "schedulers": CommandEntry(
+        "tamis.cli.registries:schedulers", "List the schedulers of operators."
+    ),
+    "soak": CommandEntry(
+        "tamis.cli.soak:soak", "Compare matchers over thousands of random operations."
+    ),
+    "bench": CommandEntry("tamis.cli.bench:bench", "Measure this installation."),
+    "plot": CommandEntry("tamis.cli.bench:plot", "Plot a result file of bench."),
+    "plan": CommandEntry("tamis.cli.plan:plan", "Show where subscriptions are stored, and why."),
 }
 
 
@@ -54,7 +62,7 @@ def _run(arguments: list[str] | None) -> int:
     try:
         tamis.main(arguments, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.Abort:  # what click makes of Ctrl-C
+    except click.exceptions.Abort:  # click raises it for Ctrl-C
         return INTERRUPTED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -64,13 +72,18 @@ def _run(arguments: list[str] | None) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except BrokenPipeError:
-        _drop_output()  # the reader has gone, as in `tamis matchers | head -1`
+        _drop_output()  # the reader is gone, as in `tamis matchers | head -1`
         return 1
     except TamisError as error:
         return _refused(str(error))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        return _refused(f"this command needs {package}: pip install 'tamis[{EXTRAS[package]}]'")
     except MemoryError:
-        return _refused("there is not enough memory for that")
-    except OSError as error:  # a path that cannot be read or written, a full disk
+        return _refused("there is not enough memory")
+    except OSError as error:  # an unreadable path, a full disk
         if error.filename is None:
             _drop_output()
             return _refused(f"cannot go on: {error.strerror or error}")
@@ -84,7 +97,7 @@ def _refused(why: str) -> int:
 
 
 def _drop_output() -> None:
-    """Forget what standard output did not take: Python would complain again when it exits."""
+    """Discard unwritten output: Python would complain about it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

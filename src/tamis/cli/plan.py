@@ -1,24 +1,25 @@
-"""`tamis plan`: what the default matcher has decided, what it expects that to cost, and why."""
+"""`tamis plan`: where the default matcher stores subscriptions, at what cost, and why."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import click
-from rich.console import Console
 
 from tamis import Engine, Schema
-from tamis.cli.counts import Count
-from tamis.cli.files import read_events, read_subscriptions
-from tamis.cli.matcher_options import matcher_options, parse_options
-from tamis.cli.plan_tables import Measured, show
-from tamis.cli.screen import screen
+from tamis.cli.data_files import read_events, read_subscriptions
+from tamis.cli.reports.plan import MatchTiming, show
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.matcher_options import matcher_option, parse_options
+from tamis.cli.terminal.options import WholeNumber, seed_option
+from tamis.cli.terminal.progress import spinner
+from tamis.match.capabilities import settle
 from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant
 
@@ -26,8 +27,8 @@ _MATCHER = "tamis"
 _SUBSCRIPTIONS, _EVENTS = 100_000, 1_000  # of a workload
 
 
-class _Source(NamedTuple):
-    """An engine with subscriptions, events or None, and what to call the two."""
+class _PlanInput(NamedTuple):
+    """An engine with subscriptions, events or None, and a name for both."""
 
     engine: Engine
     events: Any
@@ -37,25 +38,25 @@ class _Source(NamedTuple):
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--workload", help=f"Generated data: {', '.join(VARIANTS)}.")
-@click.option("--schema", type=click.Path(path_type=Path), help="Your own data: its schema.")
-@click.option("--subscriptions", help="How many of a workload, or your own: a file.")
-@click.option("--events", help="How many of a workload, or your own: a file.")
+@click.option("--schema", type=click.Path(path_type=Path), help="Schema of your own data.")
+@click.option("--subscriptions", help="Number of a workload's subscriptions, or your own file.")
+@click.option("--events", help="Number of a workload's events, or your own file.")
 @click.option(
     "--stats",
     type=click.Path(path_type=Path),
-    help="Folder of statistics of past events, to lay out for.",
+    help="Folder of statistics of past events, to plan for.",
 )
-@matcher_options
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
-@click.option("--id", "id_", help="Also say where this subscription lies, and what else it could.")
+@matcher_option
+@seed_option
+@click.option("--id", "id_", help="Also show the place of this subscription, and alternatives.")
 @click.option(
     "--lines",
     default=LINES,
     show_default=True,
     type=click.IntRange(1),
-    help="The most lines of a sort; the others are told together.",
+    help="Most lines of a kind; the others are summed up.",
 )
-@click.option("--json", "as_json", is_flag=True, help="All of it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def plan(
     folder: Path | None,
     workload: str | None,
@@ -69,22 +70,22 @@ def plan(
     lines: int,
     as_json: bool,
 ) -> None:
-    """Show where the matcher tamis puts subscriptions, what it expects that to cost, and why.
+    """Show where the matcher `tamis` stores subscriptions, at what expected cost, and why.
 
-    Of an engine saved to FOLDER, or of a --workload, or of your own data: --schema with the files
-    --subscriptions and --events. Subscriptions are a table of id and condition (or predicates),
-    events one with a column for each attribute: .parquet, .arrow, .csv, or .jsonl with an object a
-    line.
+    Give the FOLDER of a saved engine, a --workload, or your own data: --schema with the files
+    --subscriptions and --events. Subscriptions are a table of id and condition (or predicates);
+    events have a column for each attribute. Formats: .parquet, .arrow, .csv, and .jsonl with one
+    object on each line.
 
-    Events that are given are also matched, three times, and the best of the last two is shown
-    beside what was expected. With an engine in a folder they are not needed, nor with the --stats
-    of past events that `tamis spark stats` has gathered: it is laid out for these.
+    The events are matched three times, and the best of the last two times is shown next to the
+    expected time. Events are optional for an engine in a folder, and with --stats of past events
+    from `tamis spark stats`: the plan is then made for those.
     """
-    console = screen()
+    console = stdout_console()
     if sum(given is not None for given in (folder, workload, schema)) != 1:
-        raise click.UsageError("Give one of a FOLDER, --workload and --schema.")
+        raise click.UsageError("Give one of FOLDER, --workload and --schema.")
     given = parse_options(_MATCHER, options)
-    with _waiting(console, as_json):
+    with nullcontext() if as_json else spinner(console, "Loading and planning"):
         if workload is not None:
             source = _generated(workload, subscriptions, events, seed, given)
         elif folder is not None:
@@ -96,78 +97,70 @@ def plan(
             from tamis.store.stats import Stats
 
             source.engine.expect(Stats.open(stats))
-        measured = _measure(source)
+        timing = _measure(source)
         made = source.engine.plan(_id(source.engine, id_), lines)
     if as_json:
-        times = None if measured is None else asdict(measured)
+        times = None if timing is None else asdict(timing)
         report = {"of": source.name, "plan": made.to_dict(), "measured_now": times}
         click.echo(json.dumps(report, indent=2, allow_nan=False))
     else:
-        show(console, source.name, len(source.engine), made, measured)
-
-
-@contextmanager
-def _waiting(console: Console, quiet: bool) -> Iterator[None]:
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status("Loading and laying out"):
-        yield
+        show(console, source.name, len(source.engine), made, timing)
 
 
 def _generated(
     name: str, subscriptions: str | None, events: str | None, seed: int, options: Mapping[str, Any]
-) -> _Source:
-    many = _count("--subscriptions", subscriptions, _SUBSCRIPTIONS)
-    matched = _count("--events", events, _EVENTS)
+) -> _PlanInput:
+    many = _number("--subscriptions", subscriptions, _SUBSCRIPTIONS)
+    matched = _number("--events", events, _EVENTS)
     made = make_variant(name, many, seed=seed)
     engine = Engine(Schema.from_dict(made.schema), _MATCHER, **options)
     engine.subscribe_table(made.subscriptions)
-    return _Source(engine, made.events(matched), f"{name}, seed {seed}")
+    return _PlanInput(engine, made.events(matched), f"{name}, seed {seed}")
 
 
 def _saved(
     folder: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
-) -> _Source:
+) -> _PlanInput:
     if subscriptions is not None:
-        raise click.UsageError("An engine in a FOLDER has its subscriptions already.")
+        raise click.UsageError("Leave --subscriptions out: the engine in FOLDER has its own.")
     engine = Engine.open(folder, **options)
     given = None if events is None else read_events(Path(events), engine.schema)
-    return _Source(engine, given, str(folder))
+    return _PlanInput(engine, given, str(folder))
 
 
 def _own(
     schema: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
-) -> _Source:
+) -> _PlanInput:
     if subscriptions is None:
-        raise click.UsageError("With --schema, give the file of --subscriptions as well.")
+        raise click.UsageError("With --schema, give a file with --subscriptions as well.")
     engine = Engine(Schema.load(schema), _MATCHER, **options)
     engine.subscribe_table(read_subscriptions(Path(subscriptions)))
     given = None if events is None else read_events(Path(events), engine.schema)
-    return _Source(engine, given, subscriptions)
+    return _PlanInput(engine, given, subscriptions)
 
 
-def _count(option: str, given: str | None, usual: int) -> int:
+def _number(option: str, given: str | None, default: int) -> int:
     if given is None:
-        return usual
+        return default
     try:
-        return Count().convert(given, None, None)
+        return WholeNumber().convert(given, None, None)
     except click.BadParameter as why:
         raise click.BadParameter(why.message, param_hint=option) from None
 
 
 def _id(engine: Engine, given: str | None) -> Any:
-    """The id that is meant: a number, if it is written as one and there is no such text."""
+    """The id: a number, if it looks like one and no subscription has that text as its id."""
     if given is None or given in engine:
         return given
     return int(given) if given.lstrip("-").isdecimal() else given
 
 
-def _measure(source: _Source) -> Measured | None:
-    """How long matching takes here and now. Without events, an engine still gets its plan."""
+def _measure(source: _PlanInput) -> MatchTiming | None:
+    """Time matching. Without events, the engine still makes its plan."""
     engine = source.engine
     batch = engine.encode([] if source.events is None else source.events)
-    found = engine.matcher.match(batch)  # lays clauses out, and compiles
+    found = engine.matcher.match(batch)  # makes the plan, and compiles
+    settle(engine.matcher)  # makes the plan if there are no events
     if not len(batch):
         return None
     took: list[float] = []
@@ -175,4 +168,4 @@ def _measure(source: _Source) -> Measured | None:
         begun = perf_counter()
         engine.matcher.match(batch)
         took.append(perf_counter() - begun)
-    return Measured(len(batch), 1e6 * min(took) / len(batch), found.total / len(batch))
+    return MatchTiming(len(batch), 1e6 * min(took) / len(batch), found.total / len(batch))

@@ -1,40 +1,33 @@
-"""`tamis soak`: random adds, removes and matches for as long as wanted, compared all along."""
+"""`tamis soak`: compare matchers over random adds, removes and matches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
-from tamis.cli.counts import Count
-from tamis.cli.matcher_options import matcher_options, parse_options
-from tamis.cli.screen import screen
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.matcher_options import matcher_option, parse_options
+from tamis.cli.terminal.options import WholeNumber
+from tamis.cli.terminal.progress import bar
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
 from tamis.schedule import registry as schedulers
-from tamis.testing.operator_checks import agree
+from tamis.testing.operator_checks import compare_schedulers
 from tamis.testing.pairs import compare_pairs
 from tamis.testing.soak import soak as run_soak
 from tamis.workload import VARIANTS, make_variant, variant
 
-_OTHER = {"naive": "scan"}  # what a reference is compared with, where that is not `naive`
+_OTHER_REFERENCE = {"naive": "scan"}  # of a reference; the others have `naive`
 _OPERATIONS = 20_000
 _PAIRS = "1e7"
 
 
 class Disagreement(click.ClickException):
-    """Not a mistake of the user's, but one of a matcher's: exit code 1."""
+    """A mistake of a matcher, not of the user: exit code 1."""
 
     def show(self, file: Any = None) -> None:
         click.echo(f"tamis: {self.message}", err=True)
@@ -43,45 +36,50 @@ class Disagreement(click.ClickException):
 @click.command(
     help=f"""Compare matchers with a reference over random operations on every domain.
 
-    NAMES are matchers; without one, all but the reference are soaked. Each is soaked under every
-    set of options that it is tested with; a single one, under those given by --option. The
-    reference itself, when it is named, is compared with `naive` (and `naive` with `scan`).
+    NAMES are matchers. Without names, all but the reference are compared. Each runs with every set
+    of options it is tested with; a single one may get its options by --option. A reference that is
+    named is compared with `naive`, and `naive` with `scan`.
 
-    With --pairs or --workload they are compared on large workloads instead: {", ".join(VARIANTS)}.
+    With --pairs or --workload, matchers are compared on large workloads: {", ".join(VARIANTS)}.
 
-    With --instances it is the schedulers of operators that are compared (NAMES are theirs), with
-    the definition of truth, which evaluates everything: random conditions with variables, shared
-    calls and faults.
+    With --instances, NAMES are schedulers of operators. They are compared with the definition of
+    truth, which evaluates everything, on random conditions with variables, shared calls and faults.
 
-    Disagreements are counted, and reported when a trial has done all its work; the exit code is
-    then 1. The first trial of random operations that has any is the last; large workloads are all
-    gone through. An approximate matcher may let through too much, but must not lose a match. Trials
-    that cannot run on this machine, for want of a database or of memory, are named and passed over.
+    Each trial counts its disagreements and reports them at its end; the exit code is then 1. Random
+    operations stop after the first trial with disagreements; large workloads all run. An
+    approximate matcher may find too much, but must not miss a match. Trials that cannot run on this
+    machine, for lack of a database or of memory, are named and skipped.
     """
 )
 @click.argument("names", nargs=-1)
-@matcher_options
+@matcher_option
 @click.option(
-    "--operations", type=click.IntRange(1), help=f"Of each trial.  [default: {_OPERATIONS}]"
+    "--operations",
+    type=click.IntRange(1),
+    help=f"Operations of each trial.  [default: {_OPERATIONS}]",
 )
 @click.option(
     "--pairs",
-    type=Count(),
-    help=f"Of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+    type=WholeNumber(),
+    help=f"Pairs of an event and a subscription, on each workload.  [default: {_PAIRS}]",
 )
 @click.option(
-    "--instances", type=Count(), help="Of a few subscriptions with operators, and events."
+    "--instances",
+    type=WholeNumber(),
+    help="Instances of a few subscriptions with operators and a few events.",
 )
-@click.option("--workload", "workloads", multiple=True, help="Only this one; may be repeated.")
+@click.option("--workload", "workloads", multiple=True, help="Only this workload; may be repeated.")
 @click.option(
     "--subscriptions",
     default=50_000,
     show_default=True,
     type=click.IntRange(100),
-    help="Of each workload.",
+    help="Subscriptions of each workload.",
 )
 @click.option("--reference", default="scan", show_default=True, help="The matcher to agree with.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random numbers."
+)
 def soak(
     names: tuple[str, ...],
     options: tuple[str, ...],
@@ -95,22 +93,24 @@ def soak(
 ) -> None:
     if instances is not None:
         if operations is not None or pairs is not None or workloads or options:
-            raise TamisError("--instances are of schedulers, the other options of matchers")
-        _agree(screen(), names, instances, seed)
+            raise TamisError(
+                "--instances compares schedulers, the other options compare matchers: choose one"
+            )
+        _compare_schedulers(stdout_console(), names, instances, seed)
         return
     if not registry.entry(reference).exact:
-        raise TamisError(f"{reference} is approximate: a reference has to be exact, as scan is")
+        raise TamisError(f"{reference} is approximate: a reference must be exact, as scan is")
     large = pairs is not None or bool(workloads)
     if large and operations is not None:
         raise TamisError("--operations are random; --pairs and --workload are not: choose one")
     for workload in workloads:
         variant(workload)
-    console = screen()
+    console = stdout_console()
     if options and len(names) != 1:
         raise TamisError("--option belongs to one matcher; name only that one")
     trials = _trials(names, reference, parse_options(names[0], options) if options else None)
     if large:
-        size = _Size(pairs or int(float(_PAIRS)), subscriptions, seed)
+        size = _ComparisonSize(pairs or int(float(_PAIRS)), subscriptions, seed)
         soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
     else:
         soaked = sum(_soak(console, trial, operations or _OPERATIONS, seed) for trial in trials)
@@ -118,25 +118,25 @@ def soak(
         raise TamisError("nothing was soaked")
 
 
-def _agree(console: Console, names: Sequence[str], instances: int, seed: int) -> None:
-    """Schedulers against the definition of truth."""
+def _compare_schedulers(console: Console, names: Sequence[str], instances: int, seed: int) -> None:
+    """Compare schedulers with the definition of truth."""
     for name in names:
         schedulers.entry(name)
-    with _bar(console, "schedulers", instances) as advance:
-        found = agree(instances, seed, names, advance)
+    with bar(console, "schedulers", instances) as progress:
+        found = compare_schedulers(instances, seed, names, progress.update)
     console.print(
         f"{', '.join(found.calls)}: {found.instances:,} instances, "
         f"{found.subscriptions:,} subscriptions, {found.pairs:,} pairs, {found.matches:,} matches, "
         f"{found.disagreements} disagreements with the definition"
     )
     for name, calls in found.calls.items():
-        console.print(f"  {name}: operators were asked about an event {calls:,} times")
+        console.print(f"  {name}: operators were called {calls:,} times")
     if found.disagreements:
         raise Disagreement(f"a scheduler disagrees with the definition of truth (seed {seed})")
 
 
-class Trial(NamedTuple):
-    """A matcher with its options, and what it has to agree with."""
+class SoakTrial(NamedTuple):
+    """A matcher with its options, and the matcher it must agree with."""
 
     name: str
     options: Mapping[str, Any]
@@ -152,26 +152,30 @@ class Trial(NamedTuple):
 
 def _trials(
     names: Sequence[str], reference: str, options: Mapping[str, Any] | None = None
-) -> list[Trial]:
-    """What to soak, under these options or those of the registry; nothing with itself."""
+) -> list[SoakTrial]:
+    """The trials, with these options or the registry's. No matcher is compared with itself."""
     chosen = names or [name for name in registry.matchers() if name != reference]
     return [
-        Trial(name, trial, reference if name != reference else _OTHER.get(name, "naive"))
+        SoakTrial(
+            name, trial, reference if name != reference else _OTHER_REFERENCE.get(name, "naive")
+        )
         for name in chosen
         for trial in (registry.entry(name).trials if options is None else (options,))
     ]
 
 
-def _soak(console: Console, trial: Trial, operations: int, seed: int) -> bool:
-    """Whether it could run. Raises where the two disagree."""
+def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> bool:
+    """Run a trial; gives whether it could run. Raises if the two disagree."""
     make = partial(registry.create, trial.name, **trial.options)
     try:
         make()
     except MatcherError as why:
         console.print(f"{trial}: not soaked, {why}", style="yellow")
         return False
-    with _bar(console, str(trial), operations) as advance:
-        found = run_soak(make, partial(registry.create, trial.against), operations, seed, advance)
+    with bar(console, str(trial), operations) as progress:
+        found = run_soak(
+            make, partial(registry.create, trial.against), operations, seed, progress.update
+        )
     wrong = found.disagreements if trial.exact else found.missing
     console.print(
         f"{trial}: {found.adds:,} adds, {found.removes:,} removes, {found.matches:,} matches, "
@@ -185,8 +189,8 @@ def _soak(console: Console, trial: Trial, operations: int, seed: int) -> bool:
     return True
 
 
-class _Size(NamedTuple):
-    """How much is compared on each workload."""
+class _ComparisonSize(NamedTuple):
+    """The size of a comparison on a workload."""
 
     pairs: int
     subscriptions: int
@@ -194,9 +198,9 @@ class _Size(NamedTuple):
 
 
 def _compare_all(
-    console: Console, trials: Sequence[Trial], workloads: Sequence[str], size: _Size
+    console: Console, trials: Sequence[SoakTrial], workloads: Sequence[str], size: _ComparisonSize
 ) -> int:
-    """How many comparisons could be made. Raises at the end if any came out wrong."""
+    """Run all comparisons; gives how many could run. Raises at the end if any disagreed."""
     made = wrong = 0
     for workload in workloads:
         for trial in trials:
@@ -208,17 +212,19 @@ def _compare_all(
     return made
 
 
-def _compare(console: Console, trial: Trial, workload: str, size: _Size) -> int | None:
-    """How many disagreements there are; None where the trial cannot run."""
+def _compare(
+    console: Console, trial: SoakTrial, workload: str, size: _ComparisonSize
+) -> int | None:
+    """Run a comparison; gives the number of disagreements, or None if it cannot run."""
     made = make_variant(workload, size.subscriptions, seed=size.seed)
-    with _bar(console, f"{trial} on {workload}", size.pairs) as advance:
+    with bar(console, f"{trial} on {workload}", size.pairs) as progress:
         try:
             found = compare_pairs(
                 partial(registry.create, trial.name, **trial.options),
                 partial(registry.create, trial.against),
                 made,
                 size.pairs,
-                advance,
+                progress.update,
             )
         except MatcherError as why:
             console.print(f"{trial} on {workload}: not compared, {why}", style="yellow")
@@ -230,19 +236,3 @@ def _compare(console: Console, trial: Trial, workload: str, size: _Size) -> int 
         style="red" if wrong else None,
     )
     return wrong
-
-
-@contextmanager
-def _bar(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar in a terminal; gives what moves it to a number of things done."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=40),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)

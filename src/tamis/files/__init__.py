@@ -3,7 +3,7 @@
 | module | what it offers |
 | --- | --- |
 | `atomic` | files and folders that appear complete or not at all |
-| `sync` | what is on disk when a call returns: files, folders, renames |
+| `sync` | files, folders and renames that are on disk when a call returns |
 | `lock` | locks that end with their process |
 | `names` | names that stay within their folder |
 | `checksum` | checksums of bytes and of the sections of a file |

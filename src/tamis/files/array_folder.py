@@ -1,7 +1,7 @@
 """Arrays saved to a folder, and mapped back into memory: the container of a saved index.
 
-The folder has two files. `data` has a section for each array and for each blob (bytes in a format
-of somebody else, such as Arrow's). `manifest` says where each section lies, with its checksum.
+The folder has two files. `data` has a section for each array and for each blob (bytes in another
+format, such as Arrow's). `manifest` says where each section lies, with its checksum.
 Reading maps `data`: nothing is copied, processes that read the same folder share its pages, and a
 page that a process writes to becomes private to it. docs/saved-index.md describes the format.
 """

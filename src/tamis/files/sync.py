@@ -16,7 +16,7 @@ _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)  # by this file syste
 
 
 def sync_file(path: Path) -> None:
-    """Force the content of a file to disk, whoever wrote it."""
+    """Force the content of a file to disk, even if another process wrote it."""
     _sync(path, os.O_RDONLY)
 
 

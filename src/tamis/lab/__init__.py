@@ -1,1 +1,5 @@
-"""Experiments: measure, keep, show. A measurement gives plain records and prints nothing."""
+"""The lab: measurements (`bench`) yield records, `results` stores them, `plots` draws them.
+
+Each part works without the ones after it: measuring draws nothing, and plotting measures nothing.
+`instruments` has the clocks and comparisons that measurements use.
+"""

@@ -39,8 +39,8 @@ class Tally:
     subscriptions: int = 0  # clauses touched, whether they matched or not
 
     def count(self, work: NDArray[np.int64]) -> None:
-        """Add the work of a kernel: predicates, nodes, subscriptions."""
-        predicates, nodes, subscriptions = work.tolist()
+        """Add the work of a kernel, which begins with predicates, nodes, subscriptions."""
+        predicates, nodes, subscriptions = work.tolist()[:3]
         self.predicates += predicates
         self.nodes += nodes
         self.subscriptions += subscriptions

@@ -75,7 +75,7 @@ class Scan(Matcher):
         tried = seen > 0
         self._passed[tried] = left[tried] / seen[tried]
         self.tally.predicates += looked
-        self.tally.subscriptions += len(batch) * len(self.clauses)
+        self.tally.subscriptions += len(batch) * self.clauses.live
         starts = np.zeros(len(batch) + 1, np.int64)
         np.cumsum(np.bincount(event, minlength=len(batch)), out=starts[1:])
         # The kernel finds pairs tile by tile; a stable sort brings them into the order of events.

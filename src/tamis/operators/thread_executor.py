@@ -31,7 +31,7 @@ EXIT_WAIT = 5.0  # seconds that the exit waits for running calls
 
 
 @dataclass
-class _Call:
+class _ThreadCall:
     """One call and its result."""
 
     operator: Operator
@@ -70,7 +70,7 @@ class ThreadExecutor(Executor):
         self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
     ) -> Answers | Fault:
         """The answers for the events; `LateError` after `timeout` seconds."""
-        call = _Call(operator, events, handed)
+        call = _ThreadCall(operator, events, handed)
         call.done.acquire()
         self._pool.submit(call)
         try:
@@ -100,7 +100,7 @@ class _ThreadPool:
         self._closed = 0  # how often; a thread that began before ends with its call
         self.abandoned = 0  # calls that have not come back
 
-    def submit(self, call: _Call) -> None:
+    def submit(self, call: _ThreadCall) -> None:
         """Give a call to an idle thread, or to a new one."""
         with self._lock:
             thread = self._idle.pop() if self._idle else None
@@ -114,14 +114,14 @@ class _ThreadPool:
         thread.idle = False
         thread.inbox.put(call)
 
-    def abandon(self, call: _Call) -> None:
+    def abandon(self, call: _ThreadCall) -> None:
         """The caller no longer waits: either the result is there, or the call is abandoned."""
         with self._lock:
             if call.result is None:
                 call.abandoned = True
                 self.abandoned += 1
 
-    def finish(self, call: _Call, result: Answers | Fault, thread: _PoolThread) -> bool:
+    def finish(self, call: _ThreadCall, result: Answers | Fault, thread: _PoolThread) -> bool:
         """A thread has a result. Returns whether the thread should wait for the next call."""
         with self._lock:
             if call.abandoned:
@@ -150,8 +150,8 @@ class _PoolThread(Thread):
     def __init__(self, pool: _ThreadPool, begun: int) -> None:
         super().__init__(name="tamis operator", daemon=True)
         self.pool, self.begun = pool, begun
-        self.inbox: SimpleQueue[_Call | None] = SimpleQueue()
-        self.active: _Call | None = None
+        self.inbox: SimpleQueue[_ThreadCall | None] = SimpleQueue()
+        self.active: _ThreadCall | None = None
         self.idle = True  # it holds nothing that an exit could harm
 
     def run(self) -> None:

@@ -1,16 +1,16 @@
 """Durable state: the log of events and changes, and the compiled versions of the subscriptions.
 
-A `Log` gives every event and every change of a subscription its sequence number. A `Snapshot` folds
-the changes into the subscriptions that are live at a sequence number. `Versions` keeps the engines
-that were compiled from a snapshot, `Stats` the statistics of past events. All of it is files that
-are renamed into place: a process may be killed at any moment.
+A `Log` gives every event and every change of a subscription its sequence number. A
+`SubscriptionSnapshot` folds the changes into the subscriptions that are live at a sequence number.
+`Versions` keeps the engines compiled from such snapshots, `Stats` the statistics of past events.
+All files are renamed into place: a process may be killed at any moment.
 """
 
 from tamis.store.changes import cancel, changes_table, expire, renew, subscribe
 from tamis.store.log import Log
 from tamis.store.segments import Segment, appended
-from tamis.store.snapshot import LiveSubscription, Snapshot
 from tamis.store.stats import Stats
+from tamis.store.subscription_snapshot import LiveSubscription, SubscriptionSnapshot
 from tamis.store.version import Shard, Version, describe
 from tamis.store.versions import Versions
 
@@ -19,8 +19,8 @@ __all__ = [
     "Log",
     "Segment",
     "Shard",
-    "Snapshot",
     "Stats",
+    "SubscriptionSnapshot",
     "Version",
     "Versions",
     "appended",

@@ -40,14 +40,14 @@ def merge(folder: Path, listing: Listing, before: int, rows: int) -> int:
     return freed
 
 
-class _Run(NamedTuple):
+class _MergeRun(NamedTuple):
     """Neighbouring files."""
 
     files: list[Segment]
     rows: int
     bytes: int
 
-    def joins(self, other: _Run, rows: int) -> bool:
+    def joins(self, other: _MergeRun, rows: int) -> bool:
         """Whether merging with the next run pays.
 
         A much larger run waits for a larger neighbour: a row is rewritten only when its file grows
@@ -59,18 +59,18 @@ class _Run(NamedTuple):
             and self.bytes + other.bytes <= _BYTES
         )
 
-    def joined(self, other: _Run) -> _Run:
+    def joined(self, other: _MergeRun) -> _MergeRun:
         """Return both as one run."""
         self.files.extend(other.files)
-        return _Run(self.files, self.rows + other.rows, self.bytes + other.bytes)
+        return _MergeRun(self.files, self.rows + other.rows, self.bytes + other.bytes)
 
 
 def _runs(folder: Path, files: list[Segment], before: int, rows: int) -> list[list[Segment]]:
-    runs: list[_Run] = []
+    runs: list[_MergeRun] = []
     for file in files:
         if file.end > before:
             break
-        run = _Run([file], file.rows, (folder / file.name).stat().st_size)
+        run = _MergeRun([file], file.rows, (folder / file.name).stat().st_size)
         while runs and runs[-1].joins(run, rows):
             run = runs.pop().joined(run)
         runs.append(run)

@@ -35,7 +35,7 @@ from tamis.store import changes, segments
 from tamis.store.compaction import merge
 from tamis.store.packs import unpack
 from tamis.store.segments import CHANGES, EVENTS, GapError, Listing, Segment
-from tamis.store.snapshot import Snapshot
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 FORMAT = 1
 DOCUMENT, SEGMENTS, LOCK, COMPACTING = "tamis-log.json", "segments", "lock", "compacting"
@@ -151,7 +151,7 @@ class Log:
         """
         return self._append(CHANGES, changes.validate(table, self.ids))
 
-    def expire(self, snapshot: Snapshot, now: datetime) -> range:
+    def expire(self, snapshot: SubscriptionSnapshot, now: datetime) -> range:
         """Append an expire for every lease that has ended.
 
         First `snapshot` is brought up to date, under the lock: so no subscription expires after

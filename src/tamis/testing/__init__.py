@@ -1,10 +1,10 @@
-"""The conformance checks that every matcher and every scheduler passes, for yours too.
+"""The conformance checks of matchers and schedulers, also for your own.
 
     from tamis.testing import check_matcher, check_scheduler
     check_matcher(MyMatcher)
     check_scheduler(MyScheduler)
 
-needs nothing but tamis; `tamis.testing.machine` needs hypothesis.
+`tamis.testing.state_machine` needs hypothesis; everything else needs only tamis.
 """
 
 from tamis.testing.conformance import CHECKS, check_matcher

@@ -1,4 +1,4 @@
-"""What a matcher must do when it is asked for bits: the same as when it is asked for slots."""
+"""Checks of answers in bits, which must say the same as answers in slots."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tamis.testing.matcher_checks import add, batch_of, random_clause, random_ev
 
 
 def same_bits(engine: Engine, events: Sequence[dict[str, Any]]) -> Bitmaps:
-    """Compare an engine's two answers to the same events; gives the one in bits."""
+    """Compare an engine's two answers to the same events; gives the answer in bits."""
     lists = [set(ids) for ids in engine.match_batch(list(events))]
     bits = engine.match_bitmap(list(events))
     assert len(bits) == len(events)
-    assert [len(ids) for ids in bits] == [len(ids) for ids in lists], "an id stands once"
-    assert [set(ids) for ids in bits] == lists, "bits say what lists say"
+    assert [len(ids) for ids in bits] == [len(ids) for ids in lists], "an id occurs once"
+    assert [set(ids) for ids in bits] == lists, "bits and lists agree"
     assert [set(ids) for ids in bits.matches()] == lists
     assert bits.counts().tolist() == [len(ids) for ids in lists]
     assert bits.total == sum(len(ids) for ids in lists)
@@ -44,7 +44,7 @@ def same_bits(engine: Engine, events: Sequence[dict[str, Any]]) -> Bitmaps:
 
 @check
 def bits_of_slots(make: Make) -> None:
-    """Bits say what slots say, whatever was answered or removed before."""
+    """Bits and slots agree, after any adds, removes and matches."""
     matcher, chance = make(), random.Random(16)
     clauses: dict[int, list[Row]] = {}
     events = [random_event(chance) for _ in range(20)]
@@ -66,19 +66,19 @@ def bits_of_slots(make: Make) -> None:
         assert sorted(live.tolist()) == sorted(clauses), "each live slot has one bit"
         assert [sorted(slots) for slots in bits] == [sorted(s) for s in matcher.match(batch)]
         before, kept = [sorted(slots) for slots in bits.matches()], bits.slots.copy()
-        bits.words[:] = 0  # they were given away
+        bits.words[:] = 0  # the answer belongs to the caller
         assert [sorted(slots) for slots in match_bits(matcher, batch)] == before
         matcher.check()
         if clauses:
             slot = next(iter(clauses))
             remove(matcher, [slot])
             add(matcher, {slot: clauses[slot]})
-        assert (bits.slots == kept).all(), "an answer stays what it was"
+        assert (bits.slots == kept).all(), "an answer never changes"
 
 
 @check
 def bits_of_subscriptions(make: Make) -> None:
-    """In an engine a subscription has one bit, and patterns count, as they do in lists."""
+    """In an engine a subscription has one bit, also with several clauses and patterns."""
     chooser = cases.RandomChooser(17)
     engine = Engine(cases.SCHEMA, make())
     events = [cases.event(chooser) for _ in range(30)]
@@ -93,7 +93,7 @@ def bits_of_subscriptions(make: Make) -> None:
         engine.unsubscribe(id)
     for number in range(40):
         engine.subscribe("price exists or number exists", id=f"new {number}")
-    assert [sorted(ids) for ids in bits] == before, "an answer stays what it was"
+    assert [sorted(ids) for ids in bits] == before, "an answer never changes"
     assert [sorted(ids) for ids in lists] == before
     same_bits(engine, events)
     same_bits(engine, [])

@@ -1,7 +1,7 @@
-"""Random conditions and events over every domain, full of edges.
+"""Random conditions and events over every domain, with many edge cases.
 
-One generator serves two masters: a seeded random source for volume, and hypothesis, which can
-shrink. Both are a `Chooser`.
+The choices come from a `Chooser`: a seeded random source for volume, or hypothesis, which can
+shrink.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     ),
     "opaque": (b"\x00", {"deep": [1, None]}, "text", 0),
 }
-"""Values of each kind that an event may bind: ends, neighbours, and enough repetition to match."""
+"""Values for events, by kind: extremes and neighbours, few enough to match often."""
 
 CONSTANTS: dict[str, tuple[Any, ...]] = {
     **VALUES,
@@ -160,7 +160,7 @@ def _in_domain(domain: Domain, value: Any) -> bool:
 
 
 def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
-    """A predicate that type-checks; whether it can ever hold is not promised."""
+    """A predicate that type-checks. It may be one that never holds."""
     name = chooser.pick(list(schema.attributes))
     domain = schema.attributes[name]
     comparator = chooser.pick(domain.comparators)

@@ -1,14 +1,14 @@
-"""What every matcher must do, as plain checks that raise `AssertionError`.
+"""The conformance checks of matchers, which raise `AssertionError`.
 
-A check takes a function that makes an empty matcher. Some hold for a matcher by itself
-(`matcher_checks`), others for an engine with that matcher (`engine_checks`), some for answers in
-bits (`bitmap_checks`), and one for what is saved of it (`saving_checks`).
+A check takes a function that makes an empty matcher. `matcher_checks` test the matcher alone,
+`engine_checks` an engine with that matcher, `bitmap_checks` its answers in bits, and
+`saving_checks` saving and restoring.
 """
 
 from __future__ import annotations
 
 from tamis.testing import bitmap_checks, engine_checks, matcher_checks, saving_checks
-from tamis.testing.checks import CHECKS, Make
+from tamis.testing.checks import CHECKS, Make, run_checks
 
 __all__ = [
     "CHECKS",
@@ -22,8 +22,4 @@ __all__ = [
 
 def check_matcher(make: Make) -> None:
     """Run all checks on matchers made by `make`; the first failure names its check."""
-    for name, check in CHECKS.items():
-        try:
-            check(make)
-        except AssertionError as failure:
-            raise AssertionError(f"conformance check '{name}': {failure}") from failure
+    run_checks(CHECKS, make)

@@ -1,4 +1,4 @@
-"""What a matcher must do in an engine: conditions in, ids out, against `semantics.satisfies`."""
+"""Checks of a matcher in an engine: conditions in, ids out, against `semantics.satisfies`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tamis.testing.checks import Make, check
 def agree(
     engine: Engine, conditions: Mapping[int, Condition], events: Sequence[dict[str, Any]]
 ) -> int:
-    """Compare an engine with `satisfies` on all pairs; gives how many there were."""
+    """Compare an engine with `satisfies` on all pairs; gives the number of pairs."""
     checked = [engine.schema.event(event) for event in events]
     matches = engine.match_batch(list(events))
     for number, event in enumerate(checked):
         right = {id for id, c in conditions.items() if satisfies(c, event, engine.schema)}
         got = matches[number]
-        assert len(got) == len(set(got)), "an id stands once in an answer"
+        assert len(got) == len(set(got)), "an id occurs once in an answer"
         assert set(got) == right, (
             f"event {events[number]}: missing {[conditions[i] for i in right - set(got)][:2]}, "
             f"too many {[conditions[i] for i in set(got) - right][:2]}"
@@ -34,7 +34,7 @@ def agree(
 
 
 def subscribe_random(engine: Engine, chooser: cases.Chooser, number: int) -> dict[int, Condition]:
-    """Random subscriptions; conditions that can never hold are refused and drawn again."""
+    """Add random subscriptions. Conditions that can never hold are refused and drawn again."""
     made: dict[int, Condition] = {}
     while len(made) < number:
         condition = cases.condition(chooser, schema=engine.schema)
@@ -47,7 +47,7 @@ def subscribe_random(engine: Engine, chooser: cases.Chooser, number: int) -> dic
 
 @check
 def agrees_with_satisfies(make: Make) -> None:
-    """Random conditions and events over every domain mean what `satisfies` says."""
+    """Random conditions and events over every domain agree with `satisfies`."""
     chooser = cases.RandomChooser(11)
     engine = Engine(cases.SCHEMA, make())
     conditions = subscribe_random(engine, chooser, 150)
@@ -57,7 +57,7 @@ def agrees_with_satisfies(make: Make) -> None:
 
 @check
 def language_examples(make: Make) -> None:
-    """One subscription for each thing that the language can say."""
+    """One subscription for each form of the language."""
     engine = Engine(cases.SCHEMA, make())
     conditions: dict[int, Condition] = {}
     for text in _EXAMPLES:
@@ -107,7 +107,7 @@ _EXAMPLES = (
 
 @check
 def labels_move(make: Make) -> None:
-    """Text constants that crowd into one gap: labels are dealt anew and the matcher follows."""
+    """Many text constants in one gap: labels are assigned anew, and the matcher follows."""
     engine = Engine(cases.SCHEMA, make())
     moves: list[int] = []
     follow = engine.matcher.follow
@@ -119,7 +119,7 @@ def labels_move(make: Make) -> None:
     engine.matcher.follow = counted  # type: ignore[method-assign]
     conditions: dict[int, Condition] = {}
     for number in range(120):
-        # In turns below and above all that is left: the gap halves every time.
+        # Alternately below and above: the gap halves every time.
         constant = "m" * (number // 2) + "az"[number % 2]
         for text in (f'title = "b{constant}"', f'title > "b" and title < "b{constant}"'):
             conditions[int(engine.subscribe(text))] = parse(text)
@@ -136,7 +136,7 @@ def labels_move(make: Make) -> None:
 
 @check
 def threads(make: Make) -> None:
-    """An engine may be asked from several threads at once."""
+    """An engine may match in several threads at once."""
     chooser = cases.RandomChooser(13)
     engine = Engine(cases.SCHEMA, make())
     subscribe_random(engine, chooser, 120)
@@ -144,12 +144,12 @@ def threads(make: Make) -> None:
     right = [set(ids) for ids in engine.match_batch(events)]
     answers: list[list[set[int]]] = []
 
-    def ask() -> None:
+    def match() -> None:
         answers.extend([set(ids) for ids in engine.match_batch(events)] for _ in range(4))
 
-    asking = [Thread(target=ask) for _ in range(2)]
-    for thread in asking:
+    matching = [Thread(target=match) for _ in range(2)]
+    for thread in matching:
         thread.start()
-    for thread in asking:
+    for thread in matching:
         thread.join()
     assert answers == [right] * 8, "two threads disturbed each other"

@@ -1,4 +1,4 @@
-"""What a matcher must do by itself: terms in, slots out, against what terms mean."""
+"""Checks of a matcher alone: terms in, slots out, against the meaning of terms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOW, _HIGH = -(2**63), 2**63 - 1
 
 
 def clause_holds(rows: Sequence[Row], event: PlainEvent) -> bool:
-    """What terms mean, in plain words of Python."""
+    """The meaning of terms, in plain Python."""
     for number in {row[1] for row in rows}:
         term = [row for row in rows if row[1] == number]
         values = event.get(term[0][0], [])
@@ -52,13 +52,13 @@ def batch_of(events: Sequence[PlainEvent]) -> EventBatch:
 
 
 def answers(matcher: Matcher, events: Sequence[PlainEvent]) -> list[set[int]]:
-    """The slots that match each event; refuses an answer with a slot twice."""
+    """The slots that match each event. Fails if an answer has a slot twice."""
     matches = matcher.match(batch_of(events))
     assert len(matches) == len(events), "one answer for each event"
     found = []
     for event in range(len(events)):
         slots = matches[event]
-        assert len(slots) == len(set(slots)), "a slot stands once in an answer"
+        assert len(slots) == len(set(slots)), "a slot occurs once in an answer"
         found.append(set(slots))
     return found
 
@@ -92,7 +92,7 @@ _ENDS = (_LOW, _LOW + 1, -7, -1, 0, 1, 2, 3, 5, 8, _HIGH - 1, _HIGH)
 
 
 def random_clause(chance: random.Random, attributes: int = 6) -> list[Row]:
-    """A clause of any shape that encoders make: one interval mostly, and all the odd ones."""
+    """A clause of any shape that encoders make: mostly one interval, and all rare shapes."""
     rows: list[Row] = []
     term = 0
     for attribute in sorted(chance.sample(range(attributes), chance.randint(0, attributes))):
@@ -136,7 +136,7 @@ def _random_set(seed: int, clauses: int, events: int) -> tuple[dict[int, Any], l
 
 @check
 def empty(make: Make) -> None:
-    """An empty matcher answers, with nothing; so does an empty batch."""
+    """An empty matcher gives an empty answer, and so does an empty batch."""
     matcher = make()
     assert len(matcher) == 0
     assert answers(matcher, []) == []
@@ -152,7 +152,7 @@ def empty(make: Make) -> None:
 
 @check
 def no_terms(make: Make) -> None:
-    """A clause without terms matches every event, also one that binds nothing."""
+    """A clause without terms matches every event, also an empty one."""
     matcher = make()
     clauses: dict[int, Sequence[Row]] = {3: [], 1: [(0, 0, SOME, 5, 5)]}
     add(matcher, clauses)
@@ -161,7 +161,7 @@ def no_terms(make: Make) -> None:
 
 @check
 def absent(make: Make) -> None:
-    """A term on an attribute that is not bound fails, whatever it allows; `missing` holds."""
+    """A term on an unbound attribute fails, whatever its intervals; `missing` holds."""
     matcher = make()
     clauses: dict[int, Sequence[Row]] = {
         0: [(0, 0, SOME, _LOW, _HIGH)],
@@ -177,7 +177,7 @@ def absent(make: Make) -> None:
 
 @check
 def several_values(make: Make) -> None:
-    """One value must lie in the intervals of a term; two terms may be met by two values."""
+    """One value must lie in the intervals of a term; two values may satisfy two terms."""
     matcher = make()
     clauses: dict[int, Sequence[Row]] = {
         0: [(0, 0, SOME, 11, 19)],
@@ -235,7 +235,7 @@ def batch_equals_one_by_one(make: Make) -> None:
 
 @check
 def order_of_adds(make: Make) -> None:
-    """One by one, backwards or in bulk: the answers are the same."""
+    """Clauses added one by one, backwards or at once give the same answers."""
     clauses, events = _random_set(4, 120, 40)
     bulk, forth, back = make(), make(), make()
     add(bulk, clauses)
@@ -249,7 +249,7 @@ def order_of_adds(make: Make) -> None:
 
 @check
 def many(make: Make) -> None:
-    """Enough clauses for tiles, nodes and buckets to fill, split and empty again."""
+    """Enough clauses to fill, split and empty tiles, nodes and buckets."""
     matcher = make()
     clauses, events = _random_set(5, 3000, 25)
     add(matcher, clauses)
@@ -263,7 +263,7 @@ def many(make: Make) -> None:
 
 @check
 def wide(make: Make) -> None:
-    """Thousands of attributes, of which each clause and each event names a few."""
+    """Thousands of attributes, of which each clause and each event has a few."""
     chance = random.Random(6)
     clauses: dict[int, Sequence[Row]] = {}
     for slot in range(300):
@@ -283,11 +283,11 @@ def wide(make: Make) -> None:
 
 @check
 def pickling(make: Make) -> None:
-    """A matcher survives pickling, and goes on living."""
+    """A pickled matcher gives the same answers, and changes independently."""
     matcher = make()
     clauses, events = _random_set(7, 80, 20)
     add(matcher, clauses)
-    answers(matcher, events)  # whatever is built on first use is pickled too
+    answers(matcher, events)  # structures that are built on first use are pickled too
     twin: Matcher = pickle.loads(pickle.dumps(matcher))
     _expect(twin, clauses, events)
     slot = next(iter(clauses))
@@ -299,7 +299,7 @@ def pickling(make: Make) -> None:
 
 @check
 def memory_given_back(make: Make) -> None:
-    """Removing everything gives the memory back, and churn does not grow it without end."""
+    """Removing everything frees the memory, and churn does not leak it."""
     matcher = make()
     nothing = matcher.nbytes
     clauses, events = _random_set(8, 2000, 3)
@@ -333,7 +333,7 @@ def tally_counts(make: Make) -> None:
 
 @check
 def terms_kept(make: Make) -> None:
-    """A matcher can say what its slots ask."""
+    """A matcher returns the terms of its slots."""
     matcher = make()
     clauses, _ = _random_set(10, 40, 1)
     add(matcher, clauses)
@@ -345,7 +345,7 @@ def terms_kept(make: Make) -> None:
 
 @check
 def survives_failure(make: Make) -> None:
-    """A failure halfway through an add loses nothing that was there, and adds nothing."""
+    """A failure during an add loses no clause and adds none."""
     matcher = make()
     clauses, events = _random_set(14, 60, 10)
     add(matcher, clauses)
@@ -368,7 +368,7 @@ def survives_failure(make: Make) -> None:
 
 @check
 def many_gone_at_once(make: Make) -> None:
-    """Thousands of clauses that share a predicate leave in one call."""
+    """Thousands of clauses that share a predicate are removed in one call."""
     matcher = make()
     rows: list[Row] = [(0, 0, SOME, 5, 5), (1, 1, SOME, 2, _HIGH)]
     clauses: dict[int, Sequence[Row]] = dict.fromkeys(range(3000), rows)
@@ -380,7 +380,7 @@ def many_gone_at_once(make: Make) -> None:
 
 @check
 def far_slots(make: Make) -> None:
-    """Clauses that leave everything open, in slots far above those that the index knows."""
+    """Clauses without intervals, in slots far above those in use."""
     matcher = make()
     clauses, events = _random_set(15, 200, 10)
     add(matcher, clauses)

@@ -1,8 +1,8 @@
-"""Random conditions with operators, and events that say what the operators will answer.
+"""Random conditions with operators, and events that carry the operators' answers.
 
-An event carries the answers: its attribute `seen` has, for each operator and name, the rows that
-the operator gives, and which of them fail. So the definition of truth and an engine see the same
-operators, and every kind of answer comes up: true, false, bindings, several values, faults.
+The attribute `seen` of an event has, for each operator and name, the rows that the operator
+returns, or a fault. So the definition of truth and an engine use the same operators, and every kind
+of answer occurs: true, false, bindings, several values, faults.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def flag(seen: Mapping[str, Any], name: str) -> bool:
 
 
 def heard(heard: list[Mapping[str, Any]], name: list[str]) -> list[Any]:
-    """Of an attribute that may be absent, or have several values; for pairs, some of which fail."""
+    """Reads an attribute that may be absent or have several values; takes pairs, some fail."""
 
     def answered(seen: Mapping[str, Any], name: str) -> Any:
         try:
@@ -81,7 +81,7 @@ def one(seen: Mapping[str, Any], name: str) -> Any:
 
 
 def two(seen: list[Mapping[str, Any]], name: list[str]) -> list[Any]:
-    """Bindings of two, for pairs: where one fails, all are asked again."""
+    """Bindings of two variables, for pairs: if one fails, all are called again."""
     return [
         [tuple(row) for row in _answer(each, "two", of) or []]
         for each, of in zip(seen, name, strict=True)
@@ -89,7 +89,7 @@ def two(seen: list[Mapping[str, Any]], name: list[str]) -> list[Any]:
 
 
 def every(seen: list[Mapping[str, Any]]) -> list[Any]:
-    """Bindings, for a batch of events at once."""
+    """Bindings for a batch of events."""
     return [_answer(each, "one", "a") or [] for each in seen]
 
 
@@ -100,7 +100,7 @@ def _operator(
     *,
     batch: bool | str = False,
 ) -> Operator:
-    """An operator of this page only, which no engine knows unless it is given."""
+    """An operator that is not registered: an engine must be given it."""
     fixed = () if batch is True else (Parameter("name", "text", free=False),)
     free = tuple(Parameter(name, "any", free=True) for name in gives)
     signature = Signature(function.__name__, (*fixed, *free), (reads,))
@@ -117,7 +117,7 @@ OPERATORS = (
 
 
 def truths() -> dict[str, tuple[Signature, Callable[[Any, Any], Rows | Fault]]]:
-    """The same operators, as the definition of truth takes them; nothing is shared but the data."""
+    """The same operators for the definition of truth. They share only the data."""
 
     def rows(what: str, name: str, seen: Mapping[str, Any]) -> Any:
         found = seen.get(f"{what} {name}") or []
@@ -167,7 +167,7 @@ def _seen(chance: random.Random) -> dict[str, Any]:
 
 
 def condition(chance: random.Random) -> Condition:
-    """A condition; it may be one that is refused, because nothing binds a variable."""
+    """A condition. It may be refused, because nothing binds a variable."""
     if chance.random() < 0.25:
         parts = tuple(condition(chance) for _ in range(chance.randint(2, 3)))
         return Or(parts) if chance.random() < 0.7 else And(parts)
@@ -200,7 +200,7 @@ def _ordinary(chance: random.Random) -> Condition:
 
 
 def _call(chance: random.Random, known: list[str] | None = None) -> Call:
-    """A call; where `known` are given, of these variables only."""
+    """A call. Its variables are from `known`, if given."""
 
     def argument() -> Constant | Variable:
         if chance.random() < 0.2 or known == []:

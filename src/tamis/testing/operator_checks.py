@@ -1,8 +1,7 @@
 """Engines with operators against the definition of truth, on random instances.
 
-An instance is a few subscriptions that share predicates, and a few events. Every scheduler has to
-give the answers of `semantics.satisfies`, which evaluates everything, whatever it evaluates itself
-and in what order.
+An instance is a few subscriptions that share predicates, and a few events. Every scheduler must
+give the answers of `semantics.satisfies`, which evaluates everything.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ _EVENTS = 3
 
 
 @dataclass
-class Agreement:
-    """How often the schedulers agreed with the definition."""
+class SchedulerComparison:
+    """The comparison of schedulers with the definition of truth."""
 
     instances: int = 0
     subscriptions: int = 0
@@ -35,15 +34,15 @@ class Agreement:
     calls: dict[str, int] = field(default_factory=dict)  # of operators, by scheduler
 
 
-def agree(
+def compare_schedulers(
     instances: int,
     seed: int = 0,
     names: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
-) -> Agreement:
-    """Compare the schedulers (or those named) with the definition of truth."""
+) -> SchedulerComparison:
+    """Compare the schedulers, or those named, with the definition of truth."""
     chance = random.Random(seed)
-    result = Agreement()
+    result = SchedulerComparison()
     truths = cases.truths()
     for number in range(instances):
         engines = {
@@ -51,7 +50,7 @@ def agree(
             for name in names or schedulers()
         }
         for engine in engines.values():
-            engine.calls.runner = Runner(faults=1_000_000)  # random faults are none too many
+            engine.calls.runner = Runner(faults=1_000_000)  # never gives up on an operator
         live = _subscribed(chance, list(engines.values()))
         events = [cases.event(chance) for _ in range(_EVENTS)]
         expected = [
@@ -84,6 +83,6 @@ def _subscribed(chance: random.Random, engines: list[Engine]) -> dict[int, Condi
             for engine in engines:
                 engine.subscribe(condition, id=len(live))
         except ConditionError:
-            continue  # nothing binds a variable, or it can never hold
+            continue  # nothing binds a variable, or the condition can never hold
         live[len(live)] = condition
     return live

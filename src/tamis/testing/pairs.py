@@ -1,8 +1,8 @@
-"""Millions of pairs of an event and a subscription, on the workloads of the papers.
+"""Comparison of two matchers on millions of pairs, on the papers' workloads.
 
-The soak is about everything that the language and the schema can say, with subscriptions that come
-and go; this is about size. Both engines load the same table and are asked the same events, and the
-answer of the one that is tried has to be right as a list and as bits.
+The soak covers the language and the schema, with changing subscriptions; this covers size. Both
+engines load the same table and match the same events. The answer must be right as a list and as
+bits.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from itertools import accumulate, count, pairwise
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.lab.agreement import differences
+from tamis.lab.instruments.agreement import differences
 from tamis.match.base import Matcher
 from tamis.model.schema import Schema
 from tamis.workload import Workload
 
-_BATCHES = (1, 10, 100, 1000)  # events at once, in turn: a matcher may go other ways for few
+_BATCHES = (1, 10, 100, 1000)  # events at once, in turn: a matcher may treat few events differently
 
 
 @dataclass
-class Paired:
-    """What was compared, and how it came out; what is wrong as a list and as bits counts twice."""
+class PairComparison:
+    """The result. A pair that is wrong as a list and as bits counts twice."""
 
     pairs: int = 0
     matches: int = 0  # pairs that match, as the reference says
-    missing: int = 0  # of them not found by the matcher
+    missing: int = 0  # of these, not found by the matcher
     extra: int = 0  # found by the matcher only
 
     @property
@@ -43,19 +43,19 @@ def compare_pairs(
     made: Workload,
     pairs: int,
     progress: Callable[[int], None] | None = None,
-) -> Paired:
-    """Compare two matchers on at least so many pairs of a workload's events and subscriptions."""
+) -> PairComparison:
+    """Compare two matchers on at least `pairs` pairs of a workload."""
     schema = Schema.from_dict(made.schema)
     tried, trusted = Engine(schema, matcher()), Engine(schema, reference())
     for engine in (tried, trusted):
         engine.subscribe_table(made.subscriptions)
     left = -(-pairs // len(trusted))
-    result = Paired()
+    result = PairComparison()
     for number in count():
         events = made.events(min(left, sum(_BATCHES)), seed=number)
         left -= len(events)
         for first, last in pairwise(accumulate(_BATCHES, initial=0)):
-            _ask(tried, trusted, events.slice(first, last - first), result)
+            _compare(tried, trusted, events.slice(first, last - first), result)
             if progress:
                 progress(result.pairs)
         if not left:
@@ -63,7 +63,7 @@ def compare_pairs(
     return result
 
 
-def _ask(tried: Engine, trusted: Engine, events: pa.Table, result: Paired) -> None:
+def _compare(tried: Engine, trusted: Engine, events: pa.Table, result: PairComparison) -> None:
     right = trusted.match_batch(events)
     result.pairs += len(events) * len(trusted)
     result.matches += right.total

@@ -1,4 +1,4 @@
-"""What a matcher must do to be saved: give arrays and facts, and become what they say."""
+"""Checks of saving a matcher as arrays and facts, and of restoring it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tamis.testing.engine_checks import agree, subscribe_random
 
 
 def restored(matcher: Matcher, empty: Matcher) -> Matcher:
-    """`empty`, become what `matcher` is by way of what is saved of it."""
+    """`empty`, restored from the arrays and facts of `matcher`."""
     form = saved_form(matcher)
     wrong = [name for name, array in form.arrays.items() if array.dtype.kind not in "biuf"]
-    assert not wrong, f"arrays of numbers and booleans can be saved; these hold others: {wrong}"
+    assert not wrong, f"only arrays of numbers and booleans can be saved, not {wrong}"
     read = json.loads(json.dumps(form.facts, allow_nan=False))
-    assert read == form.facts, "facts are such as JSON can say: text for keys, lists for tuples"
+    assert read == form.facts, "facts must survive JSON: text for keys, lists for tuples"
     arrays = Arrays({name: np.array(array, order="C") for name, array in form.arrays.items()})
     restore(empty, arrays, read)
     return empty
@@ -29,11 +29,11 @@ def restored(matcher: Matcher, empty: Matcher) -> Matcher:
 
 @check
 def is_restored_as_it_was(make: Make) -> None:
-    """Saved at any moment, a matcher comes back with the same answers and goes on from there."""
+    """A restored matcher gives the same answers, and can be changed further."""
     chooser = cases.RandomChooser(14)
     engine = Engine(cases.SCHEMA, make())
     events = [cases.event(chooser) for _ in range(30)]
-    engine.matcher = restored(engine.matcher, make())  # empty as yet
+    engine.matcher = restored(engine.matcher, make())  # still empty
     conditions = subscribe_random(engine, chooser, 120)
     for _ in range(3):
         agree(engine, conditions, events)

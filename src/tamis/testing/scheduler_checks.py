@@ -1,4 +1,4 @@
-"""What every scheduler must do, as plain checks that raise `AssertionError`.
+"""The conformance checks of schedulers, which raise `AssertionError`.
 
 A check takes a function that makes an empty scheduler. An oracle that evaluates every predicate
 says which clauses match.
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tamis.schedule.base import FALSE, FAULT, NEVER, ON_FALSE, ON_TRUE, TRUE, Run, Scheduler
+from tamis.testing.checks import run_checks
 
 MakeScheduler = Callable[[], Scheduler]
 SchedulerCheck = Callable[[MakeScheduler], None]
@@ -21,11 +22,7 @@ SCHEDULER_CHECKS: dict[str, SchedulerCheck] = {}
 
 def check_scheduler(make: MakeScheduler) -> None:
     """Run all checks on schedulers made by `make`; the first failure names its check."""
-    for name, check in SCHEDULER_CHECKS.items():
-        try:
-            check(make)
-        except AssertionError as failure:
-            raise AssertionError(f"conformance check '{name}': {failure}") from failure
+    run_checks(SCHEDULER_CHECKS, make)
 
 
 def _check(check: SchedulerCheck) -> SchedulerCheck:

@@ -1,4 +1,4 @@
-"""The soak: thousands of random adds, removes and matches, compared with another matcher."""
+"""The soak: compares two matchers over thousands of random adds, removes and matches."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tamis.errors import NeverTrueError
 from tamis.match.base import Matcher
 from tamis.testing import cases
 
-_POPULATION = 1500  # subscriptions around which the population swings
-_CHECK = 2000  # operations between two looks at the invariants
+_POPULATION = 1500  # mean number of subscriptions
+_CHECK = 2000  # operations between two checks of the invariants
 
 
 @dataclass
-class Soaked:
-    """What a soak did and found."""
+class SoakResult:
+    """The result of a soak."""
 
     operations: int = 0
     adds: int = 0
@@ -39,12 +39,12 @@ def soak(
     operations: int,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
-) -> Soaked:
+) -> SoakResult:
     """Run random operations over every domain on both matchers, and compare all answers."""
     chance, chooser = random.Random(seed), cases.RandomChooser(seed)
     tried, trusted = Engine(cases.SCHEMA, matcher()), Engine(cases.SCHEMA, reference())
     live: list[int] = []
-    result = Soaked()
+    result = SoakResult()
     while result.operations < operations:
         kind = chance.random()
         if kind < 0.5 * min(1.0, _POPULATION / (len(live) + 1)) or not live:
@@ -77,10 +77,10 @@ def soak(
 
 
 def _compare(
-    tried: Engine, trusted: Engine, events: list[dict[str, object]], result: Soaked
+    tried: Engine, trusted: Engine, events: list[dict[str, object]], result: SoakResult
 ) -> None:
     for got, right in zip(tried.match_batch(events), trusted.match_batch(events), strict=True):
-        assert len(got) == len(set(got)), "an id stands once in an answer"
+        assert len(got) == len(set(got)), "an id occurs once in an answer"
         result.missing += len(set(right) - set(got))
         result.extra += len(set(got) - set(right))
     result.matches += len(events)

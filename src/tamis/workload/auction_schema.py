@@ -1,4 +1,4 @@
-"""The auction house of the demonstration: its schema, its goods and its words.
+"""The auction house of the demonstration: its schema, its goods and its vocabulary.
 
 After the running example of Le Subscribe (section 2.1), which has antiques and furniture sold on
 auction sites; an antique table is of both event types at once.
@@ -42,7 +42,7 @@ GOODS: Tree = {
 }
 
 TYPES = ("furniture", "toys", "jewellery", "art", "instruments", "books", "antiques")
-"""Event types. All but the last have a category, below the root of GOODS in the same place."""
+"""Event types. All but the last have categories: the tree of GOODS at the same position."""
 ANTIQUES = len(TYPES) - 1
 
 CENTURIES = ("XVI", "XVII", "XVIII", "XIX", "XX", "XXI")
@@ -61,7 +61,7 @@ TAGS = (
     "large", "blue", "restored", "english", "boxed", "replica", "mahogany", "green", "japanese",
     "miniature", "limited", "ebony", "inlaid", "italian",
 )  # fmt: skip
-"""By popularity, the most popular first."""
+"""The most popular first."""
 
 ADJECTIVES = ("Fine", "Grand", "Charming", "Old", "Rare", "Elegant", "Curious", "Sturdy", "Royal")
 ARTISTS = ("Hokusai", "Vermeer", "Morisot", "Gentileschi", "Chardin", "Cassatt", "Klee", "Kollwitz")

@@ -1,12 +1,12 @@
-"""Auctions for the demonstration: lots go by, and people wait for theirs.
+"""Auctions for the demonstration: lots are published, and people wait for theirs.
 
-Unlike the papers' workloads this one uses what the language and the schema have: several event
-types to an event, a hierarchy of goods, ordered centuries, a partial order of states, sets of tags,
-text, timestamps; `or`, `not`, `in`, `between`, `exists`, `missing`. Subscriptions are conditions in
-text, a table of `id` and `condition`. Every condition can come true, and most do, now and then.
+Unlike the papers' workloads this one uses the whole language and schema: several event types for
+one event, a hierarchy of goods, ordered centuries, a partial order of states, sets of tags, text,
+timestamps; `or`, `not`, `in`, `between`, `exists`, `missing`. Subscriptions are conditions in text,
+a table of `id` and `condition`. Every condition can be true, and most are, now and then.
 
-Even here nothing loops over subscriptions: each kind of predicate is a vocabulary of ready texts or
-a few columns glued together, and a condition is the predicates present, joined by "and".
+Nothing loops over subscriptions here either: a predicate comes from a vocabulary of texts or from a
+few joined columns, and a condition is its predicates, joined by "and".
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ from tamis.workload.draw import (
     Bools,
     Floats,
     Ints,
+    by_weight,
     distinct,
     first,
-    require,
+    require_count,
     stream,
     weighted,
     zipf_weights,
 )
-from tamis.workload.tables import events_table, ragged, words
+from tamis.workload.tables import events_table, keep, ragged, words
 
 # By event type, in the order of TYPES: how many lots, the usual price, and how many are antique.
 _LOTS = np.cumsum([0.28, 0.2, 0.14, 0.14, 0.08, 0.12, 0.04])
@@ -74,7 +75,7 @@ def make(n: int, *, seed: int = 0, start: datetime | str = START) -> Workload:
         start: when the lots begin to close, a time or its ISO 8601 text; a live demonstration
             passes the present.
     """
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     begin = _moment(start)
     conditions = _conditions(stream(seed, SUBSCRIPTIONS), n, begin)
     return Workload(
@@ -88,7 +89,7 @@ def make(n: int, *, seed: int = 0, start: datetime | str = START) -> Workload:
 
 
 def _moment(given: datetime | str) -> datetime:
-    """In UTC, which is also meant where no offset is given."""
+    """The time in UTC. A time without an offset is UTC."""
     try:
         moment = datetime.fromisoformat(given) if isinstance(given, str) else given
     except ValueError:
@@ -101,35 +102,35 @@ def _moment(given: datetime | str) -> datetime:
 
 def _conditions(rng: np.random.Generator, n: int, start: datetime) -> pa.Array:
     one = _conjunctions(rng, n, start)
-    # An eighth of the people wait for either of two things. `and` binds tighter than `or`.
-    other = _kept(_conjunctions(rng, n, start), rng.random(n) < 0.125)
+    # An eighth of the conditions have an `or`. `and` binds tighter than `or`.
+    other = keep(_conjunctions(rng, n, start), rng.random(n) < 0.125)
     return _joined(" or ", one, other)
 
 
 def _conjunctions(rng: np.random.Generator, n: int, start: datetime) -> pa.Array:
-    """Conditions without a top-level `or`. Predicates on one attribute never contradict."""
+    """Conditions without `or` at the top. Predicates on one attribute never contradict."""
     kind = weighted(rng, _LOTS, n)
     sorted_goods = (kind != ANTIQUES) & (rng.random(n) < 0.7)
     priced, tagged = rng.random(n) < 0.6, rng.random(n) < 0.35
     parts = [
-        _kept(_one_of(rng, kind, _CATEGORY), sorted_goods),
-        _kept(_price(rng, kind), priced),
+        keep(_one_of(rng, kind, _CATEGORY), sorted_goods),
+        keep(_price(rng, kind), priced),
         # In parentheses, and only where neither attribute is constrained yet.
-        _kept(_bargain(rng, kind), ~priced & ~tagged & (rng.random(n) < 0.3)),
-        _kept(_one_of(rng, kind, [_PERIOD]), np.isin(kind, _DATED) & (rng.random(n) < 0.5)),
-        _kept(_one_of(rng, kind, [_STATE]), np.isin(kind, _GRADED) & (rng.random(n) < 0.15)),
-        _kept(_one_of(rng, kind, [_TAG]), tagged),
+        keep(_bargain(rng, kind), ~priced & ~tagged & (rng.random(n) < 0.3)),
+        keep(_one_of(rng, kind, [_PERIOD]), np.isin(kind, _DATED) & (rng.random(n) < 0.5)),
+        keep(_one_of(rng, kind, [_STATE]), np.isin(kind, _GRADED) & (rng.random(n) < 0.15)),
+        keep(_one_of(rng, kind, [_TAG]), tagged),
         # A title ends in its category, so this would contradict most other categories.
-        _kept(_one_of(rng, kind, _ENDING), ~sorted_goods & (rng.random(n) < 0.2)),
-        _kept(_one_of(rng, kind, [_TITLE]), sorted_goods & (rng.random(n) < 0.1)),
-        _kept(_one_of(rng, kind, [_ARTIST]), (kind == _ART) & (rng.random(n) < 0.3)),
-        _kept(_one_of(rng, kind, [_AGE]), (kind == _TOYS) & (rng.random(n) < 0.2)),
-        _kept(_one_of(rng, kind, [_REST]), rng.random(n) < 0.15),
-        _kept(_closes(rng, n, start), rng.random(n) < 0.1),
+        keep(_one_of(rng, kind, _ENDING), ~sorted_goods & (rng.random(n) < 0.2)),
+        keep(_one_of(rng, kind, [_TITLE]), sorted_goods & (rng.random(n) < 0.1)),
+        keep(_one_of(rng, kind, [_ARTIST]), (kind == _ART) & (rng.random(n) < 0.3)),
+        keep(_one_of(rng, kind, [_AGE]), (kind == _TOYS) & (rng.random(n) < 0.2)),
+        keep(_one_of(rng, kind, [_REST]), rng.random(n) < 0.15),
+        keep(_closes(rng, n, start), rng.random(n) < 0.1),
     ]
-    # Whoever asks for nothing else at least asks for a type of event.
+    # A condition without any other predicate has one on the event type.
     silent = np.all([part.is_null().to_numpy(zero_copy_only=False) for part in parts], axis=0)
-    typed = _kept(words(kind, _TYPE), silent | (rng.random(n) < 0.7))
+    typed = keep(words(kind, _TYPE), silent | (rng.random(n) < 0.7))
     return _joined(" and ", typed, *parts)
 
 
@@ -139,14 +140,8 @@ def _joined(separator: str, *columns: pa.Array | str) -> pa.Array:
     return joined
 
 
-def _kept(texts: pa.Array, kept: Bools) -> pa.Array:
-    """Null where not kept."""
-    texts_or_null: pa.Array = pc.if_else(pa.array(kept), texts, pa.scalar(None, pa.string()))
-    return texts_or_null
-
-
 def _one_of(rng: np.random.Generator, kind: Ints, texts: Sequence[Sequence[str]]) -> pa.Array:
-    """One of the ready texts of each subscription's event type (or of the only list, for all)."""
+    """A random text for each subscription, from the list of its event type or the only list."""
     counts = np.array([len(some) for some in texts])
     starts = np.cumsum(counts) - counts
     which = np.minimum(kind, len(texts) - 1)
@@ -159,7 +154,7 @@ def _digits(numbers: Ints) -> pa.Array:
 
 
 def _round_price(rng: np.random.Generator, kind: Ints) -> Ints:
-    """What people have in mind: whole fives, around the usual price."""
+    """Round prices, around the usual one."""
     return 5 * (1 + (_prices(rng, kind, 0.7) / 5).astype(np.int64))
 
 
@@ -168,7 +163,7 @@ def _price(rng: np.random.Generator, kind: Ints) -> pa.Array:
     high = low + _round_price(rng, kind)
     form = rng.integers(len(_PRICE_FORMS), size=len(kind))
     ranged = form == _PRICE_FORMS.index("price between ")
-    upper = _kept(_joined("", " and ", _digits(high)), ranged)
+    upper = keep(_joined("", " and ", _digits(high)), ranged)
     return _joined("", words(form, _PRICE_FORMS), _digits(low), upper)
 
 
@@ -187,16 +182,16 @@ def _closes(rng: np.random.Generator, n: int, start: datetime) -> pa.Array:
 
 
 def _category_texts(branch: dict[str, Any]) -> list[str]:
-    """Ready predicates on the categories of one event type."""
+    """Predicates on the categories of one event type."""
     texts: list[str] = []
     for place, (name, children) in enumerate(nodes(branch)):
         texts += [f"category <= {name}"] * 3
         if not children:
             texts.append(f"category = {name}")
             continue
-        texts.append(f"category < {name}")  # of a leaf this would never be true
+        texts.append(f"category < {name}")  # never true for a leaf
         texts += [f"category in ({one}, {two})" for one, two in pairwise(children)]
-        if place:  # beside `event_type contains`, "no kind of furniture" would say nothing
+        if place:  # at the root it would contradict the event type
             texts.append(f"not category <= {name}")
     return texts
 
@@ -219,7 +214,7 @@ _STATE = [
     *(f"state >= {state}" for state in STATES[1:]),
     *(f"state = {state}" for state in STATES),
     "state > damaged",
-    "not state < restored",  # the states that are better, and those that do not compare
+    "not state < restored",  # better states, and incomparable ones
     "state != damaged",
     "state exists",
     "state missing",
@@ -251,10 +246,10 @@ def _prices(rng: np.random.Generator, kind: Ints, spread: float) -> Floats:
 
 
 def _events(rng: np.random.Generator, n: int, *, start: datetime) -> pa.Table:
-    """Lots, consistent with the schema: an attribute is bound only where an event type has it."""
+    """Lots that are consistent with the schema: an event binds only attributes of its types."""
     kind = weighted(rng, _LOTS, n)
     antique = rng.random(n) < _ANTIQUE[kind]
-    category = _kept(_one_of(rng, kind, _NOUNS), kind != ANTIQUES)
+    category = keep(_one_of(rng, kind, _NOUNS), kind != ANTIQUES)
     tags, leading = _tags(rng, n)
     dated = antique | (np.isin(kind, _DATED) & (rng.random(n) < 0.5))
     graded = (antique | np.isin(kind, _GRADED)) & (rng.random(n) < 0.7)
@@ -285,7 +280,7 @@ def _events(rng: np.random.Generator, n: int, *, start: datetime) -> pa.Table:
 
 
 def _event_types(kind: Ints, antique: Bools) -> pa.Array:
-    """A lot's type, and `antiques` too where it is antique."""
+    """The type of a lot, with `antiques` for antique ones."""
     both = np.stack((kind, np.full(len(kind), ANTIQUES)), axis=1)
     lengths = 1 + (antique & (kind != ANTIQUES))
     return ragged(lengths, words(both[first(lengths, 2)], TYPES))
@@ -298,16 +293,16 @@ def _periods(rng: np.random.Generator, antique: Bools) -> Ints:
 
 
 def _tags(rng: np.random.Generator, n: int) -> tuple[pa.Array, pa.Array]:
-    """Sets of up to four tags, null where there is none; and the first of each, for the title."""
+    """Sets of up to four tags, null for none; and the first of each set, for the title."""
     lengths = rng.integers(_MOST_TAGS, size=n, endpoint=True)
-    picks = distinct(rng, n, _MOST_TAGS, lambda rng, size: weighted(rng, _TAGS, size))
+    picks = distinct(rng, n, _MOST_TAGS, by_weight(_TAGS))
     none = lengths == 0
     tags = ragged(lengths, words(picks[first(lengths, _MOST_TAGS)], TAGS), absent=none)
     return tags, words(picks[:, 0], TAGS, absent=none)
 
 
 def _titles(rng: np.random.Generator, n: int, tag: pa.Array, category: pa.Array) -> pa.Array:
-    """Such as "Grand oak dining table"; what has no category is a curiosity."""
+    """Titles such as "Grand oak dining table"; a lot without category is a curiosity."""
     adjective = words(rng.integers(len(ADJECTIVES), size=n), ADJECTIVES)
     noun = pc.fill_null(pc.replace_substring(category, "_", " "), "curiosity")
     return _joined(" ", adjective, tag, noun)

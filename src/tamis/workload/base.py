@@ -1,4 +1,4 @@
-"""What a workload is, and the table of all of them by name."""
+"""The class `Workload`, and helpers of its generators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import TamisError, nearest
-from tamis.workload.draw import EVENTS, require, stream
+from tamis.workload.draw import EVENTS, require_count, stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +19,8 @@ class Workload:
     """Subscriptions, and a source of events to match against them.
 
     `schema` is the document form of the event schema. `subscriptions` is a table of `id` and
-    `predicates` (see `tamis.workload.tables`), or of `id` and `condition` where they are written
-    in the language. `parameters` holds every parameter, the defaults included, so that a result
-    can say what produced it: the same name, seed and parameters give the same tables again.
+    `predicates` (see `tamis.workload.tables`), or of `id` and `condition`. `parameters` holds all
+    parameters with their defaults: the same name, seed and parameters give the same tables.
     """
 
     name: str
@@ -34,46 +33,53 @@ class Workload:
     def events(self, n: int, seed: int | None = None) -> pa.Table:
         """`n` events, drawn independently of the subscriptions.
 
-        The same call gives the same events; another `seed` gives others, as does another `n`
-        (the first ten of twenty events are not the ten of `events(10)`).
+        The same call gives the same events. Another `seed` or another `n` gives other events: the
+        first ten of twenty are not `events(10)`.
         """
-        require(n >= 0, f"the number of events is 0 or more, got {n}")
+        require_count(n, "events")
         path = (EVENTS,) if seed is None else (EVENTS, seed)
         return self.draw(stream(self.seed, *path), n)
 
 
-def plain_schema(attributes: dict[str, Any], use: str) -> dict[str, Any]:
-    """The schema of one event type, `event`, whose attributes are all used alike.
+def attribute_names(count: int) -> list[str]:
+    """a1, a2, …"""
+    return [f"a{number}" for number in range(1, count + 1)]
 
-    With a single event type, events need not say which one they are.
+
+def plain_schema(attributes: dict[str, Any], use: str) -> dict[str, Any]:
+    """The schema of one event type, `event`, whose attributes all have the same use.
+
+    With a single event type, events need not name it.
     """
     return {"attributes": attributes, "event_types": {"event": dict.fromkeys(attributes, use)}}
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """One line of the table of workloads: how to make it, and where it comes from."""
+class WorkloadGenerator:
+    """A line of the table of workloads: the function, and the source in the literature."""
 
     make: Callable[..., Workload]
     source: str
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that `make` takes beside n and seed, with their defaults."""
+        """The parameters of `make` without n and seed, with their defaults."""
         given = inspect.signature(self.make).parameters
         return {name: p.default for name, p in given.items() if name not in ("n", "seed")}
 
 
-def look_up(recipes: dict[str, Recipe], name: str, parameters: dict[str, Any]) -> Recipe:
-    """The recipe called `name`, once it is known to take all of `parameters`."""
-    recipe = recipes.get(name)
-    if recipe is None:
-        raise TamisError(_unknown(f"unknown workload {name!r}", name, recipes))
+def look_up(
+    generators: dict[str, WorkloadGenerator], name: str, parameters: dict[str, Any]
+) -> WorkloadGenerator:
+    """The generator called `name`. Raises if it does not take all of `parameters`."""
+    found = generators.get(name)
+    if found is None:
+        raise TamisError(_unknown(f"unknown workload {name!r}", name, generators))
     for parameter in parameters:
-        if parameter not in recipe.parameters:
+        if parameter not in found.parameters:
             what = f"workload {name!r} has no parameter {parameter!r}"
-            raise TamisError(_unknown(what, parameter, recipe.parameters))
-    return recipe
+            raise TamisError(_unknown(what, parameter, found.parameters))
+    return found
 
 
 def _unknown(what: str, name: str, known: dict[str, Any]) -> str:

@@ -5,13 +5,13 @@ attribute, by a point or by a range of width θ; every event binds every attribu
 are drawn (uniform or Zipf), or subscriptions are drawn around events such that an event matches a
 fixed share ξ of them (section 4.1.7).
 
-What the paper leaves open, and what is done here:
+What the paper leaves open, and the choices made here:
 
 - *λ, "the proportion of point-based constraints in a subscription"*, reads two ways that differ a
   thousandfold. `"probability"`, the default: each constraint is a point with probability λ, so a
   third of the subscriptions have none at λ = 0.1 and M = 10, and about 340 in a million match an
   event. `"share"`: each subscription has λM points, here one, and 0.2 in a million match. Where λM
-  is not whole, the share is met in the mean, by one point more in some.
+  is not whole, the share is met on average: some subscriptions have one point more.
 - *Values* lie on an even grid, 0 and 1 included; θ is rounded to the grid and the low end is drawn
   from the grid points up to 1 - θ. A range may shrink to one value; it stays two predicates.
 - *Zipf*: exponent 1, ranks in the order of the values, so that 0 is the most popular one and a
@@ -33,13 +33,14 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from tamis.workload.base import Workload, plain_schema
+from tamis.workload.base import Workload, attribute_names, plain_schema
 from tamis.workload.draw import (
     SUBSCRIPTIONS,
     Bools,
     Floats,
     Ints,
     require,
+    require_count,
     stream,
     weighted,
     zipf_weights,
@@ -51,7 +52,7 @@ READINGS = ("probability", "share")
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class ValueGrid:
     """The η values 0, 1/(η-1), …, 1 by their index, and which attributes draw them by Zipf."""
 
     cardinality: int
@@ -101,11 +102,11 @@ def make(
         theta: θ, the width of ranges: one number, or the bounds between which it is uniform.
         distribution: "uniform", "zipf" or "mixed".
         exponent: of the Zipf law.
-        matching: ξ, the share of the subscriptions that an event matches (0.001 to 0.2); none
+        matching: ξ, the share of the subscriptions that an event matches (0.001 to 0.2); None
             leaves it to chance.
     """
     narrow, wide = theta if isinstance(theta, tuple | list) else (theta, theta)
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     require(attributes >= 1, f"needs at least one attribute, got {attributes}")
     require(cardinality >= 2, f"the values 0 and 1 make a cardinality of 2, got {cardinality}")
     require(0 <= points <= 1, f"points is a proportion between 0 and 1, got {points}")
@@ -117,7 +118,7 @@ def make(
     rng = stream(seed, SUBSCRIPTIONS)
     coin = rng.random(attributes) < 0.5
     skewed = coin if distribution == "mixed" else np.full(attributes, distribution == "zipf")
-    grid = Grid(
+    grid = ValueGrid(
         cardinality,
         np.cumsum(zipf_weights(cardinality, exponent)),
         tuple(skewed.tolist()),
@@ -132,7 +133,7 @@ def make(
         draw = partial(_published_events, grid=grid, published=events[:-1])
     return Workload(
         "dexin",
-        plain_schema(dict.fromkeys(_names(attributes), "decimal"), "mandatory"),
+        plain_schema(dict.fromkeys(attribute_names(attributes), "decimal"), "mandatory"),
         _table(low, high, is_point, grid.last),
         seed,
         {
@@ -150,10 +151,6 @@ def make(
     )
 
 
-def _names(attributes: int) -> list[str]:
-    return [f"a{number}" for number in range(1, attributes + 1)]
-
-
 def _points(
     rng: np.random.Generator, n: int, attributes: int, points: float, reading: str
 ) -> Bools:
@@ -166,9 +163,9 @@ def _points(
 
 
 def _free(
-    rng: np.random.Generator, grid: Grid, is_point: Bools, theta: tuple[float, float]
+    rng: np.random.Generator, grid: ValueGrid, is_point: Bools, theta: tuple[float, float]
 ) -> tuple[Ints, Ints]:
-    """Ends of constraints that are drawn without regard to events."""
+    """The ends of constraints that are drawn independently of events."""
     low, high = np.empty(is_point.shape, np.int32), np.empty(is_point.shape, np.int32)
     n, attributes = is_point.shape
     for attribute in range(attributes):  # a column at a time keeps the temporaries small
@@ -179,13 +176,15 @@ def _free(
     return low, high
 
 
-def _owners(rng: np.random.Generator, grid: Grid, n: int, matching: float) -> tuple[Ints, Ints]:
-    """Events to be matched, and for each subscription the event it is drawn around.
+def _owners(
+    rng: np.random.Generator, grid: ValueGrid, n: int, matching: float
+) -> tuple[Ints, Ints]:
+    """Events, and for each subscription the event it is drawn around.
 
-    The last event is the one that is never published: it owns what does not divide evenly.
+    The last event is never published: it owns the subscriptions that do not divide evenly.
     """
     require(0 < matching <= 1, f"matching is a share above 0, got {matching}")
-    # The product and the quotient may come out a little below the whole number they should be.
+    # The product and the quotient may be slightly below the exact whole number.
     each, published = int(matching * n + 1e-9), int(1 / matching + 1e-9)
     require(each >= 1, f"{n} subscriptions are too few for a matching rate of {matching}")
     owner = np.full(n, published)
@@ -195,7 +194,7 @@ def _owners(rng: np.random.Generator, grid: Grid, n: int, matching: float) -> tu
 
 def _around(
     rng: np.random.Generator,
-    grid: Grid,
+    grid: ValueGrid,
     is_point: Bools,
     theta: tuple[float, float],
     centre: Ints,
@@ -203,7 +202,7 @@ def _around(
     """Ends of constraints that cover the values `centre` of each subscription's own event."""
     low, high = np.empty(is_point.shape, np.int32), np.empty(is_point.shape, np.int32)
     n, attributes = is_point.shape
-    only = rng.integers(attributes, size=n)  # the attribute on which nothing else is covered
+    only = rng.integers(attributes, size=n)  # the attribute whose constraint covers this value only
     for attribute in range(attributes):
         value = centre[:, attribute]
         width = np.rint(rng.uniform(*theta, size=n) * grid.last).astype(np.int64)
@@ -226,22 +225,24 @@ def _table(low: Ints, high: Ints, is_point: Bools, last: int) -> pa.Table:
     attribute = np.arange(shape[1], dtype=np.int16)[None, :, None]
     return subscriptions_table(
         kept.sum(axis=(1, 2)),
-        _names(shape[1]),
+        attribute_names(shape[1]),
         np.broadcast_to(attribute, shape)[kept],
         comparator[kept],
         value,
     )
 
 
-def _values(indexes: Ints, grid: Grid) -> pa.Table:
+def _values(indexes: Ints, grid: ValueGrid) -> pa.Table:
     # The same division as for subscriptions, so that equal indexes are equal doubles.
-    columns = zip(_names(indexes.shape[1]), indexes.T / grid.last, strict=True)
+    columns = zip(attribute_names(indexes.shape[1]), indexes.T / grid.last, strict=True)
     return events_table(dict(columns))
 
 
-def _events(rng: np.random.Generator, n: int, *, grid: Grid) -> pa.Table:
+def _events(rng: np.random.Generator, n: int, *, grid: ValueGrid) -> pa.Table:
     return _values(grid.columns(rng, n), grid)
 
 
-def _published_events(rng: np.random.Generator, n: int, *, grid: Grid, published: Ints) -> pa.Table:
+def _published_events(
+    rng: np.random.Generator, n: int, *, grid: ValueGrid, published: Ints
+) -> pa.Table:
     return _values(published[rng.integers(len(published), size=n)], grid)

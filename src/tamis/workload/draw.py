@@ -18,22 +18,27 @@ Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-SUBSCRIPTIONS, EVENTS = 0, 1  # first step of a stream's path, one per kind of draw
+SUBSCRIPTIONS, EVENTS = 0, 1  # first step of a path of `stream`
 
 
 def require(holds: bool, message: str) -> None:
-    """Refuse a parameter that makes no workload, saying what would."""
+    """Refuse a wrong parameter. The message says what would be right."""
     if not holds:
         raise TamisError(message)
 
 
-def stream(seed: int, *path: int) -> np.random.Generator:
-    """The generator at `path` below `seed`.
+def require_count(n: int, what: str = "subscriptions") -> None:
+    """Refuse a negative number of things."""
+    require(n >= 0, f"the number of {what} is 0 or more, got {n}")
 
-    A path names the same child that `SeedSequence.spawn` would hand out, but by its place rather
-    than by how often one has spawned: asking for events never disturbs the subscriptions.
+
+def stream(seed: int, *path: int) -> np.random.Generator:
+    """The random generator at `path` below `seed`.
+
+    A path names the same child as `SeedSequence.spawn`, but by its place, not by the number of
+    earlier calls: drawing events never changes the subscriptions.
     """
-    require(seed >= 0 and all(step >= 0 for step in path), "a seed is a whole number from 0 up")
+    require(seed >= 0 and all(step >= 0 for step in path), "a seed is a whole number from 0")
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=path))
 
 
@@ -52,27 +57,34 @@ def weighted(
 ) -> Ints:
     """Indexes drawn in proportion to weights whose running sum is `cumulative`.
 
-    `last` cuts the law off, draw by draw: only indexes up to and including `last` can come out, in
-    their old proportions.
+    `last` truncates the distribution of each draw: only indexes up to `last` come out, in their old
+    proportions.
     """
     total = cumulative[-1] if last is None else cumulative[last]
     picks = np.searchsorted(cumulative, rng.random(size) * total, side="right")
-    # A product of a number below 1 and the total can round up to the total itself.
+    # The product of a number below 1 and the total can round up to the total.
     return np.minimum(picks, len(cumulative) - 1 if last is None else last)
+
+
+def by_weight(
+    cumulative: Floats, dtype: type[np.integer[Any]] = np.int64
+) -> Callable[[np.random.Generator, int], Ints]:
+    """A function that draws indexes as `weighted` does; for `distinct`."""
+    return lambda rng, size: weighted(rng, cumulative, size).astype(dtype, copy=False)
 
 
 def distinct(
     rng: np.random.Generator, n: int, k: int, draw: Callable[[np.random.Generator, int], Ints]
 ) -> Ints:
-    """For each of `n` rows `k` different indexes, as an (n, k) matrix; `draw(rng, size)` draws.
+    """For each of `n` rows, `k` different indexes from `draw(rng, size)`, as an (n, k) matrix.
 
-    A pick that repeats an earlier one of its row is drawn again until it does not. An earlier pick
-    never gives way to a later one, so a pick is thrown away exactly when an earlier *final* pick
-    has its value: that is successive sampling without replacement, whatever the weights, and the
-    first l columns are such a sample of length l. Rows that are done leave the loop, so the cost
-    is about k²/2 comparisons of columns.
+    A pick that repeats an earlier pick of its row is drawn again. An earlier pick never gives way
+    to a later one, so a pick is rejected only if an earlier *final* pick has its value. That is
+    successive sampling without replacement for any weights, and the first l columns are such a
+    sample of length l. Finished rows leave the loop, so the cost is about k²/2 comparisons of
+    columns.
     """
-    picks = draw(rng, n * k).reshape(k, n)  # a pick per row, contiguous: rows are compared at once
+    picks = draw(rng, n * k).reshape(k, n)  # a row for each place: comparisons are contiguous
     rows = np.arange(n)
     while rows.size:
         block = picks[:, rows]
@@ -86,7 +98,7 @@ def distinct(
 
 
 def first(lengths: Ints, k: int) -> Bools:
-    """Mask of an (n, k) matrix that keeps the first `lengths[i]` entries of row i."""
+    """A mask of an (n, k) matrix: the first `lengths[i]` entries of row i."""
     return np.arange(k) < lengths[:, None]
 
 

@@ -1,14 +1,13 @@
-"""Drones over New York (Liu et al., DEBS 2007, section 2.1): positions, pictures, and who watches.
+"""Drones over New York (Liu et al., DEBS 2007, section 2.1): positions, pictures, subscriptions.
 
 The paper's running example: cameras on drones publish a picture with position, altitude and time,
-and people subscribe to what is where and what is to be seen. `SUBSCRIPTIONS` are the paper's five.
-`make` draws as many as are wanted of the same kind, over 50 places and six detectors; as the paper
-gives no generator for them, the choices are ours: places, detectors and thresholds are drawn by
-Zipf's law, so that many subscriptions share a predicate, and ordinary predicates on altitude and
-time stand beside the operators.
+and people subscribe to places and to what is seen there. `SUBSCRIPTIONS` are the paper's five.
+`make` draws more of the same kind, over 50 places and six detectors. The paper has no generator for
+them, so the choices are ours: Zipf's law for places, detectors and thresholds, so that many
+subscriptions share a predicate, and ordinary predicates on altitude and time beside the operators.
 
-Pictures are generated (`tamis.workload.drones_images`) with what is to be seen encoded in them, and
-`scenes` tells it. Faces and pedestrians are for the real detectors of the vision pack, the rest for
+Pictures are generated (`tamis.workload.drones_images`) and encode a scene, which `scenes` returns.
+Faces and pedestrians are for the real detectors of the vision pack, the rest for
 the stand-ins of `tamis.operators.packs.drones`. Many events are near a place, and boats are near
 water.
 """
@@ -30,14 +29,16 @@ from tamis.workload.draw import (
     Bools,
     Floats,
     Ints,
+    by_weight,
     distinct,
     require,
+    require_count,
     stream,
     weighted,
     zipf_weights,
 )
 from tamis.workload.drones_places import AT_WATER, BOROUGHS, NEIGHBOURHOODS, POINTS
-from tamis.workload.tables import events_table, words
+from tamis.workload.tables import events_table, keep, words
 
 if TYPE_CHECKING:
     from tamis.operators.operator import Operator
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 SUBSCRIPTIONS = {
     "S1": "locIn(Bronx) and chasePattern(policeCar, anyCar)",
     "S2": "locIn(Bronx) and mobPattern(?people) and ?people > 50",
-    # The paper asks for 250. The detector is a real one, and finds three at most in pictures as
-    # small as these.
+    # The paper has 250. The detector is a real one, and finds at most three in such small
+    # pictures.
     "S3": "locWithin(TimesSquare, 5000) and trafficPattern(congestion)"
     " and pedestrianCount(?ped) and ?ped > 1",
     "S4": "locIn(Bronx) and trafficPattern(congestion) and trafficPattern(accident)"
@@ -55,7 +56,7 @@ SUBSCRIPTIONS = {
     "S5": "distanceFrom(StatueOfLiberty, ?x) and ?x < 1000"
     " and tourBoatCount(?y) and coastGuardBoatCount(?z) and ?y > 2 * ?z",
 }
-"""The five of the paper."""
+"""The paper's five subscriptions."""
 
 REASONED = {
     "R1": "isA(emergencyVehicle) and locIn(Manhattan)",
@@ -63,7 +64,7 @@ REASONED = {
     "R3": "holds(?who, follows, ?whom)"
     " and known(?who, operatedBy, ?by) and known(?by, type, authority)",
 }
-"""Three of ours, which ask the ontology of vehicles about what the drone follows."""
+"""Three of our own, which use the ontology of vehicles."""
 
 DETECTORS = {
     "brightness": [f"brightness(?light) and ?light {bound}" for bound in ("< 60", "> 120", "< 90")],
@@ -82,13 +83,13 @@ DETECTORS = {
         f"policeCarCount(?police) and ?police {bound}" for bound in (">= 1", "< 2", ">= 3", "= 0")
     ],
 }
-"""What `make` asks of pictures, the more popular first: three real detectors, three stand-ins."""
+"""Predicates on pictures, the most popular first: three real detectors, three stand-ins."""
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
 _DAYS = 7
 _DRONES = 40
 _METRES = (1000, 500, 2000, 5000)
-# The places that matter to S1-S5 come first, and so are the most popular.
+# The places of S1 to S5 come first, so they are the most popular.
 _NEAR = ("TimesSquare", "StatueOfLiberty", "YankeeStadium", "Fordham", "HuntsPoint")
 _POINTS = (*_NEAR, *(name for name in POINTS if name not in _NEAR))
 _WHERE = [
@@ -123,11 +124,11 @@ def make(n: int, *, seed: int = 0, exponent: float = 1.0, place: str = "first") 
     Args:
         n: number of subscriptions.
         seed: the same seed gives the same workload.
-        exponent: of the Zipf law by which places, detectors and thresholds are popular.
-        place: where subscriptions write the place, "first" as in the paper's five, or "last".
+        exponent: of the Zipf law of places, detectors and thresholds.
+        place: position of the place in a condition, "first" as in the paper's five, or "last".
     """
     require(place in ("first", "last"), f'the place is written "first" or "last", got {place!r}')
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     conditions = _conditions(stream(seed, draw.SUBSCRIPTIONS), n, exponent, place)
     return Workload(
         "drones",
@@ -140,7 +141,7 @@ def make(n: int, *, seed: int = 0, exponent: float = 1.0, place: str = "first") 
 
 
 def schema() -> dict[str, Any]:
-    """The schema document: one event type. Only operators look at what is opaque."""
+    """The schema document: one event type. Only operators read the opaque attributes."""
     mandatory = {
         "drone": "text",
         "time": "timestamp",
@@ -156,7 +157,7 @@ def schema() -> dict[str, Any]:
 
 
 def operators() -> tuple[Operator, ...]:
-    """The operators that the subscriptions use: spatial over all 50 places, vision, stand-ins."""
+    """The operators of the subscriptions: spatial over all 50 places, vision, stand-ins."""
     from tamis.operators.packs import drones, reasoning, spatial, vision
 
     points = {
@@ -174,7 +175,7 @@ def operators() -> tuple[Operator, ...]:
 
 
 def scenes(made: Workload, n: int, seed: int | None = None) -> list[Scene]:
-    """The truth about the pictures of `made.events(n, seed)`."""
+    """The scenes in the pictures of `made.events(n, seed)`."""
     path = (EVENTS,) if seed is None else (EVENTS, seed)
     rng = stream(made.seed, *path)
     _, minutes, water = _flights(rng, n)
@@ -186,24 +187,24 @@ def scenes(made: Workload, n: int, seed: int | None = None) -> list[Scene]:
 
 def _conditions(rng: np.random.Generator, n: int, exponent: float, place: str) -> pa.Array:
     one = _conjunctions(rng, n, exponent, place)
-    # One in twenty waits for either of two things.
-    other = _kept(_conjunctions(rng, n, exponent, place), rng.random(n) < 0.05)
+    # One in twenty conditions has an `or`.
+    other = keep(_conjunctions(rng, n, exponent, place), rng.random(n) < 0.05)
     return pc.binary_join_element_wise(one, other, " or ", null_handling="skip")
 
 
 def _conjunctions(rng: np.random.Generator, n: int, exponent: float, written: str) -> pa.Array:
     """A place, one to three detectors, and often an altitude or a time."""
     popular = np.cumsum(zipf_weights(len(DETECTORS), exponent))
-    picked = distinct(rng, n, 3, lambda rng, size: weighted(rng, popular, size))
+    picked = distinct(rng, n, 3, by_weight(popular))
     lengths = rng.integers(1, 4, size=n)
     columns = [_zipf(rng, n, _WHERE, exponent)]
     for place in range(3):
         there = lengths > place
-        for at, asked in enumerate(DETECTORS.values()):
-            text = _zipf(rng, n, asked, exponent)
-            columns.append(_kept(text, there & (picked[:, place] == at)))
-    columns.append(_kept(_zipf(rng, n, _ALTITUDE, exponent), rng.random(n) < 0.5))
-    columns.append(_kept(_zipf(rng, n, _TIME, exponent), rng.random(n) < 0.3))
+        for at, predicates in enumerate(DETECTORS.values()):
+            text = _zipf(rng, n, predicates, exponent)
+            columns.append(keep(text, there & (picked[:, place] == at)))
+    columns.append(keep(_zipf(rng, n, _ALTITUDE, exponent), rng.random(n) < 0.5))
+    columns.append(keep(_zipf(rng, n, _TIME, exponent), rng.random(n) < 0.3))
     if written == "last":
         columns.append(columns.pop(0))
     return pc.binary_join_element_wise(*columns, " and ", null_handling="skip")
@@ -211,11 +212,6 @@ def _conjunctions(rng: np.random.Generator, n: int, exponent: float, written: st
 
 def _zipf(rng: np.random.Generator, n: int, texts: Sequence[str], exponent: float) -> pa.Array:
     return words(weighted(rng, np.cumsum(zipf_weights(len(texts), exponent)), n), texts)
-
-
-def _kept(texts: pa.Array, kept: Bools) -> pa.Array:
-    """The texts, null where they are not kept."""
-    return pc.if_else(pa.array(kept), texts, pa.scalar(None, pa.string()))
 
 
 # --- events ----------------------------------------------------------------------------------
@@ -249,7 +245,7 @@ def _events(rng: np.random.Generator, n: int) -> pa.Table:
 
 
 def _flights(rng: np.random.Generator, n: int) -> tuple[Floats, Ints, Bools]:
-    """Where (longitude, latitude), when (minutes), and whether there is water."""
+    """Positions (longitude, latitude), times (minutes), and whether there is water."""
     places = np.array([POINTS[name] for name in _POINTS])
     nearest = weighted(rng, np.cumsum(zipf_weights(len(places), 0.7)), n)
     # Some 700 m around a place; a degree of longitude is three quarters of one of latitude here.

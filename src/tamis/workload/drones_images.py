@@ -1,9 +1,9 @@
-"""What a drone sees, as a scene and as a picture of it.
+"""A scene that a drone sees, and a picture of it.
 
 A picture of 320 × 240 pixels: a sky with posters of faces, a square with crowds, and the ground
 with cars, boats and passers-by. Faces and pedestrians are drawn so that OpenCV's detectors see them
 in daylight. Everything else is a marker that the stand-ins of `tamis.operators.packs.drones` count.
-Bands and slots keep one thing from hiding another, so that a scene is in the picture exactly.
+Bands and slots keep things from hiding each other, so that a picture shows the whole scene.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MOST_MARKERS = 90
 """Cars, boats, wrecks and single people together."""
 
 _SKY = 60  # pixels down to where it ends
-_SLOTS = (52, 160, 268)  # columns of pixels where a face or a pedestrian may be
-_ASIDE = 34  # pixels left and right of a pedestrian that the detector looks at too
-# Rows of cells. Those of the ground are every other one: single people must not touch.
+_SLOTS = (52, 160, 268)  # centres of faces and pedestrians, in pixels
+_ASIDE = 34  # pixels beside a pedestrian that the detector needs
+# Rows of cells. The ground uses every other row: single people must not touch.
 _SQUARE = range(11, 17)
 _ROAD = 18
 _GROUND = range(20, 39, 2)
@@ -36,7 +36,7 @@ _COLUMNS = range(0, WIDTH // CELL, 2)
 
 @dataclass(frozen=True)
 class Scene:
-    """What there is to see: the truth that recognisers are to find.
+    """A scene: what detectors should find.
 
     `mobs` are the sizes of crowds, `chases` pairs of pursuer and pursued, `light` is 1 at noon and
     near 0 at night. Cars count without those in a chase.
@@ -73,7 +73,7 @@ class Scene:
         return self.count("car") + self.count("policeCar") >= CONGESTION
 
     def check(self) -> None:
-        """Raise where the scene does not fit into a picture."""
+        """Raise if the scene does not fit into a picture."""
         alone = self.people + self.cars + self.police_cars + self.tour_boats
         alone += self.coast_guard_boats + self.wrecks
         fits = {
@@ -87,7 +87,7 @@ class Scene:
         }
         broken = [what for what, holds in fits.items() if not holds]
         if broken:
-            raise TamisError(f"a picture has room for {broken[0]}")
+            raise TamisError(f"the scene does not fit into a picture, which takes {broken[0]}")
 
 
 def png(scene: Scene, rng: np.random.Generator) -> bytes:
@@ -98,7 +98,7 @@ def png(scene: Scene, rng: np.random.Generator) -> bytes:
 
 
 def paint(scene: Scene, rng: np.random.Generator) -> Picture:
-    """A picture of the scene; what is not said in it (where, how tall) is drawn from `rng`."""
+    """A picture of the scene; positions and sizes are drawn from `rng`."""
     scene.check()
     picture = _background(scene.light, rng)
     for at in rng.permutation(_SLOTS)[: scene.faces]:
@@ -113,7 +113,7 @@ def paint(scene: Scene, rng: np.random.Generator) -> Picture:
 
 
 def _background(light: float, rng: np.random.Generator) -> Picture:
-    """Sky over ground, both with soft shades; the colours are no marker's."""
+    """Sky over ground with soft shades, in colours that no marker has."""
     base = np.empty((HEIGHT, WIDTH, 3), np.float32)
     base[:_SKY], base[_SKY:] = (205, 185, 165), (150, 158, 150)
     shades = rng.normal(0.0, 6.0, (6, 8, 1)).astype(np.float32)
@@ -123,7 +123,7 @@ def _background(light: float, rng: np.random.Generator) -> Picture:
 
 
 def _pedestrian(picture: Picture, x: int, y: int, tall: int) -> None:
-    """Somebody who stands with their feet at (x, y): a head, a trunk, two arms and two legs."""
+    """A person with feet at (x, y): a head, a trunk, two arms and two legs."""
     unit, dark = tall / 96, (12, 12, 16)
     limbs = (
         ((-14, 74), (14, 74), (12, 40), (-12, 40)),
@@ -139,7 +139,7 @@ def _pedestrian(picture: Picture, x: int, y: int, tall: int) -> None:
 
 
 def _face(picture: Picture, x: int, y: int, radius: int) -> None:
-    """A face from the front: what a cascade looks for is where it is lighter and where darker."""
+    """A face from the front. A cascade looks for its light and dark areas."""
 
     def oval(across: float, down: float, wide: float, high: float, colour: tuple[int, ...]) -> None:
         middle = (x + round(across * radius), y + round(down * radius))
@@ -161,7 +161,7 @@ def _mark(picture: Picture, row: int, column: int, kind: str) -> None:
 
 
 def _mobs(picture: Picture, scene: Scene, rng: np.random.Generator) -> None:
-    """Each in a block of cells that is as high as the square, with a gap to the next."""
+    """Each mob in a block of cells as high as the square, with a gap to the next."""
     high = len(_SQUARE)
     widths = [-(-size // high) for size in scene.mobs]
     spare = WIDTH // CELL - sum(widths) - max(0, len(widths) - 1)

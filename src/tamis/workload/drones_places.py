@@ -4,7 +4,7 @@ from __future__ import annotations
 
 BOROUGHS = ("Manhattan", "Brooklyn", "Queens", "Bronx", "Staten Island")
 
-# Longitude and latitude in degrees. The boroughs and these nine are what the spatial pack knows.
+# Longitude and latitude in degrees. The spatial pack knows the boroughs and these nine.
 LANDMARKS = {
     "TimesSquare": (-73.9855, 40.7580),
     "StatueOfLiberty": (-74.0445, 40.6892),
@@ -60,7 +60,7 @@ NEIGHBOURHOODS = {
     "GreatKills": (-74.1515, 40.5543),
     "Tottenville": (-74.2496, 40.5083),
 }
-"""Written from common knowledge, to some hundred metres."""
+"""From common knowledge, to some hundred metres."""
 
 POINTS = LANDMARKS | NEIGHBOURHOODS
 PLACES = (*BOROUGHS, *POINTS)
@@ -69,4 +69,4 @@ AT_WATER = (
     *("StatueOfLiberty", "BatteryPark", "BrooklynBridge", "DUMBO", "RedHook", "ConeyIsland"),
     *("CityIsland", "HuntsPoint", "StGeorge", "Stapleton", "Rockaway", "BayRidge"),
 )
-"""Where there are boats to be seen."""
+"""Places with boats."""

@@ -4,15 +4,15 @@ A schema of several attributes with a few values each. An attribute is tested wi
 that falls from one attribute to the next by a constant factor; tested values follow a Zipf law;
 events bind every attribute, uniformly. Only equalities.
 
-The numbers of the paper's text are lost to us. Chosen here: 30 attributes, 5 values, factor 0.85,
-Zipf exponent 1. Also chosen:
+The numbers are missing from our copy of the paper. Chosen here: 30 attributes, 5 values, factor
+0.85, Zipf exponent 1. Also chosen:
 
-- *The first attribute* is tested with probability 0.98, not 1: then even an attribute that is good
-  to index by is sometimes left open, which is what factoring has to cope with.
+- *The first attribute* is tested with probability 0.98, not 1: then even the best attribute for an
+  index is sometimes not tested, which factoring has to cope with.
 - *Which value is popular*: value 1 on every attribute.
 - *Subscriptions without a test* are drawn again.
 - *"the number of matches per event is held"* while the subscriptions grow, but not how: `matches`
-  solves for the popularity factor that gives this number in the mean.
+  solves for the popularity factor that gives this number on average.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from tamis.workload.base import Workload, plain_schema
+from tamis.workload.base import Workload, attribute_names, plain_schema
 from tamis.workload.draw import (
     SUBSCRIPTIONS,
     Bools,
     Floats,
     require,
+    require_count,
     root,
     stream,
     weighted,
@@ -57,9 +58,9 @@ def make(
         popularity: probability that a subscription tests the first attribute.
         factor: how much less often each further attribute is tested than the one before it.
         exponent: of the Zipf law of tested values.
-        matches: subscriptions that an event matches in the mean; replaces `factor`.
+        matches: subscriptions that an event matches on average; replaces `factor`.
     """
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     require(attributes >= 1 and values >= 1, "needs at least one attribute and one value")
     require(0 < popularity <= 1, f"popularity is a probability above 0, got {popularity}")
     require(0 <= factor <= 1, f"factor lies between 0 and 1, got {factor}")
@@ -69,7 +70,7 @@ def make(
     tested = _tested(rng, n, _popularities(attributes, popularity, factor))
     attribute = np.broadcast_to(np.arange(attributes, dtype=np.int32), tested.shape)[tested]
     rank = weighted(rng, np.cumsum(zipf_weights(values, exponent)), len(attribute))
-    names = [f"a{number}" for number in range(1, attributes + 1)]
+    names = attribute_names(attributes)
     table = subscriptions_table(
         tested.sum(axis=1),
         names,
@@ -110,9 +111,9 @@ def _tested(rng: np.random.Generator, n: int, popularities: Floats) -> Bools:
 
 
 def match_rate(attributes: int, values: int, popularity: float, factor: float) -> float:
-    """Share of the subscriptions that a uniform event matches in the mean.
+    """Share of the subscriptions that a uniform event matches on average.
 
-    A test holds with probability 1/V whatever value it tests. Subscriptions without a test are
+    A test holds with probability 1/V for any value. Subscriptions without a test are
     drawn again, hence the division.
     """
     q = _popularities(attributes, popularity, factor)

@@ -4,15 +4,15 @@ One event type with six optional attributes: a1 to a3 are strings of 200 values 
 equalities, a4 to a6 are numbers of 5,000 values under any comparator. An attribute occurs in a
 subscription with probability 0.5 and in an event with probability 0.5; all values are uniform.
 
-What the paper leaves open, and what is done here:
+What the paper leaves open, and the choices made here:
 
 - *"any type of predicate"*: with probability `p` an equality, otherwise `<` or `>` with equal
   chance. The paper's cost model knows less and greater only.
 - *Subscriptions without a predicate* (0.5^6, or 1.6 % of them) would match every event. They are
   drawn again.
-- *The ends of a domain.* `a4 < 1` never holds when values begin at 1. It is a legal draw and is
-  kept, so the schema's domain is one value wider at each end than the values drawn; otherwise
-  loading such a subscription would be refused as never true.
+- *The ends of a domain.* `a4 < 1` never holds if values begin at 1. Such predicates are kept, so
+  the schema's domain is one value wider at each end; otherwise loading them would be refused as
+  never true.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.workload.base import Workload, plain_schema
-from tamis.workload.draw import SUBSCRIPTIONS, Bools, require, stream
+from tamis.workload.draw import SUBSCRIPTIONS, Bools, require, require_count, stream
 from tamis.workload.tables import EQ, GT, LT, events_table, subscriptions_table, words
 
 TEXTS = ("a1", "a2", "a3")
@@ -52,7 +52,7 @@ def make(
             the paper says equality-preferred beats quarantining.
         numbers: distinct values of a4 to a6.
     """
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     require(0 <= p <= 1, f"p is a probability, got {p}")
     require(0 < presence <= 1, f"presence is a probability above 0, got {presence}")
     require(texts >= 1 and numbers >= 1, "an attribute needs at least one value")

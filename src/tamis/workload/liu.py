@@ -9,18 +9,17 @@ The generator of the paper: N_p predicates, each with a popularity weight, unifo
 Zipf; N_s subscriptions of 3 to `longest` predicates, picked in proportion to their weight; events
 that match 0.2 % of the subscriptions on average.
 
-*How* the events come to match 0.2 % is not said. Here predicates are true independently of each
-other, each with its own probability, and the probabilities are calibrated on the very subscriptions
+The paper does not say *how* the events come to match 0.2 %. Here predicates are true independently
+of each other, each with its own probability. The probabilities are calibrated on the subscriptions
 drawn, such that the mean over subscriptions of the product of their predicates' probabilities is
-0.002. They are all alike (`"equal"`, about 0.17 for lengths 3 to 5), or u^gamma with u uniform and
-gamma calibrated (`"heterogeneous"`). Not every predicate is in use, above all under Zipf: report
-`used` beside any count of evaluations.
+0.002. They are all equal (`"equal"`, about 0.17 for lengths 3 to 5), or u^gamma with u uniform and
+gamma calibrated (`"heterogeneous"`). Some predicates occur in no subscription, above all under
+Zipf: report `used` with any count of evaluations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,12 +32,13 @@ from tamis.workload.draw import (
     Bools,
     Floats,
     Ints,
+    by_weight,
     distinct,
     first,
     require,
+    require_count,
     root,
     stream,
-    weighted,
     zipf_weights,
 )
 from tamis.workload.tables import ragged
@@ -62,12 +62,12 @@ class OperatorWorkload:
 
     @property
     def used(self) -> int:
-        """Predicates that occur in some subscription: the most anyone can evaluate."""
+        """Predicates that occur in some subscription: the most that can be evaluated."""
         return len(pc.unique(pc.list_flatten(self.subscriptions["predicates"])))
 
     def truths(self, n: int, seed: int | None = None) -> Bools:
         """`n` events as rows of truth values, a column per predicate."""
-        require(n >= 0, f"the number of events is 0 or more, got {n}")
+        require_count(n, "events")
         path = (EVENTS,) if seed is None else (EVENTS, seed)
         rng = stream(self.seed, *path)
         truths = np.empty((n, len(self.probabilities)), dtype=np.bool_)
@@ -101,7 +101,7 @@ def make(
         popularity: weights of the predicates, "uniform" in [0, 1] or "zipf".
         exponent: of the Zipf law (0.8, 1, 1.2).
         probabilities: how often a predicate is true, "equal" or "heterogeneous".
-        matching: share of the subscriptions that an event matches in the mean.
+        matching: share of the subscriptions that an event matches on average.
     """
     require(n >= 1, f"the probabilities are calibrated on at least one subscription, got {n}")
     require(1 <= shortest <= longest <= predicates, "needs 1 <= shortest <= longest <= predicates")
@@ -109,7 +109,7 @@ def make(
     rng = stream(seed, SUBSCRIPTIONS)
     cumulative = np.cumsum(_weights(rng, predicates, popularity, exponent))
     lengths = rng.integers(shortest, longest, size=n, endpoint=True)
-    picks = distinct(rng, n, longest, partial(_popular, cumulative))[first(lengths, longest)]
+    picks = distinct(rng, n, longest, by_weight(cumulative))[first(lengths, longest)]
     starts = np.cumsum(lengths) - lengths
     lists = ragged(lengths, pa.array(picks.astype(np.int32)))
     return OperatorWorkload(
@@ -138,10 +138,6 @@ def _weights(rng: np.random.Generator, predicates: int, popularity: str, exponen
     return rng.random(predicates)
 
 
-def _popular(cumulative: Floats, rng: np.random.Generator, size: int) -> Ints:
-    return weighted(rng, cumulative, size)
-
-
 def _scores(rng: np.random.Generator, predicates: int, probabilities: str) -> Floats:
     """Logarithms of the probabilities before calibration, which scales them."""
     if probabilities == "equal":
@@ -162,6 +158,6 @@ def _calibrated(scores: Floats, picks: Ints, starts: Ints, matching: float) -> F
     def surplus(gamma: float) -> float:
         return float(np.exp(gamma * sums).mean()) - matching
 
-    # Here even the subscription that is true most often is true no more often than wanted.
+    # With this gamma even the likeliest subscription is true no more often than `matching`.
     highest = np.log(matching) / sums.max()
     return np.exp(root(surplus, 0.0, float(highest)) * scores)

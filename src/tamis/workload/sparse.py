@@ -3,7 +3,7 @@
 The papers' schemas are narrow (6 to 120 attributes) and mostly dense. Catalogues, logs and
 telemetry are not: the schema is the union of what thousands of publishers say. Here attributes have
 Zipf popularity, the same for subscribers and publishers; a subscription constrains 3 to 6 of 5,000
-attributes, an event binds 30. It is no paper's workload; it is there to show which matchers pay for
+attributes, an event binds 30. No paper has this workload. It shows which matchers pay for
 attributes that an event does not bind.
 """
 
@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.workload.base import Workload, plain_schema
+from tamis.workload.base import Workload, attribute_names, plain_schema
 from tamis.workload.draw import (
     SUBSCRIPTIONS,
     Floats,
-    Ints,
+    by_weight,
     distinct,
     first,
     require,
+    require_count,
     stream,
-    weighted,
     zipf_weights,
 )
 from tamis.workload.tables import EQ, GE, LE, events_table, subscriptions_table
@@ -55,7 +55,7 @@ def make(
         equalities: share of `=` among the predicates; the others are `<=` and `>=`, half each.
         exponent: of the Zipf law of attributes' popularity.
     """
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     require(1 <= shortest <= longest <= attributes, "needs 1 <= shortest <= longest <= attributes")
     require(1 <= pairs <= attributes, f"an event binds 1 to {attributes} attributes, got {pairs}")
     require(values >= 1, f"an attribute needs at least one value, got {values}")
@@ -64,11 +64,11 @@ def make(
     cumulative = np.cumsum(zipf_weights(attributes, exponent))
     lengths = rng.integers(shortest, longest, size=n, endpoint=True)
     kept = first(lengths, longest)
-    attribute = distinct(rng, n, longest, partial(_popular, cumulative))[kept]
+    attribute = distinct(rng, n, longest, by_weight(cumulative, np.int32))[kept]
     comparator = np.where(rng.random(len(attribute)) < 0.5, LE, GE)
     comparator[rng.random(len(attribute)) < equalities] = EQ
     value = rng.integers(values, size=len(attribute)).astype(np.float64)
-    names = [f"a{number}" for number in range(1, attributes + 1)]
+    names = attribute_names(attributes)
     kind = {"kind": "integer", "low": 0, "high": values - 1}
     return Workload(
         "sparse",
@@ -89,10 +89,6 @@ def make(
     )
 
 
-def _popular(cumulative: Floats, rng: np.random.Generator, size: int) -> Ints:
-    return weighted(rng, cumulative, size).astype(np.int32)
-
-
 def _events(
     rng: np.random.Generator,
     n: int,
@@ -103,7 +99,7 @@ def _events(
     values: int,
 ) -> pa.Table:
     """Only attributes that some event binds become columns: the others would be all null."""
-    bound = distinct(rng, n, pairs, partial(_popular, cumulative))
+    bound = distinct(rng, n, pairs, by_weight(cumulative, np.int32))
     value = rng.integers(values, size=bound.shape)
     order = np.argsort(bound, axis=None, kind="stable")
     occurring, starts, counts = np.unique(

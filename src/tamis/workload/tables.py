@@ -1,4 +1,4 @@
-"""Columns of NumPy become the Arrow tables that tamis loads in bulk.
+"""From NumPy columns to the Arrow tables that an engine loads.
 
 Subscriptions: `id` and `predicates`, a list of (attribute, comparator, value, text) of which
 exactly one of value and text is set. A range is two predicates. Events: a column per attribute,
@@ -33,11 +33,17 @@ SUBSCRIPTIONS_SCHEMA = pa.schema([("id", pa.int64()), ("predicates", pa.list_(PR
 
 def words(codes: Ints, vocabulary: Sequence[str], absent: Bools | None = None) -> pa.Array:
     """The strings that `codes` number, null where `absent`."""
-    # Narrow codes: with tens of millions of predicates the indexes are most of the memory.
+    # Narrow codes: for tens of millions of predicates the indexes are most of the memory.
     narrow = np.int8 if len(vocabulary) <= np.iinfo(np.int8).max else np.int32
     indices = pa.array(codes.astype(narrow), mask=absent)
     encoded = pa.DictionaryArray.from_arrays(indices, pa.array(vocabulary, pa.string()))
     return encoded.dictionary_decode()
+
+
+def keep(texts: pa.Array, kept: Bools) -> pa.Array:
+    """The texts, null where they are not kept."""
+    kept_or_null: pa.Array = pc.if_else(pa.array(kept), texts, pa.scalar(None, pa.string()))
+    return kept_or_null
 
 
 def subscriptions_table(
@@ -48,11 +54,11 @@ def subscriptions_table(
     value: Floats,
     text: tuple[Ints, Sequence[str]] | None = None,
 ) -> pa.Table:
-    """The bulk table of subscriptions with `lengths[i]` predicates each, ids 0, 1, 2, …
+    """A table of subscriptions with `lengths[i]` predicates each and the ids 0, 1, 2, …
 
-    The other columns hold all predicates one after the other: `attribute` indexes `names`,
+    The other columns hold all predicates, one after the other: `attribute` indexes `names`,
     `comparator` indexes `COMPARATORS`. `text` is codes and their vocabulary, with -1 where a
-    predicate compares a number; where it is 0 or more, `value` is not looked at.
+    predicate compares a number; where it is 0 or more, `value` is ignored.
     """
     count = len(value)
     if text is None:
@@ -79,10 +85,10 @@ def _offsets(lengths: Ints) -> pa.Array:
 
 
 def conditions(subscriptions: pa.Table) -> pa.Array:
-    """The subscriptions of a bulk table as conditions in text; each has at least one predicate.
+    """The subscriptions of a table as conditions in text. Each has at least one predicate.
 
-    Numbers are written so that the same doubles are read again. Texts must be free of quotes and
-    backslashes, as those of all workloads are.
+    Numbers are written so that the same doubles are read again. Texts must not have quotes or
+    backslashes; the workloads have none.
     """
     lists = subscriptions.column("predicates").combine_chunks()
     assert isinstance(lists, pa.ListArray)
@@ -97,7 +103,7 @@ def conditions(subscriptions: pa.Table) -> pa.Array:
 
 
 def ragged(lengths: Ints, values: pa.Array, absent: Bools | None = None) -> pa.Array:
-    """Lists of `lengths[i]` of the values each, null where `absent` (and of length 0 there)."""
+    """Lists of `lengths[i]` values each, null where `absent` (`lengths` is 0 there)."""
     mask = None if absent is None else pa.array(absent)
     return pa.ListArray.from_arrays(_offsets(lengths), values, mask=mask)
 
@@ -114,7 +120,7 @@ def events_table(columns: Mapping[str, Any]) -> pa.Table:
 
 
 def as_dicts(events: pa.Table) -> list[dict[str, Any]]:
-    """Events as the dictionaries a publisher would send as JSON.
+    """Events as dictionaries, as a publisher would send them in JSON.
 
     Attributes that an event does not bind are left out; timestamps are ISO 8601 text.
     """

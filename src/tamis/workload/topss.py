@@ -3,7 +3,7 @@
 A subscription has 1 to `predicates` predicates (uniform) over different attributes; an event binds
 `pairs` attributes; values are uniform over the attribute's domain.
 
-What the paper leaves open, and what is done here:
+What the paper leaves open, and the choices made here:
 
 - *Comparators.* `=`, `!=`, `<` and `>`, uniform. The memory stated for the bit matrix under W4
   fits 10 attributes × 4 comparators × 10 values = 400 predicates, so it is these four.
@@ -13,7 +13,7 @@ What the paper leaves open, and what is done here:
   scheme allots its table by it), so the domains are dealt to the attributes in turn, 40 each.
 - *The ends of a domain.* `a1 < 1` never holds over [1, 10]. Such predicates are among the paper's
   400 and are kept; the schema's domain is two values wider at each end, so that loading them is
-  not refused as never true, and what is below or above stays a range: were it a single value,
+  not refused as never true, and values below or above stay a range: if it were a single value,
   `a1 < 1` would be folded to an equality, and `a1 != 1` to an equality and a range.
 """
 
@@ -27,17 +27,17 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import TamisError, nearest
-from tamis.workload.base import Workload, plain_schema
-from tamis.workload.draw import SUBSCRIPTIONS, Ints, distinct, first, require, stream
+from tamis.workload.base import Workload, attribute_names, plain_schema
+from tamis.workload.draw import SUBSCRIPTIONS, Ints, distinct, first, require, require_count, stream
 from tamis.workload.tables import EQ, GT, LT, NE, events_table, subscriptions_table
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One row of the paper's settings.
+class TopssSetting:
+    """A row of the paper's table of settings.
 
     `domains` are dealt to the attributes in turn. The batch sizes are how many subscriptions and
-    events the paper submits at once; they do not change what is drawn.
+    events the paper submits at once; they do not change the draws.
     """
 
     attributes: int
@@ -53,29 +53,29 @@ class Setting:
         return np.array(self.domains, dtype=np.int64)[turn].T
 
     def names(self) -> list[str]:
-        return [f"a{number}" for number in range(1, self.attributes + 1)]
+        return attribute_names(self.attributes)
 
 
 _SMALL, _MEDIUM, _BIG = (1, 250), (250, 10_000), (10_000, 100_000)
 SETTINGS = {
-    "W0": Setting(120, 20, 120, (_SMALL,), 120, 100),
-    "W1": Setting(120, 20, 120, (_MEDIUM,), 120, 100),
-    "W2": Setting(120, 20, 120, (_BIG,), 120, 100),
-    "W3": Setting(120, 20, 120, (_SMALL, _MEDIUM, _BIG), 120, 100),
-    "W4": Setting(10, 5, 10, ((1, 10),), 10, 10),
+    "W0": TopssSetting(120, 20, 120, (_SMALL,), 120, 100),
+    "W1": TopssSetting(120, 20, 120, (_MEDIUM,), 120, 100),
+    "W2": TopssSetting(120, 20, 120, (_BIG,), 120, 100),
+    "W3": TopssSetting(120, 20, 120, (_SMALL, _MEDIUM, _BIG), 120, 100),
+    "W4": TopssSetting(10, 5, 10, ((1, 10),), 10, 10),
 }
 
 
-def make(n: int, *, seed: int = 0, setting: str | Setting = "W4") -> Workload:
+def make(n: int, *, seed: int = 0, setting: str | TopssSetting = "W4") -> Workload:
     """`n` subscriptions of one of TOPSS's workloads.
 
     Args:
         n: number of subscriptions.
         seed: the same seed gives the same workload.
         setting: W0 to W3 (predicate evaluation, figure 2), W4 (counting, figures 3 and 4 and both
-            tables), or a `Setting` of your own.
+            tables), or a `TopssSetting` of your own.
     """
-    require(n >= 0, f"the number of subscriptions is 0 or more, got {n}")
+    require_count(n)
     chosen = _setting(setting)
     rng = stream(seed, SUBSCRIPTIONS)
     k = chosen.predicates
@@ -98,7 +98,7 @@ def make(n: int, *, seed: int = 0, setting: str | Setting = "W4") -> Workload:
     )
 
 
-def _setting(setting: str | Setting) -> Setting:
+def _setting(setting: str | TopssSetting) -> TopssSetting:
     if isinstance(setting, str):
         if setting not in SETTINGS:
             hint = nearest(setting, SETTINGS)
@@ -113,7 +113,7 @@ def _any(attributes: int, rng: np.random.Generator, size: int) -> Ints:
     return rng.integers(attributes, size=size, dtype=np.int32)
 
 
-def _events(rng: np.random.Generator, n: int, *, setting: Setting) -> pa.Table:
+def _events(rng: np.random.Generator, n: int, *, setting: TopssSetting) -> pa.Table:
     absent = np.zeros((n, setting.attributes), dtype=np.bool_)
     if setting.pairs < setting.attributes:
         absent[:] = True
@@ -126,7 +126,7 @@ def _events(rng: np.random.Generator, n: int, *, setting: Setting) -> pa.Table:
     return events_table(columns)
 
 
-def _schema(setting: Setting) -> dict[str, Any]:
+def _schema(setting: TopssSetting) -> dict[str, Any]:
     kinds = {
         name: {"kind": "integer", "low": int(low) - 2, "high": int(high) + 2}
         for name, low, high in zip(setting.names(), *setting.bounds(), strict=True)

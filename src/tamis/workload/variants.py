@@ -1,4 +1,4 @@
-"""The workloads that figures and comparisons are about, with their parameters, by name."""
+"""The workloads of figures and comparisons, by name, with their parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tamis.errors import TamisError, nearest
 
 @dataclass(frozen=True)
 class Variant:
-    """A workload of the table, with some of its parameters set."""
+    """A workload with some parameters set."""
 
     title: str
     workload: str
@@ -33,5 +33,5 @@ VARIANTS: dict[str, Variant] = {
 def variant(name: str) -> Variant:
     """A line of the table."""
     if name not in VARIANTS:
-        raise TamisError(f"there is no workload {name!r} to measure; {nearest(name, VARIANTS)}")
+        raise TamisError(f"there is no workload {name!r}; {nearest(name, VARIANTS)}")
     return VARIANTS[name]

@@ -129,7 +129,7 @@ def test_a_log_and_an_index_as_a_command(
     assert run(*asked, "--subscriptions", str(tmp_path / "engine"), "--buckets", "9") == 0
     said = capsys.readouterr().out
     assert f"{len(log.events):,} events in " in said
-    assert re.search(r"never +price > 1000 +0 +0 % +– +–", said)
+    assert re.search(r"never +price > 1000 +0 +0% +– +–", said)
     assert "1 of 5 conditions never matched" in said
     assert "by 50" in said
     assert run(*asked, "price < 5", "--samples", "0") == 0
@@ -201,7 +201,7 @@ def test_with_times_that_cannot_be_drawn_there_are_counts(
         assert not (tmp_path / "out" / "counts.parquet").exists(), "these come last"
         raise ValueError("arange: cannot compute length")
 
-    monkeypatch.setattr("tamis.lab.plots.backtests.plot", plot)
+    monkeypatch.setattr("tamis.lab.plots.backtest.plot", plot)
     assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
     assert "There is no picture: arange" in capsys.readouterr().out
     assert (tmp_path / "out" / "counts.parquet").exists()
@@ -220,7 +220,7 @@ def test_without_matplotlib_there_are_counts(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
     said = capsys.readouterr().out
-    assert "no picture without matplotlib: pip install 'tamis[lab]'" in said
+    assert "a picture needs matplotlib: pip install 'tamis[lab]'" in said
     assert (tmp_path / "out" / "counts.parquet").exists()
     assert not (tmp_path / "out" / "plot.png").exists()
 
@@ -233,10 +233,10 @@ def test_mistakes(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> No
     assert "nothing to test: give a CONDITION, --conditions or --subscriptions" in told
     assert "either --events or --log" in refused(capsys, "spark", "backtest", "price < 5", *schema)
     both = ("--conditions", "x.txt", "--subscriptions", "x")
-    assert "Give one of" in refused(capsys, *given, *both)
+    assert "Give only one of" in refused(capsys, *given, *both)
     assert "--schema of the events" in refused(capsys, "spark", "backtest", "price < 5", *events)
     told = refused(capsys, *given, "--subscriptions", "x")
-    assert "Give no --schema: an index has its own" in told
+    assert "Leave --schema out: an index has its own" in told
     assert "no column 'att'; did you mean 'at'" in refused(
         capsys, *given, "price < 5", "--time", "att"
     )

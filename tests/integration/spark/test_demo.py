@@ -175,11 +175,13 @@ def test_it_stops_cleanly_and_goes_on(
     # The next runs are on a session that is there, in another Java than that of the first.
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(Stream, "open", lambda stream, *_, **__: _given(stream, spark))
-    monkeypatch.setattr("tamis.cli.stopping.Stopping.step", lambda _, work, cancel=None: work())
+    monkeypatch.setattr(
+        "tamis.cli.terminal.interrupt.InterruptGuard.run", lambda _, work, cancel=None: work()
+    )
     assert run("demo", "--folder", str(folder), *SIZE, "--seconds", "2") == 0
     said = _quiet(capsys.readouterr().out)
     assert "in the log of an earlier run" in said
-    assert re.search(r"goes on after [1-9][\d,]* events", said)
+    assert re.search(r"continues after [1-9][\d,]* events", said)
     further = _check(folder, swept=False)
     assert further > done
     queries = {manifest["query"] for manifest in manifests(folder)}

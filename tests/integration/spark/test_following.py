@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(world: World) -> None:
     world.file(0)
     world.publish(10, {"ann": "price < 3"})
     (world.versions.folder / "pins").write_text("a file, where a folder should be")
-    with pytest.raises(Exception, match="cannot note which version a batch is matched with"):
+    with pytest.raises(Exception, match="the version of a batch cannot be noted"):
         world.run()
 
 

@@ -13,8 +13,8 @@ import pytest
 from pyarrow import csv, parquet
 
 from tamis import Engine, Schema
-from tamis.cli import spark_generate
-from tamis.cli.spark_generate import draw
+from tamis.cli.spark import generate as generate_command
+from tamis.cli.spark.generate import draw
 from tamis.spark.jobs.generate_tables import Draw, TableFile, generate, table_files
 from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
@@ -46,8 +46,8 @@ def test_a_table_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_workload_can_be_drawn_in_pieces(name: str) -> None:
     """Events and subscriptions of all files fit the one schema, and each other."""
-    whole = spark_generate._tied(name, 300)
-    engine = Engine(Schema.from_dict(spark_generate._base(name, 1, whole).schema))
+    whole = generate_command._size_if_tied(name, 300)
+    engine = Engine(Schema.from_dict(generate_command._base(name, 1, whole).schema))
     for file in table_files("subscriptions", 300, 3):
         engine.subscribe_table(draw(name, 1, whole, file))
     assert len(engine) == 300
@@ -189,6 +189,6 @@ def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
     assert "there is no such file" in refused(capsys, *given, str(tmp_path / "nothing.csv"))
     (tmp_path / "conditions.txt").touch()
     told = refused(capsys, *given, str(tmp_path / "conditions.txt"))
-    assert "the ending says the format" in told
+    assert "the format is unknown" in told
     told = refused(capsys, *given, str(tmp_path))
-    assert "there are none" in told
+    assert "found none" in told

@@ -27,7 +27,7 @@ from tamis.replay.compact_parts import compact
 from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.java import java_home
 from tamis.spark.stream.notification_sink import NOTIFICATIONS, manifests
-from tamis.store import Shard, Snapshot, Versions, describe
+from tamis.store import Shard, SubscriptionSnapshot, Versions, describe
 from tests.integration.spark.test_stream import Story
 from tests.integration.spark.victim import notifying
 
@@ -124,7 +124,7 @@ def _compiled(story: Story, index: Path) -> None:
     """Publish a version of who is subscribed by now."""
     log = story.log
     at = log.end
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     snapshot.fold(log.changes(0, at))
     engine = Engine(Schema.from_dict(log.schema))
     assert not subscribe_rows(engine, snapshot.table(log.ids))

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 import tamis.spark
 from tamis import Engine, Schema
-from tamis.cli.stream_screen import Facts, line, rows
+from tamis.cli.reports.stream import StreamFacts, line, rows
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.operator import Fault
@@ -309,7 +309,7 @@ def test_a_log(
     assert progress.version == made.version.sequence
     _check(asked)
 
-    facts = Facts(None, 0, 0, 1, None, None, asked)
+    facts = StreamFacts(None, 0, 0, 1, None, None, asked)
     (shown,) = [each for each in rows(progress, facts) if each[0] == "operator faults"]
     assert shown[1] == f"{asked.faults:,}"
     assert "sparkHangs: " in shown[2]

@@ -180,7 +180,7 @@ def test_versions_that_somebody_took_away_are_done_without(
 
 def test_a_name_is_checked_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
     story = Story(tmp_path / "log", seed=1, text=False)
-    with pytest.raises(Exception, match="a reader is named with letters") as refused:
+    with pytest.raises(Exception, match="a reader is named 'a/b'") as refused:
         _run(spark, story, tmp_path, index=str(tmp_path / "index"), name="a/b")
     assert StoreError.__name__ in str(refused.value)
 

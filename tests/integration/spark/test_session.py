@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import tamis.spark
-from tamis.cli.spark_jobs import started
+from tamis.cli.spark.session import spark_session
 from tamis.errors import SparkError
 from tamis.spark.runtime import sessions
 
@@ -72,7 +72,7 @@ def test_what_java_says_when_it_does_not_start_is_a_sentence(
     monkeypatch.setattr(sessions, "_started", refuse)
     with (
         pytest.raises(SparkError, match=r"^Spark does not start: x\.Y: no workers$"),
-        started(Console(file=io.StringIO()), "spark://nowhere:7077"),
+        spark_session(Console(file=io.StringIO()), "spark://nowhere:7077"),
     ):
         pass
 

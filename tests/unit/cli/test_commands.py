@@ -1,4 +1,4 @@
-"""Each command, as a user calls it; and what becomes of mistakes."""
+"""Each command as a user calls it, and the handling of mistakes."""
 
 from __future__ import annotations
 
@@ -50,6 +50,22 @@ def test_help_imports_no_command() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["demo"], ["spark", "match", "--events", "x", "--subscriptions", "y", "--count-only"]],
+)
+def test_a_missing_library_says_what_to_install(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "from tamis.cli.main import main\n"
+        f"main({arguments})\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == "tamis: this command needs pyspark: pip install 'tamis[spark]'\n"
 
 
 def test_version(capsys: Capture) -> None:
@@ -150,9 +166,6 @@ def test_schema_of_no_file(tmp_path: Path, capsys: Capture) -> None:
         ("check",),
         ("demo", "--rate", "none"),
         ("demo", "--subscriptions", "0"),
-        ("tour", "--events", "none"),
-        ("tour", "--subscriptions", "0"),
-        ("tour", "--matcher", "scam"),
         ("bench", "--matcher", "scam"),
         ("bench", "nothing"),
         ("bench", "--out", "/proc/nowhere"),
@@ -195,7 +208,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     process.wait()
 
 
-def test_a_full_disk_is_no_traceback() -> None:
+def test_a_full_disk_gives_no_traceback() -> None:
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "tamis.cli.main", "matchers"],
@@ -208,7 +221,7 @@ def test_a_full_disk_is_no_traceback() -> None:
     assert ran.stderr == "tamis: cannot go on: No space left on device\n"
 
 
-def test_a_path_of_the_users_is_no_traceback(
+def test_an_unreadable_path_gives_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def denied(*_: object) -> None:

@@ -76,7 +76,7 @@ def test_a_workload(capsys: Capture) -> None:
     out = capsys.readouterr().out
     for part in (
         "lesubscribe, seed 5: 2,000 subscriptions",
-        "2,000 clauses, laid out for 300 events",
+        "2,000 clauses, planned for 300 events",
         "expected ",
         "measured now ",
         "300 events at once",
@@ -102,7 +102,7 @@ def test_as_json(capsys: Capture) -> None:
     assert found["of"] == "dexin, seed 1"
 
 
-def test_a_wide_workload_is_told_in_few_lines(capsys: Capture) -> None:
+def test_a_wide_workload_has_few_lines(capsys: Capture) -> None:
     size = ("--subscriptions", "3000", "--events", "200", "--lines", "2")
     assert run("plan", "--workload", "sparse", *size) == 0
     out = capsys.readouterr().out
@@ -113,7 +113,7 @@ def test_a_wide_workload_is_told_in_few_lines(capsys: Capture) -> None:
 def test_a_saved_engine(tmp_path: Path, capsys: Capture) -> None:
     assert run("plan", _saved(tmp_path), "--id", "both") == 0
     out = capsys.readouterr().out
-    assert "1,502 clauses, laid out for 200 events" in out
+    assert "1,502 clauses, planned for 200 events" in out
     assert "measured now" not in out, "without events there is nothing to measure"
     assert "value of price" in out
     assert "clause 2 of 2 lies in" in out
@@ -152,7 +152,7 @@ def test_own_data_without_events(schema: str, tmp_path: Path, capsys: Capture) -
     subscriptions = _write(_subscriptions(), tmp_path / "subscriptions.csv")
     assert run("plan", "--schema", schema, "--subscriptions", subscriptions) == 0
     out = capsys.readouterr().out
-    assert "laid out for no events yet" in out
+    assert "planned for no events yet" in out
     assert "expected" in out
     assert "measured" not in out
 
@@ -160,14 +160,14 @@ def test_own_data_without_events(schema: str, tmp_path: Path, capsys: Capture) -
 def test_no_subscriptions_at_all(schema: str, tmp_path: Path, capsys: Capture) -> None:
     empty = _write(_subscriptions().slice(0, 0), tmp_path / "none.parquet")
     assert run("plan", "--schema", schema, "--subscriptions", empty) == 0
-    assert "Nothing to lay out" in capsys.readouterr().out
+    assert "no clauses to place" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "one of a FOLDER, --workload and --schema"),
-        (("folder", "--workload", "dexin"), "one of a FOLDER, --workload and --schema"),
+        ((), "one of FOLDER, --workload and --schema"),
+        (("folder", "--workload", "dexin"), "one of FOLDER, --workload and --schema"),
         (("--workload", "dexim"), "did you mean 'dexin'"),
         (("--workload", "dexin", "--subscriptions", "many"), "not a whole number from 1"),
         (("--workload", "dexin", "--subscriptions", "1e300"), "not a whole number from 1"),
@@ -175,7 +175,7 @@ def test_no_subscriptions_at_all(schema: str, tmp_path: Path, capsys: Capture) -
         (("--workload", "dexin", "--events", "0"), "not a whole number from 1"),
         (("--workload", "dexin", "--subscriptions", "100", "--id", "you"), "no subscription 'you'"),
         (("nowhere",), "nowhere"),
-        (("nowhere", "--subscriptions", "5"), "has its subscriptions already"),
+        (("nowhere", "--subscriptions", "5"), "has its own"),
         (("--schema", "nowhere.yaml", "--subscriptions", "5.csv"), "nowhere.yaml"),
         (("--schema", "nowhere.yaml"), "--subscriptions as well"),
     ],
@@ -189,9 +189,9 @@ def test_wrong_calls(arguments: tuple[str, ...], said: str, capsys: Capture) -> 
     [
         ("a.txt", "", ".parquet"),
         ("none.csv", None, "none.csv"),
-        ("a.parquet", "no parquet", "a.parquet: is not parquet that can be read"),
-        ("a.arrow", "no arrow", "a.arrow: is not arrow that can be read"),
-        ("a.csv", "id,condition\n1", "a.csv: is not csv that can be read"),
+        ("a.parquet", "no parquet", "a.parquet: is not valid parquet"),
+        ("a.arrow", "no arrow", "a.arrow: is not valid arrow"),
+        ("a.csv", "id,condition\n1", "a.csv: is not valid csv"),
         ("a.csv", "number,condition\n1,price < 5\n", "no column 'id'"),
         ("a.csv", "id,condition\n1,prise < 5\n", "did you mean 'price'"),
         ("a.jsonl", '{"id": 1, "condition": "price < 5"}\n{', "a.jsonl, line 2"),

@@ -24,7 +24,7 @@ from tamis.errors import NeverTrueError
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
 from tamis.testing import cases
-from tamis.testing.machine import conditions, events
+from tamis.testing.state_machine import conditions, events
 from tests.unit.engine.world import expected
 
 

@@ -1,4 +1,4 @@
-"""Saved indexes as such: what is written comes back, and changes of it stay private."""
+"""Saved indexes: arrays come back as written, and changes to them stay private."""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from tamis.errors import SavedIndexError
 from tamis.files.array_folder import MANIFEST, read, write
 from tamis.files.arrays import add_prefix, flatten, take_prefix, unflatten
-from tests.unit.files.saved_index import ARRAYS, FACTS, made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return made(tmp_path / "index")
-
+from tests.unit.files.saved_index import ARRAYS, FACTS
 
 # -- what is written comes back --------------------------------------------------------------------
 

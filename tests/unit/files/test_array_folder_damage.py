@@ -1,4 +1,4 @@
-"""Saved indexes that are damaged, foreign or of another time are refused."""
+"""Damaged, foreign and newer saved indexes are refused."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ import pytest
 from tamis.errors import SavedIndexError
 from tamis.files.array_folder import DATA, FORMAT, MANIFEST, read, write
 from tests.unit.files.saved_index import ARRAYS, FACTS, blob, made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return made(tmp_path / "index")
 
 
 def _refused(folder: Path, why: str, *, verify: bool = True) -> None:
@@ -106,7 +101,7 @@ def _edit(
     body: Callable[[dict[str, Any]], object] = lambda body: None,
     header: Callable[[dict[str, Any]], object] = lambda header: None,
 ) -> None:
-    """Change the manifest as somebody would who computes the checksum again."""
+    """Change the manifest, and compute the checksum again."""
     first, second = (folder / MANIFEST).read_bytes().splitlines()
     changed = json.loads(second)
     body(changed)
@@ -122,7 +117,7 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("said", [0, -1, "1", None, 1.5])
-def test_a_format_that_is_none_is_refused(folder: Path, said: object) -> None:
+def test_an_invalid_format_is_refused(folder: Path, said: object) -> None:
     _edit(folder, header=lambda top: top.update(format=said))
     _refused(folder, "the format is")
 
@@ -163,9 +158,7 @@ def test_another_byte_order_is_refused(folder: Path) -> None:
     ],
     ids=str,
 )
-def test_edits_of_what_is_said_of_an_array_are_refused(
-    folder: Path, change: dict[str, Any]
-) -> None:
+def test_edited_sections_are_refused(folder: Path, change: dict[str, Any]) -> None:
     _edit(folder, lambda body: body["arrays"]["numbers"].update(change))
     _refused(folder, "numbers")
 

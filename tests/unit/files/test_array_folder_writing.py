@@ -1,4 +1,4 @@
-"""Saved indexes are written whole or not at all."""
+"""Saved indexes appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ import pytest
 from tamis.errors import SavedIndexError
 from tamis.files.array_folder import read, write
 from tamis.files.checksum import SectionWriter
-from tests.unit.files.saved_index import ARRAYS, FACTS, made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return made(tmp_path / "index")
+from tests.unit.files.saved_index import ARRAYS, FACTS
 
 
 def test_what_cannot_be_saved_is_refused_before_anything_is_written(tmp_path: Path) -> None:

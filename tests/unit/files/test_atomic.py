@@ -88,7 +88,7 @@ def test_durable_means_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert synced == [f"{temporary}{each}" for each in ("/a", "", "/b/c", "/b")] + [""]
 
 
-def test_a_name_that_is_not_synced_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsynced_name_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> None:
         raise OSError(errno.EIO, "Input/output error")
 

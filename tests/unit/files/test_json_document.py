@@ -1,4 +1,4 @@
-"""JSON documents come back as written; others are refused with what is wrong."""
+"""JSON documents come back as written; others are refused, with a reason."""
 
 from __future__ import annotations
 

@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 import numpy as np
 
 from tamis.encode.batch import EventBatch
-from tamis.lab.records import (
-    Churn,
-    Contest,
-    Duel,
+from tamis.lab.instruments.timing import Spread
+from tamis.lab.results.records import (
+    ChurnResult,
     Figure,
     Goal,
-    OperatorRun,
-    Point,
-    Refusal,
-    Schedule,
+    MatcherResult,
+    OperatorResult,
+    PeerResult,
+    RefusedResult,
+    ScaleResult,
+    SchedulerResult,
     Speed,
 )
-from tamis.lab.timing import Spread
 from tamis.match.base import Matches
 from tamis.match.capabilities import RunsInThreads
 from tamis.match.lesubscribe.naive import Naive
@@ -28,11 +28,11 @@ from tamis.match.registry import MatcherEntry
 MOMENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 FIGURE = Figure("x", "what", 1.5, "s", 1.0, 2.0, 3, Goal(2.0, at_most=True), {"rows": 5})
-CONTEST = Contest("match", "w", "naive", 10, 1.0, 0.5, 100, 7, 3.0, 2.0, 4.0)
-REFUSAL = Refusal("match", "w", "gough", "too large")
+MATCHER = MatcherResult("match", "w", "naive", 10, 1.0, 0.5, 100, 7, 3.0, 2.0, 4.0)
+REFUSED = RefusedResult("match", "w", "gough", "too large")
 
 _SPREAD = Spread(1.0, 2.0, 3.0, 10)
-DUEL = Duel(
+PEER = PeerResult(
     "peers",
     "dexin",
     "DEXIN",
@@ -55,17 +55,19 @@ DUEL = Duel(
     7,
     {"n": 10},
 )
-POINT = Point("scale", "DEXIN", "scan", 10, 3.0, 5.0, 1.0, 1000, 100.0, 0.5, 2**30, 20, {"n": 10})
-CHURN = Churn(
+SCALE = ScaleResult(
+    "scale", "DEXIN", "scan", 10, 3.0, 5.0, 1.0, 1000, 100.0, 0.5, 2**30, 20, {"n": 10}
+)
+CHURN = ChurnResult(
     "churn", "DEXIN", "tama", "engine", 10, 5, _SPREAD, _SPREAD, _SPREAD, _SPREAD, 1000, 90.0,
     100.0, 20, 200, 0, "scan", {"n": 10},
 )  # fmt: skip
-SCHEDULE = Schedule(
+SCHEDULER = SchedulerResult(
     "schedule", "LI-4", "80 / 40, uniform", "adaptive", "as drawn", 80, 40, 38.5, 14.0, 13.0, 15.0,
     14.0, 0.2, 0.5, 2, 20, Goal(15.0, at_most=True), None, None,
     {"longest": 5, "exponent": None, "probabilities": "equal", "factor": 1.0, "told": True},
 )  # fmt: skip
-OPERATOR_RUN = OperatorRun(
+OPERATOR = OperatorResult(
     "operators", "drones", "adaptive", 10, 5, 3, 7, 0.5, {"locIn": 9}, {"locIn": 3},
     {"locIn": 0.4}, 0, 0, "naive", "first", {"n": 10},
 )  # fmt: skip

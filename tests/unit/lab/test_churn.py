@@ -1,4 +1,4 @@
-"""Churn: what is replaced, what is timed, and that a wrong answer is counted."""
+"""Churn: replacements, timings, and counted wrong answers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from tamis.encode.terms import Terms
-from tamis.lab import churn
-from tamis.lab.agreement import differences
-from tamis.lab.churn import _EngineDoor, _MatcherDoor, _workloads, churns
-from tamis.lab.records import Churn
-from tamis.lab.setting import Setting
+from tamis.lab.bench import churn
+from tamis.lab.bench.churn import _EngineTarget, _MatcherTarget, _workloads, measure
+from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.instruments.agreement import differences
+from tamis.lab.results.records import ChurnResult
 from tamis.match import registry
 from tamis.match.base import Matches, Slots
 from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
-QUICK = Setting(matchers=("quarantine",)).quick()
+QUICK = BenchSetting(matchers=("quarantine",)).quick()
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +28,11 @@ def _much_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(churn, "WORKLOAD", "topss-w4")
 
 
-def _churns(setting: Setting) -> list[Churn]:
-    return [each for each in churns(setting) if isinstance(each, Churn)]
+def _churns(setting: BenchSetting) -> list[ChurnResult]:
+    return [each for each in measure(setting) if isinstance(each, ChurnResult)]
 
 
-def test_half_is_replaced_through_both_doors() -> None:
+def test_half_is_replaced_through_engine_and_matcher() -> None:
     found = _churns(QUICK)
     assert [each.through for each in found] == ["engine", "matcher"]
     for each in found:
@@ -70,16 +70,16 @@ def test_a_matcher_that_misses_changes_is_found_out(monkeypatch: pytest.MonkeyPa
     old, new = _workloads(setting, 300)
     (found,) = [
         each
-        for each in churn._churn(setting, _MatcherDoor(setting, "naive", old, new))
-        if isinstance(each, Churn)
+        for each in churn._churn(setting, _MatcherTarget(setting, "naive", old, new))
+        if isinstance(each, ChurnResult)
     ]
     assert found.disagreements > 0
 
 
-@pytest.mark.parametrize("door", [_EngineDoor, _MatcherDoor])
-def test_both_sides_of_a_door_hold_the_same(door: type[_EngineDoor | _MatcherDoor]) -> None:
+@pytest.mark.parametrize("target", [_EngineTarget, _MatcherTarget])
+def test_the_reference_follows(target: type[_EngineTarget | _MatcherTarget]) -> None:
     old, new = _workloads(QUICK, 300)
-    made = door(QUICK, "naive", old, new)
+    made = target(QUICK, "naive", old, new)
     events = old.events(50)
     assert made.changes == 150
     for first, last in pairwise((0, 40, 41, 150)):

@@ -1,4 +1,4 @@
-"""Duels: fair turns, honest ratios, and no figure of a wrong answer."""
+"""Peers: fair turns, honest ratios, and no figure for a wrong answer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from tamis import Engine, Schema, TamisError, workload
 from tamis.encode.batch import EventBatch
-from tamis.lab import peers
-from tamis.lab.peers import ROWS, Row, _Round, _speed, duels, rows
-from tamis.lab.progress import Step
-from tamis.lab.records import Duel, Goal, Refusal
-from tamis.lab.setting import Setting
-from tamis.lab.yardstick import Yardstick
+from tamis.lab.bench import peers
+from tamis.lab.bench.peers import ROWS, Row, _Round, _speed, measure, rows
+from tamis.lab.bench.progress import ProgressStep
+from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.instruments.yardstick import Yardstick
+from tamis.lab.results.records import Goal, PeerResult, RefusedResult
 from tamis.match import registry
 from tamis.match.base import Matcher
 from tamis.match.bitmaps import Bitmaps
@@ -24,16 +24,16 @@ from tamis.match.capabilities import match_bits
 from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, Threaded, entry
 
-QUICK = Setting(matchers=("scan",)).quick()
+QUICK = BenchSetting(matchers=("scan",)).quick()
 
 
-def _duels(setting: Setting) -> list[Duel | Refusal]:
-    return [each for each in duels(setting) if not isinstance(each, Step)]
+def _results(setting: BenchSetting) -> list[PeerResult | RefusedResult]:
+    return [each for each in measure(setting) if not isinstance(each, ProgressStep)]
 
 
-def _only(setting: Setting) -> Duel:
-    (found,) = _duels(setting)
-    assert isinstance(found, Duel)
+def _only(setting: BenchSetting) -> PeerResult:
+    (found,) = _results(setting)
+    assert isinstance(found, PeerResult)
     return found
 
 
@@ -45,12 +45,14 @@ def test_rows_are_chosen_by_name() -> None:
 
 
 def test_every_row_has_a_workload_that_the_yardstick_takes() -> None:
-    found = _duels(QUICK)
-    assert [each.row for each in found if isinstance(each, Duel)] == list(ROWS)
-    assert [each.title for each in found if isinstance(each, Duel) and each.bits] == ["TOPSS W4"]
+    found = _results(QUICK)
+    assert [each.row for each in found if isinstance(each, PeerResult)] == list(ROWS)
+    assert [each.title for each in found if isinstance(each, PeerResult) and each.bits] == [
+        "TOPSS W4"
+    ]
 
 
-def test_a_duel_says_all_that_was_measured() -> None:
+def test_a_result_of_peers_is_complete() -> None:
     found = _only(replace(QUICK, rows=("topss-w4",)))
     assert found.subscriptions == 500
     assert found.events == QUICK.batch
@@ -100,8 +102,8 @@ def test_the_two_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Naive, "match", match_fast)
     begun = [
         len(calls)
-        for each in duels(replace(QUICK, rows=("dexin",), matchers=("naive",), rounds=3))
-        if isinstance(each, Step) and ("round" in each.what or "build" in each.what)
+        for each in measure(replace(QUICK, rows=("dexin",), matchers=("naive",), rounds=3))
+        if isinstance(each, ProgressStep) and ("round" in each.what or "build" in each.what)
     ]
     assert len(begun) == 4
     for first, last in pairwise(begun):
@@ -138,7 +140,7 @@ def test_a_wrong_matcher_has_no_figures(
     name, *_ = made = entry(wrong)
     monkeypatch.setitem(registry._TABLE, name, made[name])
     with pytest.raises(TamisError, match=f"'{name}' and the yardstick disagree"):
-        _duels(replace(QUICK, rows=("topss-w4",), matchers=(name,)))
+        _results(replace(QUICK, rows=("topss-w4",), matchers=(name,)))
 
 
 def test_wrong_bits_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +154,11 @@ def test_wrong_bits_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "match_bits", flipped)
     setting = replace(QUICK, matchers=("naive",))
     with pytest.raises(TamisError, match="disagree on event 0"):
-        _duels(replace(setting, rows=("topss-w4",)))
+        _results(replace(setting, rows=("topss-w4",)))
     assert _only(replace(setting, rows=("dexin",))).bits is None
 
 
-def test_threads_are_one_but_where_two_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_measurement_of_two_threads_has_two(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Threaded] = []
     init = Threaded.__init__
 
@@ -175,9 +177,11 @@ def test_threads_are_one_but_where_two_are_measured(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_matcher_may_refuse_a_row() -> None:
-    found = _duels(replace(QUICK, rows=("dexin", "topss-w4"), matchers=("counting-byte",)))
-    assert [type(each) for each in found] == [Duel, Duel]
-    small = Setting(matchers=("counting-byte",), rows=("dexin",), rounds=1, seconds=0.01, batch=5)
-    (refused,) = _duels(replace(small, most_subscriptions=40_000))
-    assert isinstance(refused, Refusal)
+    found = _results(replace(QUICK, rows=("dexin", "topss-w4"), matchers=("counting-byte",)))
+    assert [type(each) for each in found] == [PeerResult, PeerResult]
+    small = BenchSetting(
+        matchers=("counting-byte",), rows=("dexin",), rounds=1, seconds=0.01, batch=5
+    )
+    (refused,) = _results(replace(small, most_subscriptions=40_000))
+    assert isinstance(refused, RefusedResult)
     assert (refused.measurement, refused.workload) == ("peers", "DEXIN")

@@ -9,20 +9,19 @@ from pathlib import Path
 import pytest
 
 from tamis import TamisError
-from tamis.lab import matching
 from tamis.lab.plots import plot, plottable
-from tamis.lab.records import Refusal, Result
-from tamis.lab.results import write
+from tamis.lab.results.files import write
+from tamis.lab.results.records import YARDSTICK, RefusedResult, Result
 from tests.unit.lab.examples import (
     CHURN,
-    CONTEST,
-    DUEL,
     FIGURE,
+    MATCHER,
     MOMENT,
-    OPERATOR_RUN,
-    POINT,
-    REFUSAL,
-    SCHEDULE,
+    OPERATOR,
+    PEER,
+    REFUSED,
+    SCALE,
+    SCHEDULER,
 )
 
 
@@ -33,24 +32,24 @@ def _drawn(folder: Path, *results: Result) -> str:
 
 def test_plots_are_of_result_files(tmp_path: Path) -> None:
     """Recognised by its name: a matcher that is just as fast is no yardstick."""
-    even = replace(CONTEST, alone_times=1.0, batch_times=1.0)
-    assert "brute force" not in _drawn(tmp_path, even, REFUSAL)
-    assert "brute force" in _drawn(tmp_path, replace(even, matcher=matching.YARDSTICK), CONTEST)
-    path = write(tmp_path, [CONTEST], {}, MOMENT)
+    even = replace(MATCHER, alone_times=1.0, batch_times=1.0)
+    assert "brute force" not in _drawn(tmp_path, even, REFUSED)
+    assert "brute force" in _drawn(tmp_path, replace(even, matcher=YARDSTICK), MATCHER)
+    path = write(tmp_path, [MATCHER], {}, MOMENT)
     assert plot(path) == path.with_suffix(".png")
 
 
 @pytest.mark.parametrize(
     ("result", "says"),
     [
-        (CONTEST, "one event at a time"),
-        (DUEL, "times faster than brute force"),
-        (replace(DUEL, bits=DUEL.batch), "in batches, as bitmaps"),
-        (POINT, "linear"),
+        (MATCHER, "one event at a time"),
+        (PEER, "times faster than brute force"),
+        (replace(PEER, bits=PEER.batch), "in batches, as bitmaps"),
+        (SCALE, "linear"),
         (CHURN, "99th percentile"),
-        (SCHEDULE, "predicates evaluated an event"),
-        (replace(SCHEDULE, figure="LI-6"), "predicates, Zipf 1"),
-        (replace(SCHEDULE, figure="LI-8"), "uniform"),
+        (SCHEDULER, "predicates evaluated an event"),
+        (replace(SCHEDULER, figure="LI-6"), "predicates, Zipf 1"),
+        (replace(SCHEDULER, figure="LI-8"), "uniform"),
     ],
 )
 def test_each_kind_of_result_has_a_picture(tmp_path: Path, result: Result, says: str) -> None:
@@ -59,43 +58,43 @@ def test_each_kind_of_result_has_a_picture(tmp_path: Path, result: Result, says:
 
 
 def test_goals_are_marked_where_there_are_any(tmp_path: Path) -> None:
-    assert "<!-- goal -->" in _drawn(tmp_path, DUEL)
+    assert "<!-- goal -->" in _drawn(tmp_path, PEER)
     without = replace(
-        DUEL, alone=replace(DUEL.alone, goal=None), batch=replace(DUEL.batch, goal=None)
+        PEER, alone=replace(PEER.alone, goal=None), batch=replace(PEER.batch, goal=None)
     )
     assert "<!-- goal -->" not in _drawn(tmp_path, without)
 
 
 def test_schedulers_are_lines(tmp_path: Path) -> None:
-    naive = replace(SCHEDULE, scheduler="naive", goal=None)
-    both = _drawn(tmp_path, SCHEDULE, naive, replace(naive, written="as a set"))
+    naive = replace(SCHEDULER, scheduler="naive", goal=None)
+    both = _drawn(tmp_path, SCHEDULER, naive, replace(naive, written="as a set"))
     for says in ("adaptive", "naive", "naive, as a set", "independent simulation"):
         assert f"<!-- {says} -->" in both
     assert "independent simulation" not in _drawn(tmp_path, naive)
 
 
 def test_settings_that_nothing_varies_in_have_no_picture() -> None:
-    assert not plottable([replace(SCHEDULE, figure="table"), OPERATOR_RUN])
+    assert not plottable([replace(SCHEDULER, figure="table"), OPERATOR])
 
 
 def test_one_picture_of_all_kinds(tmp_path: Path) -> None:
-    drawn = _drawn(tmp_path, CONTEST, DUEL, POINT, replace(POINT, subscriptions=5_000_000), CHURN)
+    drawn = _drawn(tmp_path, MATCHER, PEER, SCALE, replace(SCALE, subscriptions=5_000_000), CHURN)
     for says in ("in batches", "times faster", "linear", "longest", "5 M"):
         assert f"<!-- {says}" in drawn
 
 
-def test_what_peers_refused_is_no_contest(tmp_path: Path) -> None:
-    elsewhere = Refusal("peers", CONTEST.workload, "refused elsewhere", "too large")
-    assert "refused elsewhere" not in _drawn(tmp_path, CONTEST, elsewhere)
+def test_refusals_of_peers_are_not_shown_with_matchers(tmp_path: Path) -> None:
+    elsewhere = RefusedResult("peers", MATCHER.workload, "refused elsewhere", "too large")
+    assert "refused elsewhere" not in _drawn(tmp_path, MATCHER, elsewhere)
 
 
 def test_figures_alone_have_no_picture(tmp_path: Path) -> None:
-    assert not plottable([FIGURE, REFUSAL])
-    with pytest.raises(TamisError, match="no matchers to plot"):
-        _drawn(tmp_path, FIGURE, REFUSAL)
+    assert not plottable([FIGURE, REFUSED])
+    with pytest.raises(TamisError, match="nothing to plot"):
+        _drawn(tmp_path, FIGURE, REFUSED)
 
 
 def test_plots_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(TamisError, match=r"tamis\[lab\]"):
-        plot(write(tmp_path, [CONTEST], {}, MOMENT))
+        plot(write(tmp_path, [MATCHER], {}, MOMENT))

@@ -7,26 +7,26 @@ from dataclasses import replace
 import pytest
 
 from tamis import TamisError, workload
-from tamis.lab import scale
-from tamis.lab.progress import Step
-from tamis.lab.records import Point
-from tamis.lab.scale import SIZES, _chunks, points, sizes
-from tamis.lab.setting import Setting
+from tamis.lab.bench import scale
+from tamis.lab.bench.progress import ProgressStep
+from tamis.lab.bench.scale import SIZES, _chunks, measure, sizes
+from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.results.records import ScaleResult
 from tamis.match import registry
 from tamis.match.lesubscribe.naive import Naive
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
-QUICK = Setting(matchers=("scan",)).quick()
+QUICK = BenchSetting(matchers=("scan",)).quick()
 
 
-def test_sizes_end_where_they_are_told_to() -> None:
-    assert tuple(sizes(Setting())) == SIZES
-    assert sizes(replace(Setting(), most_subscriptions=4_500_000)) == [
+def test_sizes_end_at_the_limit() -> None:
+    assert tuple(sizes(BenchSetting())) == SIZES
+    assert sizes(replace(BenchSetting(), most_subscriptions=4_500_000)) == [
         1_000_000,
         2_000_000,
         4_000_000,
     ]
-    assert sizes(replace(Setting(), most_subscriptions=1000)) == [100, 200, 400, 700, 1000]
+    assert sizes(replace(BenchSetting(), most_subscriptions=1000)) == [100, 200, 400, 700, 1000]
 
 
 @pytest.mark.parametrize("chunk", [1, 64, 100, 5000])
@@ -39,7 +39,7 @@ def test_chunks_cover_all_and_end_at_each_size(chunk: int) -> None:
 
 
 def test_points_grow() -> None:
-    found = [each for each in points(QUICK) if isinstance(each, Point)]
+    found = [each for each in measure(QUICK) if isinstance(each, ScaleResult)]
     for title in ("DEXIN", "Le Subscribe, equality"):
         curve = [each for each in found if each.workload == title]
         assert [each.subscriptions for each in curve] == sizes(QUICK)
@@ -55,7 +55,7 @@ def test_a_wrong_matcher_has_no_curve(wrong: type[Naive], monkeypatch: pytest.Mo
     monkeypatch.setitem(registry._TABLE, name, made[name])
     monkeypatch.setattr(scale, "WORKLOADS", ("topss-w4",))
     with pytest.raises(TamisError, match=f"'{name}' and the yardstick disagree on event 0 at 50"):
-        list(points(replace(QUICK, matchers=(name,))))
+        list(measure(replace(QUICK, matchers=(name,))))
 
 
 def test_chunks_are_different_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_chunks_are_different_subscriptions(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(workload, "make_variant", remember)
     monkeypatch.setattr(scale, "WORKLOADS", ("dexin",))
-    steps = [each for each in points(QUICK) if isinstance(each, Step)]
+    steps = [each for each in measure(QUICK) if isinstance(each, ProgressStep)]
     loaded = seeds[2:]  # before, the source of events, and a few to compile with
     assert loaded == list(range(1, 1 + len(loaded)))
     assert len(loaded) == sum("measure" not in step.what for step in steps)

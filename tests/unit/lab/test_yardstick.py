@@ -1,4 +1,4 @@
-"""The yardstick is right, narrow, and of the form that suits."""
+"""The yardstick is right, narrow, and of the right form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
-from tamis.lab.yardstick import WideYardstick, Yardstick, make_yardstick
+from tamis.lab.instruments.yardstick import WideYardstick, Yardstick, make_yardstick
 from tamis.workload.tables import SUBSCRIPTIONS_SCHEMA
 
 FORMS = pytest.mark.parametrize("form", [Yardstick, WideYardstick])

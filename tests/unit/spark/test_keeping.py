@@ -17,7 +17,7 @@ from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.stream import housekeeping as keeping
 from tamis.spark.stream.housekeeping import Keeper, worth
 from tamis.spark.stream.progress import Standing
-from tamis.store import Log, Shard, Snapshot, Versions, describe, subscribe
+from tamis.store import Log, Shard, SubscriptionSnapshot, Versions, describe, subscribe
 from tests.unit.spark.written_out import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -53,7 +53,9 @@ class World:
         self.compiler = Compiler(self.log, self.versions)
         self._next = 0
 
-    def keeper(self, every: int | None = None, snapshot: Snapshot | None = None) -> Keeper:
+    def keeper(
+        self, every: int | None = None, snapshot: SubscriptionSnapshot | None = None
+    ) -> Keeper:
         return Keeper(self.log, self.versions, self.compiler, every=every, snapshot=snapshot)
 
     def subscribe(self, count: int, until: datetime | None = None) -> None:
@@ -87,7 +89,7 @@ def test_leases_that_have_run_out_are_expired(world: World) -> None:
 
 
 def test_who_is_live_is_known_where_that_is_asked_for(world: World) -> None:
-    snapshot = Snapshot()
+    snapshot = SubscriptionSnapshot()
     world.subscribe(3)
     world.keeper(snapshot=snapshot).turn(None)
     assert len(snapshot) == 3

@@ -1,4 +1,4 @@
-"""Tables of changes: what is made, and which row is refused and why."""
+"""Tables of changes: building them, and which rows are refused and why."""
 
 from __future__ import annotations
 

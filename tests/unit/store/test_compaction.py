@@ -1,4 +1,4 @@
-"""Merging segments changes no row and no number, whoever reads meanwhile and whenever it dies."""
+"""Merging segments keeps all rows and numbers, for readers meanwhile and when it is killed."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def test_only_what_lies_before(tmp_path: Path) -> None:
     assert [s.rows for s in log.boundaries()] == [3, 3, 3, 1] + [1] * 10
 
 
-def test_kinds_and_columns_are_not_mixed(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_kinds_and_columns_are_not_mixed(log: Log) -> None:
     texts = pa.table({"json": ["{}"]})
     for given in (prices(1), prices(2), texts, texts, prices(5), "change", "change", prices(8)):
         if isinstance(given, str):
@@ -61,8 +60,7 @@ def test_kinds_and_columns_are_not_mixed(tmp_path: Path) -> None:
     assert log.changes(0).column("sequence").to_pylist() == [5, 6]
 
 
-def test_where_events_and_changes_take_turns(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_where_events_and_changes_take_turns(log: Log) -> None:
     for n in range(40):
         log.publish(prices(3 * n, 3 * n + 1))
         log.change(cancel([f"id {n}"]))
@@ -82,8 +80,7 @@ def test_where_events_and_changes_take_turns(tmp_path: Path) -> None:
     assert log.publish(prices(1)) == range(120, 121)
 
 
-def test_large_segments_in_a_pack_are_mapped(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_large_segments_in_a_pack_are_mapped(log: Log) -> None:
     log.publish(prices(*range(20_000)))
     log.change(cancel(["a"] * 20_000))
     log.publish(prices(1))
@@ -94,8 +91,7 @@ def test_large_segments_in_a_pack_are_mapped(tmp_path: Path) -> None:
     assert (first, table.column("price").to_pylist()) == (10, list(range(10, 20_000)))
 
 
-def test_a_damaged_pack(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_a_damaged_pack(log: Log) -> None:
     for n in range(3):
         log.publish(prices(n))
         log.change(cancel(["a"]))
@@ -113,8 +109,7 @@ def test_a_damaged_pack(tmp_path: Path) -> None:
         published(Log.open(log.folder))
 
 
-def test_a_row_is_seldom_written_again(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_a_row_is_seldom_written_again(log: Log) -> None:
     written = 0
     for n in range(200):
         log.publish(prices(n))
@@ -137,8 +132,7 @@ def test_the_time_of_the_last(tmp_path: Path) -> None:
     assert [appended(table) for _, table in log.events(0)] == times[1:]
 
 
-def test_whoever_has_a_segment_keeps_it(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_a_mapped_segment_stays_readable(log: Log) -> None:
     for n in range(3):
         log.publish(prices(*range(n * 20_000, n * 20_000 + 20_000)))
     reader = Log.open(log.folder)
@@ -171,8 +165,7 @@ def test_dead_before_the_small_ones_are_gone(
     assert [Segment.named(name) for name in files(log)] == log.boundaries()
 
 
-def test_reading_while_segments_are_merged(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_reading_while_segments_are_merged(log: Log) -> None:
     failed: list[Exception] = []
     done = threading.Event()
 
@@ -202,7 +195,7 @@ def test_reading_while_segments_are_merged(tmp_path: Path) -> None:
 def test_a_merge_of_the_last_files_that_overtakes_a_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system gives neither what was merged nor what it was merged into."""
+    """The system lists neither the merged file nor the files it replaced."""
     writer = fresh(tmp_path)
     for price in range(6):
         writer.publish(prices(price))
@@ -224,8 +217,7 @@ def test_a_merge_of_the_last_files_that_overtakes_a_look(
     assert published(writer) == [(at, at) for at in range(7)]
 
 
-def test_files_that_are_lost_are_told(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_lost_files_are_reported(log: Log) -> None:
     for price in range(2):
         log.publish(prices(price))
     assert log.end == 2

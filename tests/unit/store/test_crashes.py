@@ -45,9 +45,8 @@ def test_appenders_killed_at_any_moment(tmp_path: Path) -> None:
     assert log.end == len(names) + 1
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk(log: Log) -> None:
     """A real refusal in the middle of a write: the largest size of a file is limited."""
-    log = fresh(tmp_path)
     log.publish(prices(1, 2))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -69,8 +68,7 @@ def _full(*given: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("step", ["os.fsync", "os.pwrite", "pathlib.Path.rename"])
-def test_each_step_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    log = fresh(tmp_path)
+def test_each_step_refused(log: Log, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     log.publish(prices(1))
     with monkeypatch.context() as patched:
         patched.setattr(step, _full)
@@ -82,9 +80,8 @@ def test_each_step_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step
     assert published(Log.open(log.folder)) == [(0, 1), (1, 3)]
 
 
-def test_the_last_sync_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_sync_refused(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """By then a reader may have seen the rows: they keep their numbers."""
-    log = fresh(tmp_path)
     log.publish(prices(1))
     with monkeypatch.context() as patched:
         patched.setattr("tamis.files.sync.sync_folder", _full)

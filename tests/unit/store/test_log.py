@@ -1,4 +1,4 @@
-"""The log: what is appended is read back, in order; other folders are refused."""
+"""The log: rows are read back in the order of their appends; other folders are refused."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import pytest
 
 from tamis.errors import SchemaError, StoreError
 from tamis.model.schema import Schema
-from tamis.store import Log, Segment, Snapshot, appended, cancel, renew, subscribe
+from tamis.store import Log, Segment, SubscriptionSnapshot, appended, cancel, renew, subscribe
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
 
-def test_events_and_changes_share_one_sequence(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_events_and_changes_share_one_sequence(log: Log) -> None:
     assert log.publish(prices(5, 6)) == range(2)
     assert log.change(subscribe(["ann"], ["price < 6"])) == range(2, 3)
     assert log.publish(prices(7)) == range(3, 4)
@@ -39,8 +38,7 @@ def test_events_and_changes_share_one_sequence(tmp_path: Path) -> None:
     ]
 
 
-def test_ranges_are_cut_to_the_row(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_ranges_are_cut_to_the_row(log: Log) -> None:
     log.publish(prices(*range(10)))
     log.change(subscribe(list("abcdef"), ["price < 6"] * 6))
     log.publish(prices(*range(16, 20)))
@@ -57,16 +55,14 @@ def test_ranges_are_cut_to_the_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 1), (2, 1), (0, 4), (4, None)])
-def test_a_range_that_is_not_there(tmp_path: Path, start: int, end: int | None) -> None:
-    log = fresh(tmp_path)
+def test_a_range_that_is_not_there(log: Log, start: int, end: int | None) -> None:
     log.publish(prices(1, 2, 3))
     for read in (log.events, log.changes, log.counts, log.boundaries):
         with pytest.raises(StoreError, match="the log ends at 3"):
             read(start, end)
 
 
-def test_nothing_takes_no_number(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_nothing_takes_no_number(log: Log) -> None:
     log.publish(prices(1))
     assert log.publish(prices()) == range(1, 1)
     assert log.change(cancel([])) == range(1, 1)
@@ -84,7 +80,7 @@ def test_a_log_opened_again_and_sent_elsewhere(tmp_path: Path) -> None:
         assert other.changes(0).column("id").to_pylist() == [7]
 
 
-def test_others_see_what_is_appended(tmp_path: Path) -> None:
+def test_other_readers_see_appends(tmp_path: Path) -> None:
     one = fresh(tmp_path)
     other = Log.open(one.folder)
     for turn in range(30):
@@ -94,9 +90,7 @@ def test_others_see_what_is_appended(tmp_path: Path) -> None:
     assert published(one) == published(other) == [(n, n) for n in range(30)]
 
 
-def test_a_time_of_the_folder_that_tells_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_time_with_coarse_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a folder's time has coarse steps, a listing that was just taken is not trusted."""
     monkeypatch.setattr("tamis.store.log._SETTLED", 600_000_000_000)
     one = fresh(tmp_path)
@@ -109,8 +103,7 @@ def test_a_time_of_the_folder_that_tells_nothing(
         assert other.end == turn + 1
 
 
-def test_an_old_folder_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = fresh(tmp_path)
+def test_an_old_folder_is_not_listed_again(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     log.publish(prices(1))
     os.utime(log.folder / "segments", (1e9, 1e9))
     assert log.end == 1
@@ -119,15 +112,13 @@ def test_an_old_folder_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.M
     assert log.counts(0) == (1, 0)
 
 
-def test_who_appends_alone_lists_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = fresh(tmp_path)
+def test_who_appends_alone_lists_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     log.publish(prices(1))
     monkeypatch.setattr(Log, "_list", lambda self: pytest.fail("listed again"))
     assert [log.publish(prices(n)).start for n in range(5)] == [1, 2, 3, 4, 5]
 
 
-def test_threads_append_and_read(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_threads_append_and_read(log: Log) -> None:
     got: list[range] = []
 
     def work() -> None:
@@ -145,8 +136,7 @@ def test_threads_append_and_read(tmp_path: Path) -> None:
     assert log.end == 160
 
 
-def test_when_a_segment_was_appended(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_when_a_segment_was_appended(log: Log) -> None:
     before = datetime.now(UTC)
     log.publish(prices(1).replace_schema_metadata({"pandas": "something"}))
     ((_, table),) = log.events(0)
@@ -155,8 +145,7 @@ def test_when_a_segment_was_appended(tmp_path: Path) -> None:
         appended(prices(1))
 
 
-def test_texts_and_odd_columns(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_texts_and_odd_columns(log: Log) -> None:
     log.publish(pa.table({"json": ['{"price": 1}', "rubbish", None]}))
     coded = [pa.array(each).dictionary_encode() for each in (["a"], ["b", "a"], ["c", None])]
     log.publish(pa.table({"name": pa.chunked_array(coded)}))
@@ -168,8 +157,7 @@ def test_texts_and_odd_columns(tmp_path: Path) -> None:
     assert tables[3].to_pylist() == [{"price": 2}]
 
 
-def test_large_segments_are_mapped_and_outlive_their_file(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_large_segments_are_mapped_and_outlive_their_file(log: Log) -> None:
     log.publish(prices(*range(100_000)))
     before = pa.total_allocated_bytes()
     ((_, table),) = log.events(10, 99_999)
@@ -186,15 +174,13 @@ def test_large_segments_are_mapped_and_outlive_their_file(tmp_path: Path) -> Non
         (pa.table([[1], [2]], names=["price", "price"]), "two columns named 'price'"),
     ],
 )
-def test_no_events(tmp_path: Path, given: Any, says: str) -> None:
-    log = fresh(tmp_path)
+def test_no_events(log: Log, given: Any, says: str) -> None:
     with pytest.raises(StoreError, match=says):
         log.publish(given)
     assert log.end == 0
 
 
-def test_ids_of_the_other_kind(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_ids_of_the_other_kind(tmp_path: Path, log: Log) -> None:
     with pytest.raises(StoreError, match="'id' is int64, expected string, because the ids"):
         log.change(cancel([7]))
     with pytest.raises(StoreError, match="'text' or 'int64', not 'uuid'"):
@@ -204,8 +190,7 @@ def test_ids_of_the_other_kind(tmp_path: Path) -> None:
 # -- folders that are not a log --------------------------------------------------------------------
 
 
-def test_a_log_is_not_made_twice(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_a_log_is_not_made_twice(tmp_path: Path, log: Log) -> None:
     with pytest.raises(StoreError, match="there is a log already"):
         fresh(tmp_path)
     (log.folder / "tamis-log.json").unlink()
@@ -222,7 +207,7 @@ def test_a_bad_schema_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "log").exists()
 
 
-def test_folders_that_are_no_log(tmp_path: Path) -> None:
+def test_folders_that_are_not_a_log(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no such folder"):
         Log.open(tmp_path / "nowhere")
     with pytest.raises(StoreError, match="the folder is empty"):
@@ -245,23 +230,21 @@ def test_folders_that_are_no_log(tmp_path: Path) -> None:
         ({"schema": None}, "lacks 'schema' or 'ids'"),
     ],
 )
-def test_documents_of_another_time(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+def test_newer_and_damaged_documents(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
     path = fresh(tmp_path).folder / "tamis-log.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
     with pytest.raises(StoreError, match=says):
         Log.open(path.parent)
 
 
-def test_documents_that_are_damaged(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_documents_that_are_damaged(log: Log) -> None:
     for text, says in (("{", "not valid JSON"), ("[]", "not hold a JSON object")):
         (log.folder / "tamis-log.json").write_text(text)
         with pytest.raises(StoreError, match=says):
             Log.open(log.folder)
 
 
-def test_a_log_without_its_segments(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_a_log_without_its_segments(log: Log) -> None:
     (log.folder / "segments").rmdir()
     with pytest.raises(StoreError, match="'segments' is missing"):
         Log.open(log.folder)
@@ -271,8 +254,7 @@ def test_a_log_without_its_segments(tmp_path: Path) -> None:
         log.publish(prices(1))
 
 
-def test_segments_that_are_missing_or_damaged(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_segments_that_are_missing_or_damaged(log: Log) -> None:
     for n in range(3):
         log.publish(prices(n))
     assert log.end == 3
@@ -296,8 +278,7 @@ def test_segments_that_are_missing_or_damaged(tmp_path: Path) -> None:
         published(log, 3)
 
 
-def test_overlapping_segments_are_damage(tmp_path: Path) -> None:
-    log = fresh(tmp_path)
+def test_overlapping_segments_are_damage(log: Log) -> None:
     log.publish(prices(1, 2))
     log.publish(prices(3, 4))
     whole = log.folder / "segments" / files(log)[0]
@@ -311,7 +292,7 @@ def test_overlapping_segments_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ids", "names"), [("text", ["a", "b", "c"]), ("int64", [1, 2, 3])])
 def test_leases_run_out(tmp_path: Path, ids: str, names: list[Any]) -> None:
-    log, snapshot = fresh(tmp_path, ids), Snapshot()
+    log, snapshot = fresh(tmp_path, ids), SubscriptionSnapshot()
     now = datetime(2026, 1, 1, tzinfo=UTC)
     hour = timedelta(hours=1)
     log.change(subscribe(names, ["price < 6"] * 3, [now, now + hour, None]))

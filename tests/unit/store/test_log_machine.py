@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tamis.store import Log, Snapshot, cancel, changes_table, expire, renew, subscribe
+from tamis.store import Log, SubscriptionSnapshot, cancel, changes_table, expire, renew, subscribe
 from tests.unit.store.world import fresh, prices, published
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.place = tempfile.TemporaryDirectory()
         self.log = fresh(Path(self.place.name))
-        self.reader, self.snapshot = Log.open(self.log.folder), Snapshot()
+        self.reader, self.snapshot = Log.open(self.log.folder), SubscriptionSnapshot()
         self.rows: list[tuple[str, Any, Any, Any]] = []  # by sequence number
 
     def teardown(self) -> None:

@@ -1,4 +1,4 @@
-"""A batch has one version, whoever asks, how often, and whatever is published meanwhile."""
+"""A batch keeps one version, however often and by how many processes it is asked for."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ def _left(versions: Versions) -> list[int]:
     return [each.sequence for each in versions.all()]
 
 
-def test_the_first_who_asks_settles_it(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_the_first_call_decides(versions: Versions) -> None:
     _publish(versions, 10)
     assert versions.pin("q", 0).sequence == 10
     _publish(versions, 20)
     assert versions.pin("q", 0).sequence == 10, "asked again"
-    assert Versions(tmp_path).pin("q", 0).sequence == 10, "by another process"
+    assert Versions(versions.folder).pin("q", 0).sequence == 10, "by another process"
     assert versions.pin("q", 1).sequence == 20, "the next batch"
     assert versions.pin("other", 0).sequence == 20, "another query"
 
@@ -71,8 +70,7 @@ def test_tasks_that_race_agree(tmp_path: Path) -> None:
     assert json.loads(said[0]) == sorted(json.loads(said[0])), "never back to an older one"
 
 
-def test_what_a_batch_was_matched_with_is_not_swept(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_a_pinned_version_is_not_swept(versions: Versions) -> None:
     for batch, sequence in enumerate((10, 20, 30, 40)):
         _publish(versions, sequence)
         versions.pin("q", batch, keep=2)
@@ -84,21 +82,19 @@ def test_what_a_batch_was_matched_with_is_not_swept(tmp_path: Path) -> None:
     assert versions.sweep(60) == [30]
 
 
-def test_a_batch_that_lies_far_back_is_forgotten(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_old_pins_are_dropped(versions: Versions) -> None:
     _publish(versions, 10)
     for batch in range(5):
         versions.pin("q", batch, keep=3)
-    noted = json.loads((tmp_path / "pins" / "q.json").read_text())
+    noted = json.loads((versions.folder / "pins" / "q.json").read_text())
     assert noted == {"batches": {"2": 10, "3": 10, "4": 10}}
 
 
-def test_a_query_that_stands_still_for_long_is_let_go_and_then_refused(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_the_pins_of_an_idle_query_end(versions: Versions) -> None:
     _publish(versions, 10)
     versions.pin("q", 7)
     _publish(versions, 20)
-    noted, now = tmp_path / "pins" / "q.json", time.time()
+    noted, now = versions.folder / "pins" / "q.json", time.time()
     os.utime(noted, (now, now - PATIENCE + 60))
     assert versions.sweep(20) == []
     os.utime(noted, (now, now - PATIENCE - 60))
@@ -108,27 +104,26 @@ def test_a_query_that_stands_still_for_long_is_let_go_and_then_refused(tmp_path:
     assert versions.pin("q", 8).sequence == 20, "what comes is matched as ever"
 
 
-def test_files_of_a_process_that_was_killed_are_removed(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_files_of_a_process_that_was_killed_are_removed(versions: Versions) -> None:
     _publish(versions, 10)
     versions.pin("q", 0)
-    (tmp_path / "pins" / ".q.json.0123456789abcdef.tmp").write_text('{"batches"')
+    (versions.folder / "pins" / ".q.json.0123456789abcdef.tmp").write_text('{"batches"')
     _publish(versions, 20)
     assert [versions.pin("q", batch).sequence for batch in (0, 1)] == [10, 20]
-    assert [each.name for each in (tmp_path / "pins").iterdir()] == ["q.json"]
+    assert [each.name for each in (versions.folder / "pins").iterdir()] == ["q.json"]
 
 
-def test_refusals(tmp_path: Path) -> None:
+def test_refusals(versions: Versions) -> None:
     with pytest.raises(StoreError, match="the version of a batch cannot be noted"):
-        Versions(tmp_path / "none").pin("q", 0)
-    versions = Versions(tmp_path)
+        versions.pin("q", 0)
+    versions.folder.mkdir()
     with pytest.raises(StoreError, match="no version to match with"):
         versions.pin("q", 0)
     _publish(versions, 1)
     with pytest.raises(StoreError, match="a query is named"):
         versions.pin("../q", 0)
     versions.pin("q", 0)
-    (tmp_path / "pins" / "q.json").write_text('{"batches": [1]}')
+    (versions.folder / "pins" / "q.json").write_text('{"batches": [1]}')
     with pytest.raises(StoreError, match="does not say which batch"):
         versions.pin("q", 0)
     assert isinstance(versions.at(1), Version)

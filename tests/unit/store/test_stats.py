@@ -59,7 +59,7 @@ def test_schedulers_read_milliseconds() -> None:
     assert STATS.known == {'near("Bronx")': PredicateEstimate(0.25, 2.0, 40)}
 
 
-def test_a_folder_is_replaced_only_where_that_was_asked(tmp_path: Path) -> None:
+def test_statistics_are_replaced_only_on_request(tmp_path: Path) -> None:
     (tmp_path / "stats").mkdir()
     STATS.save(tmp_path / "stats")  # an empty folder will do
     with pytest.raises(StoreError, match="holds statistics already"):
@@ -70,7 +70,7 @@ def test_a_folder_is_replaced_only_where_that_was_asked(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["stats"]
 
 
-def test_what_is_no_statistics_is_left_alone(tmp_path: Path) -> None:
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
     (tmp_path / "file").write_text("x")
@@ -100,7 +100,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("damage", "said"), DAMAGES)
-def test_damage_is_told(damage: Callable[[Path], object], said: str, tmp_path: Path) -> None:
+def test_damage_is_reported(damage: Callable[[Path], object], said: str, tmp_path: Path) -> None:
     STATS.save(tmp_path / "stats")
     damage(tmp_path / "stats")
     with pytest.raises(StoreError, match=said):

@@ -49,10 +49,9 @@ def test_published_versions(tmp_path: Path) -> None:
     assert numbers == {9: None, 10: 10, 19: 10, 20: 20, 99: 30}
 
 
-def test_what_a_version_says(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_what_a_version_says(versions: Versions) -> None:
     _publish(versions, 42)
-    version = Version.open(tmp_path / f"v{42:020d}")
+    version = Version.open(versions.folder / f"v{42:020d}")
     assert version == versions.latest() == pickle.loads(pickle.dumps(version))
     assert hash(version) == hash(versions.latest())
     assert (version.schema, version.ids) == (SCHEMA, "text")
@@ -62,8 +61,7 @@ def test_what_a_version_says(tmp_path: Path) -> None:
     assert Path(version) == version.folder
 
 
-def test_a_publish_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_a_publish_that_fails_leaves_nothing(versions: Versions) -> None:
     with pytest.raises(ZeroDivisionError), versions.publish(1) as folder:
         _write(folder, 1 // 0)
     with pytest.raises(StoreError, match=r"is not a version: .*empty"), versions.publish(1):
@@ -74,11 +72,10 @@ def test_a_publish_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert _names(versions) == []
 
 
-def test_the_first_of_two_wins(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_the_first_of_two_wins(versions: Versions) -> None:
     with versions.publish(5) as slow:
         _publish(versions, 5, "first")
-        _publish(Versions(tmp_path), 6)
+        _publish(Versions(versions.folder), 6)
         _write(slow, 5, "second")
     assert _names(versions) == [f"v{5:020d}", f"v{6:020d}"]
     version = versions.at(5)
@@ -95,12 +92,11 @@ with Versions(sys.argv[1]).publish(7) as folder:
 """
 
 
-def test_the_dead_are_swept_and_the_living_are_not(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
-    died = subprocess.run([sys.executable, "-c", _DIES, str(tmp_path)], check=False)
+def test_drafts_of_killed_publishers_are_deleted(versions: Versions) -> None:
+    died = subprocess.run([sys.executable, "-c", _DIES, str(versions.folder)], check=False)
     assert died.returncode == -9
-    (tmp_path / ".publishing-7-withoutlock").mkdir()
-    (tmp_path / ".swept-v7").mkdir()
+    (versions.folder / ".publishing-7-withoutlock").mkdir()
+    (versions.folder / ".swept-v7").mkdir()
     assert versions.all() == []
     with versions.publish(8) as living:
         assert _names(versions) == [living.name, living.name + ".lock"]
@@ -110,8 +106,7 @@ def test_the_dead_are_swept_and_the_living_are_not(tmp_path: Path) -> None:
     assert _names(versions) == [f"v{8:020d}", f"v{9:020d}"]
 
 
-def test_sweeping(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_sweeping(versions: Versions) -> None:
     assert versions.sweep(5) == []
     for sequence in (10, 20, 30):
         _publish(versions, sequence)
@@ -137,16 +132,15 @@ def test_sweeping(tmp_path: Path) -> None:
         ({"shards": [Shard(tempfile.gettempdir(), 1, 1)._asdict()]}, "without '/'"),
     ],
 )
-def test_versions_that_are_none(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
-    versions = Versions(tmp_path)
+def test_damaged_versions(versions: Versions, changed: dict[str, Any], says: str) -> None:
     _publish(versions, 1)
-    path = tmp_path / f"v{1:020d}" / "version.json"
+    path = versions.folder / f"v{1:020d}" / "version.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
     with pytest.raises(StoreError, match=says):
         Version.open(path.parent)
 
 
-def test_places_where_no_version_is(tmp_path: Path) -> None:
+def test_folders_that_are_not_a_version(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a version; versions have names like v0"):
         Version.open(tmp_path)
     with pytest.raises(StoreError, match="there is no such folder"):
@@ -158,8 +152,7 @@ def test_places_where_no_version_is(tmp_path: Path) -> None:
         _publish(Versions(tmp_path / "file"), 1)
 
 
-def test_what_a_reader_needs_is_kept(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_a_retained_version_stays(versions: Versions) -> None:
     for sequence in (10, 20, 30):
         _publish(versions, sequence)
     versions.retain("slow", 25)
@@ -172,11 +165,10 @@ def test_what_a_reader_needs_is_kept(tmp_path: Path) -> None:
             versions.retain(name, 1)
 
 
-def test_what_a_job_reads_is_kept_until_it_is_over(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_a_held_version_stays_until_it_is_released(versions: Versions) -> None:
     with versions.held() as nothing:
         assert nothing is None
-    assert not (tmp_path / "jobs").exists()
+    assert not (versions.folder / "jobs").exists()
     for sequence in (1, 5, 9):
         _publish(versions, sequence)
     with versions.held(5) as version:
@@ -192,8 +184,7 @@ def test_what_a_job_reads_is_kept_until_it_is_over(tmp_path: Path) -> None:
     assert versions.sweep(12) == [9]
 
 
-def test_a_job_that_never_ended_is_forgotten_after_a_day(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_a_job_that_never_ended_is_forgotten_after_a_day(versions: Versions) -> None:
     for sequence in (1, 5, 9):
         _publish(versions, sequence)
     job = versions.hold([1, 5])
@@ -205,8 +196,7 @@ def test_a_job_that_never_ended_is_forgotten_after_a_day(tmp_path: Path) -> None
     assert not job.exists()
 
 
-def test_a_version_that_has_to_be_new_is_refused_where_there_is_one(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
+def test_a_new_version_is_refused_if_one_exists(versions: Versions) -> None:
     _publish(versions, 1, "first")
     refused = pytest.raises(StoreError, match="a version of sequence number 1 already")
     with refused, versions.publish(1, new=True):

@@ -43,7 +43,7 @@ def test_events_bind_what_their_types_have(lots: list[dict[str, Any]]) -> None:
         assert must <= lot.keys() - {"event_type"} <= view
 
 
-def test_the_house_is_lively(lots: list[dict[str, Any]]) -> None:
+def test_most_conditions_match_now_and_then(lots: list[dict[str, Any]]) -> None:
     seen = {kind for lot in lots for kind in lot["event_type"]}
     assert seen == set(TYPES)
     assert {len(lot["event_type"]) for lot in lots} == {1, 2}

@@ -97,7 +97,7 @@ def test_nothing_is_a_workload_too(name: str) -> None:
     assert made.subscriptions.num_rows == made.events(0).num_rows == 0
 
 
-def test_dictionaries_leave_out_what_is_not_bound() -> None:
+def test_dictionaries_have_only_bound_attributes() -> None:
     events = workload.make("lesubscribe", 1).events(100)
     rows = workload.as_dicts(events)
     assert len(rows) == 100
@@ -113,7 +113,7 @@ def test_dictionaries_leave_out_what_is_not_bound() -> None:
         ("dexin", {"atributes": 3}, "no parameter 'atributes'; did you mean 'attributes'?"),
         ("topss", {"p": 0.5}, "no parameter 'p'; known here: setting"),
         ("topss", {"setting": "W5"}, "no setting 'W5'"),
-        ("topss", {"setting": topss.Setting(2, 3, 2, ((1, 9),), 1, 1)}, "at most as many"),
+        ("topss", {"setting": topss.TopssSetting(2, 3, 2, ((1, 9),), 1, 1)}, "at most as many"),
         ("lesubscribe", {"p": 1.5}, "p is a probability, got 1.5"),
         ("dexin", {"theta": (0.9, 0.1)}, "theta"),
         ("dexin", {"distribution": "normal"}, "'normal'"),

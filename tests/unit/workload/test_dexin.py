@@ -53,7 +53,7 @@ def test_as_a_share_each_subscription_has_its_points(attributes: int, low: int, 
     assert counts / counts.sum() == pytest.approx(1 / attributes, abs=0.02)
 
 
-def test_ranges_have_the_width_and_place_asked_for() -> None:
+def test_ranges_have_the_given_width_and_place() -> None:
     low, high = ends(points=0.0)
     width = high - low
     assert width.min() >= 0.2 - 1e-4

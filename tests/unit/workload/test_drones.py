@@ -1,4 +1,4 @@
-"""Drones: pictures that show what they should, recognisers that find it, and who subscribes."""
+"""Drones: pictures of scenes, detectors that find them, and subscriptions."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_two_mobs_are_two_rows() -> None:
     assert standins.mobPattern(image) == [30, 70]
 
 
-def test_people_alone_are_no_mob() -> None:
+def test_single_people_are_not_a_mob() -> None:
     assert standins.mobPattern(png(Scene(people=80), np.random.default_rng(0))) == []
 
 
@@ -116,7 +116,7 @@ def test_standins_find_nothing_where_there_are_no_markers() -> None:
         check_standins(image, Scene())
 
 
-def test_a_patch_of_another_size_is_no_marker() -> None:
+def test_a_patch_of_another_size_is_ignored() -> None:
     picture = np.zeros((60, 60, 3), np.uint8)
     picture[10:15, 10:15] = standins.COLOURS["policeCar"]
     picture[30:34, 30:33] = standins.COLOURS["policeCar"]
@@ -124,7 +124,7 @@ def test_a_patch_of_another_size_is_no_marker() -> None:
     assert standins.policeCarCount(cv2.imencode(".png", picture)[1].tobytes()) == 1
 
 
-def test_a_chase_at_the_edge_without_its_cars_is_none() -> None:
+def test_a_chase_without_its_cars_is_ignored() -> None:
     picture = np.zeros((60, 60, 3), np.uint8)
     picture[0:4, 0:4] = picture[40:44, 56:60] = standins.COLOURS["chase"]
     assert standins.chasePattern(cv2.imencode(".png", picture)[1].tobytes()) == []
@@ -150,8 +150,8 @@ def test_standins_say_that_they_are() -> None:
         Scene(faces=4),
     ],
 )
-def test_what_does_not_fit_is_refused(scene: Scene) -> None:
-    with pytest.raises(TamisError, match="a picture has room for"):
+def test_a_scene_that_does_not_fit_is_refused(scene: Scene) -> None:
+    with pytest.raises(TamisError, match="does not fit into a picture"):
         png(scene, np.random.default_rng(0))
 
 

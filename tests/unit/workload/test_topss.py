@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis import workload
-from tamis.workload.topss import SETTINGS, Setting
+from tamis.workload.topss import SETTINGS, TopssSetting
 from tests.unit.workload.brute import Predicates, match_rate
 
 
@@ -50,7 +50,7 @@ def test_events_bind_every_attribute_in_the_paper() -> None:
 
 
 def test_a_setting_of_ones_own_may_bind_fewer() -> None:
-    own = Setting(
+    own = TopssSetting(
         attributes=8, predicates=2, pairs=3, domains=((1, 4),), subscription_batch=1, event_batch=1
     )
     events = workload.make("topss", 10, setting=own).events(500)

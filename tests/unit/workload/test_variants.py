@@ -1,4 +1,4 @@
-"""Workloads by the names that figures have, and subscriptions written out as text."""
+"""Workloads by the names of figures, and subscriptions as text."""
 
 from __future__ import annotations
 

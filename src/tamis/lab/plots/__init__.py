@@ -1,6 +1,6 @@
-"""Pictures of result files. Plotting reads what was measured and never measures anything.
+"""Pictures of result files. Plotting reads result files and measures nothing.
 
-A file of this package draws one kind of figure; a result file that has several kinds becomes one
+Each file of this package draws one kind of result. A result file with several kinds becomes one
 picture, with a strip for each.
 """
 
@@ -10,35 +10,35 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tamis.errors import TamisError
-from tamis.lab import results
-from tamis.lab.plots import churns, contests, duels, points, schedules
-from tamis.lab.plots.strip import Strip
-from tamis.lab.records import Result
+from tamis.lab.plots import churn, matchers, peers, scale, schedulers
+from tamis.lab.plots.style import Strip
+from tamis.lab.results import files
+from tamis.lab.results.records import Result
 
 _STRIPS: tuple[Callable[[Sequence[Result]], Strip | None], ...] = (
-    contests.strip,
-    duels.strip,
-    points.strip,
-    churns.strip,
-    schedules.strip,
+    matchers.strip,
+    peers.strip,
+    scale.strip,
+    churn.strip,
+    schedulers.strip,
 )
 
 
 def plottable(found: Sequence[Result]) -> bool:
-    """Whether there is anything to draw in the results."""
+    """Whether the results have something to draw."""
     return any(strip(found) for strip in _STRIPS)
 
 
 def plot(file: Path, out: Path | None = None) -> Path:
-    """Draw the matchers in a result file; gives the picture's path, beside the file if not told."""
+    """Draw a result file; gives the path of the picture, by default in the folder of the file."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise TamisError("no picture without matplotlib: pip install 'tamis[lab]'") from None
-    found = results.read(file)
+        raise TamisError("a picture needs matplotlib: pip install 'tamis[lab]'") from None
+    found = files.read(file)
     strips = [strip for strip in (make(found) for make in _STRIPS) if strip is not None]
     if not strips:
-        raise TamisError(f"{file} has no matchers to plot: measure some with tamis bench match")
+        raise TamisError(f"{file} has nothing to plot: measure matchers with tamis bench match")
     out = file.with_suffix(".png") if out is None else out
     size = max(strip.width for strip in strips), sum(strip.height for strip in strips)
     figure = Figure(figsize=size, layout="constrained")
@@ -49,6 +49,6 @@ def plot(file: Path, out: Path | None = None) -> Path:
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         figure.savefig(out, dpi=110)
-    except ValueError as why:  # an ending that is no format of pictures
+    except ValueError as why:  # an unknown format
         raise TamisError(f"{out} cannot be drawn: {why}") from None
     return out

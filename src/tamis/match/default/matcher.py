@@ -223,7 +223,9 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
                 self._plan()
 
     def settle(self) -> None:
-        """Finish a plan that is being made, and moving to it."""
+        """Finish a plan that is being made, and moving to it. Without any, make one."""
+        if self._index is None and len(self):
+            self._prepare(EventBatch(0, columns={}))
         if self._workers.forked:
             self._planning = None
         if self._planning is not None:

@@ -135,10 +135,10 @@ class Dexin(Matcher):
             DexinArrays(
                 self._ends.view, self._upto, self._columns.view, self._live.words, self._exact
             ),
-            PlanOptions(_PLANS[self.plan], self.boundary == "whole", len(self)),
+            PlanOptions(_PLANS[self.plan], self.boundary == "whole", self.clauses.live),
             self._left,
         )
-        self.tally.count(work[:3])
+        self.tally.count(work)
         self.tally.exclusive += int(work[3])
         self.tally.words += len(batch) * len(self._live.words)
         self.tally.cost += cost

@@ -97,6 +97,7 @@ class Tama(Matcher):
         lists, starts, terms, verify = _lists_of_all(self.clauses.view, live, self._hierarchy.view)
         assert (self._wanted.terms[live] == np.where(terms > 0, terms, -1)).all()
         assert (self._wanted.verify[live] == verify).all()
+        assert len(self._wanted.terms) % _RUN == 0, "whole runs: kernels read to the end of one"
         assert (self._wanted.terms >= 0).sum() == (terms > 0).sum()
         assert set(self._always.slots.tolist()) == set(live[terms == 0].tolist())
         held = {
@@ -118,10 +119,12 @@ class Tama(Matcher):
         told = terms.kind == SOME
         self._hierarchy.cut(terms.attribute[told], terms.low[told], terms.high[told])
         self._postings.number(self._hierarchy.lists)
-        size = -(-self.clauses.slots // _RUN) * _RUN  # a whole number of runs
-        self._wanted = Wanted(
-            grown(self._wanted.terms, size, -1), grown(self._wanted.verify, size, False)
-        )
+        have = len(self._wanted.terms)
+        if self.clauses.slots > have:
+            size = -(-max(self.clauses.slots, have * 3 // 2) // _RUN) * _RUN  # whole runs
+            self._wanted = Wanted(
+                grown(self._wanted.terms, size, -1), grown(self._wanted.verify, size)
+            )
         view = self.clauses.view
         if len(slots) < _BULK:
             lists, starts, counted, verify = _lists_of_all(view, slots, self._hierarchy.view)

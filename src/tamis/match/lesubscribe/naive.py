@@ -23,7 +23,7 @@ class Naive(Matcher):
     def find(self, batch: EventBatch) -> Matches:
         starts, slots, looked = _match(batch.pairs, self.clauses.view, self.clauses.width)
         self.tally.predicates += looked
-        self.tally.subscriptions += len(batch) * len(self.clauses)
+        self.tally.subscriptions += len(batch) * self.clauses.live
         return Matches(starts, slots)
 
 

@@ -13,25 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.encode.batch import EventBatch, Pairs
+from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.bits import Words
 from tamis.index.elementary_predicates import (
-    IF_SINGLE,
-    VERIFY,
     ElementaryPredicates,
     elementary_predicates,
 )
 from tamis.index.growth import grown
-from tamis.index.slot_set import SlotSet
-from tamis.match.base import Matcher, Matches, Slots
+from tamis.match.base import Slots
 from tamis.match.options import choice, flag, whole_number
 from tamis.match.topss.byte_counts import MOST
 from tamis.match.topss.predicate_lists import PredicateLists
 from tamis.match.topss.predicate_table import PredicateTable
 from tamis.match.topss.predicate_vector import PredicateVector, distinct
-from tamis.match.topss.verification import any_several, verified
+from tamis.match.topss.verification import CandidateMatcher
 
 Int64s = NDArray[np.int64]
 DOMAIN = 16_384  # "several thousand values", says the paper
@@ -39,7 +36,7 @@ LIMIT = 4 << 30
 _VECTORS = 4 << 20  # bytes of bit vectors made at once: they stay in cache until they are read
 
 
-class CountingMatcher(Matcher):
+class CountingMatcher(CandidateMatcher):
     """Stage 1, the byte counters' targets, and what byte counters cannot count."""
 
     predicates = choice("table", "what holds the predicates", "table", "ordered-list")
@@ -48,11 +45,9 @@ class CountingMatcher(Matcher):
     search = choice("bisect", "how the ordered list is searched", "bisect", "linear")
 
     def clear(self) -> None:
+        super().clear()
         self._vector = self._new_vector()
         self._wanted = np.zeros(0, np.uint8)  # predicates of each slot; 0 where none are counted
-        self._exact = np.zeros(0, np.int8)
-        self._always = SlotSet()  # clauses with no predicate to count, or with too many
-        self._inexact = np.zeros(3, np.int64)  # counted clauses by how exact they are
         self._bits = np.zeros((0, 0), np.uint64)
 
     def _new_vector(self) -> PredicateVector:
@@ -60,42 +55,16 @@ class CountingMatcher(Matcher):
             return PredicateTable(self.domain, self.skip_empty)
         return PredicateLists(self.search == "linear")
 
-    def find(self, batch: EventBatch) -> Matches:
-        pairs = batch.pairs
-        words = self._vector.words
-        step = max(1, _VECTORS // (8 * max(1, words)))
-        parts = [
-            self._match(Pairs(pairs.starts[at : at + step + 1], pairs.attribute, pairs.code))
-            for at in range(0, len(batch), step)
-        ]
-        if len(parts) == 1:
-            return Matches(*parts[0])
-        counts = np.concatenate([np.diff(starts) for starts, _ in parts])
-        starts = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        return Matches(starts, np.concatenate([slots for _, slots in parts]))
+    def chunk_size(self) -> int:
+        return max(1, _VECTORS // (8 * max(1, self._vector.words)))
 
-    def _match(self, events: Pairs) -> tuple[Int64s, Int64s]:
-        n = len(events.starts) - 1
-        bits = self._vectors(n)
-        looked, visited = self._vector.evaluate(events.starts, events.attribute, events.code, bits)
+    def candidates(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
+        bits = self._vectors(len(pairs.starts) - 1)
+        looked, visited = self._vector.evaluate(pairs.starts, pairs.attribute, pairs.code, bits)
         starts, slots, rows, raised = self._count(bits)
         self.tally.predicates += looked
         self.tally.nodes += visited + rows
         self.tally.subscriptions += raised
-        # Two values of one attribute might meet the two ends of a range.
-        several = self._inexact[IF_SINGLE] and any_several(events.starts, events.attribute)
-        if len(self._always) or self._inexact[VERIFY] or several:
-            starts, slots, terms = verified(
-                (events.starts, events.attribute, events.code),
-                (starts, slots),
-                self.clauses.view,
-                self.clauses.width,
-                self._exact,
-                self._always.slots,
-            )
-            self.tally.predicates += terms
-            self.tally.subscriptions += n * len(self._always)
         return starts, slots
 
     def _vectors(self, events: int) -> Words:
@@ -123,12 +92,10 @@ class CountingMatcher(Matcher):
     def check(self) -> None:
         super().check()
         self._vector.check()
-        self._always.check()
         live = self.clauses.live_slots()
         counted = np.setdiff1d(live, self._always.slots)
         assert (self._wanted[counted] > 0).all()
         assert np.count_nonzero(self._wanted) == len(counted)
-        assert (self._inexact == np.bincount(self._exact[counted], minlength=3)).all()
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found, counted = self._countable(slots)
@@ -136,12 +103,10 @@ class CountingMatcher(Matcher):
         size = int(slots.max()) + 1
         self._admit(self._vector.top_after(plan), size)
         starts, ids = distinct(found.starts, self._vector.add(plan), self._vector.top)
-        self._wanted, self._exact = grown(self._wanted, size), grown(self._exact, size)
+        self._wanted = grown(self._wanted, size)
         wanted = np.diff(starts)
         self._wanted[slots] = wanted
-        self._exact[slots] = found.exact
-        self._always.add(slots[~counted])
-        self._inexact += np.bincount(found.exact[counted], minlength=3)
+        self._note(slots, counted, found.exact)
         self._associate(ids, np.repeat(slots, wanted))
 
     def drop_clauses(self, slots: Slots) -> None:
@@ -151,8 +116,7 @@ class CountingMatcher(Matcher):
         self._dissociate(ids, np.repeat(slots, np.diff(starts)))
         self._vector.remove(every)
         self._wanted[slots] = 0
-        self._always.remove(slots[~counted])
-        self._inexact -= np.bincount(found.exact[counted], minlength=3)
+        self._forget(slots, counted)
 
     def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, NDArray[np.bool_]]:
         """The predicates of clauses that a byte can count, and which clauses these are."""

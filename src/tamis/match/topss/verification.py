@@ -1,18 +1,87 @@
-"""The last word on candidates: what an index let through is looked at in the table of clauses."""
+"""Candidates by their elementary predicates, and the last word on them: the table of clauses."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.encode.batch import EventBatch, Pairs
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
-from tamis.index.growth import ensure_capacity
+from tamis.index.elementary_predicates import EXACT, IF_SINGLE, VERIFY, has_several
+from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
+from tamis.index.slot_set import SlotSet
+from tamis.match.base import Matcher, Matches, Slots
 
 Int64s = NDArray[np.int64]
 Events = tuple[Int64s, NDArray[np.int32], Int64s]
 """Starts, attribute and code of pairs: event i has the pairs `starts[i]:starts[i + 1]`."""
+
+
+class CandidateMatcher(Matcher):
+    """Finds candidates by their elementary predicates, and verifies what these do not say.
+
+    A batch goes through in chunks, which bounds the memory that a chunk takes.
+    """
+
+    def clear(self) -> None:
+        self._always = SlotSet()  # clauses that are candidates of every event
+        self._exact = np.zeros(0, np.int8)  # by slot
+        self._inexact = np.zeros(3, np.int64)  # the other clauses, by how exact they are
+
+    @abstractmethod
+    def chunk_size(self) -> int:
+        """How many events go through at a time."""
+
+    @abstractmethod
+    def candidates(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
+        """Starts and slots of what the predicates let through, less the slots in `_always`."""
+
+    def find(self, batch: EventBatch) -> Matches:
+        size = self.chunk_size()
+        if size >= len(batch):
+            return Matches(*self._verified(batch.pairs))
+        parts = [self._verified(batch[at : at + size].pairs) for at in range(0, len(batch), size)]
+        starts = np.zeros(len(batch) + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
+        return Matches(starts, np.concatenate([slots for _, slots in parts]))
+
+    def _verified(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
+        starts, slots = self.candidates(pairs)
+        # Two values of one attribute might meet the two ends of a range.
+        several = self._inexact[IF_SINGLE] and any_several(pairs.starts, pairs.attribute)
+        if len(self._always) or self._inexact[VERIFY] or several:
+            starts, slots, terms = verified(
+                (pairs.starts, pairs.attribute, pairs.code),
+                (starts, slots),
+                self.clauses.view,
+                self.clauses.width,
+                self._exact,
+                self._always.slots,
+            )
+            self.tally.predicates += terms
+            self.tally.subscriptions += (len(pairs.starts) - 1) * len(self._always)
+        return starts, slots
+
+    def check(self) -> None:
+        super().check()
+        self._always.check()
+        others = np.setdiff1d(self.clauses.live_slots(), self._always.slots)
+        assert (self._inexact == np.bincount(self._exact[others], minlength=3)).all()
+
+    def _note(self, slots: Slots, found: NDArray[np.bool_], exact: NDArray[np.int8]) -> None:
+        """Note of new clauses which are `found` by their predicates, and how `exact` these are."""
+        self._exact = grown(self._exact, self.clauses.slots)
+        self._exact[slots] = exact
+        self._always.add(slots[~found])
+        self._inexact += np.bincount(exact[found], minlength=3)
+
+    def _forget(self, slots: Slots, found: NDArray[np.bool_]) -> None:
+        """Forget clauses, of which some are found by their predicates."""
+        self._always.remove(slots[~found])
+        self._inexact -= np.bincount(self._exact[slots[found]], minlength=3)
 
 
 @kernel

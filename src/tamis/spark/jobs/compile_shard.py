@@ -22,8 +22,8 @@ from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
-from tamis.store.snapshot import Snapshot
 from tamis.store.stats import Stats
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -89,7 +89,7 @@ class FromLog(NamedTuple):
         if self.shards > 1:
             mine = [shard_of(id, self.shards) == shard for id in changes["id"].to_pylist()]
             changes = changes.filter(pa.array(mine, pa.bool_()))
-        snapshot = Snapshot()
+        snapshot = SubscriptionSnapshot()
         snapshot.fold(changes)
         rows = snapshot.table(log.ids).select(["id", "condition"])
         if self.folders is not None:

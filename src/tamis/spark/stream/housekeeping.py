@@ -20,7 +20,7 @@ from tamis.spark.runtime.error_text import reason
 from tamis.spark.stream.progress import Standing
 from tamis.store.log import Log
 from tamis.store.pins import KEPT
-from tamis.store.snapshot import Snapshot
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.version import Version
 from tamis.store.versions import Versions
 
@@ -51,7 +51,7 @@ class Keeper:
         compile: Callable[[], CompiledIndex],
         *,
         every: int | None = None,
-        snapshot: Snapshot | None = None,
+        snapshot: SubscriptionSnapshot | None = None,
         out: Path | None = None,
         keep: int = KEPT,
     ) -> None:
@@ -125,7 +125,7 @@ class Keeper:
             self._searched = end
             if changes["until"].null_count == changes.num_rows:
                 return
-            self.snapshot = Snapshot()
+            self.snapshot = SubscriptionSnapshot()
         self.expired += len(self._log.expire(self.snapshot, datetime.now(UTC)))
 
     def _make(self) -> None:

@@ -32,7 +32,7 @@ from tamis.spark.stream.housekeeping import Keeper
 from tamis.spark.stream.progress import Standing, Watch, query_of
 from tamis.spark.stream.stream_checks import alone, check_apart, check_read, check_written
 from tamis.store.log import Log
-from tamis.store.snapshot import Snapshot
+from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ class Stream:
     """
 
     def __init__(
-        self, job: Job, snapshot: Snapshot | None = None, spark: SparkSession | None = None
+        self,
+        job: Job,
+        snapshot: SubscriptionSnapshot | None = None,
+        spark: SparkSession | None = None,
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)

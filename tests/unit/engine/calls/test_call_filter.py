@@ -19,12 +19,12 @@ from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import to_text
 from tamis.operators.runner import Runner
 from tamis.testing import operator_cases as cases
-from tamis.testing.operator_checks import agree
+from tamis.testing.operator_checks import compare_schedulers
 
 
 @pytest.mark.parametrize("name", schedulers())
 def test_answers_are_those_of_the_definition(name: str) -> None:
-    found = agree(60, seed=3, names=(name,))
+    found = compare_schedulers(60, seed=3, names=(name,))
     assert found.disagreements == 0
     assert found.matches > 50
 

@@ -120,7 +120,7 @@ def _routes(index: RoutedIndex, expected: Expected, lines: int) -> Iterator[Rout
             yield _family(index.cells, family, sort, expected, expected.kind == kind)
 
 
-class _Keys(NamedTuple):
+class _RouteKeys(NamedTuple):
     """By sort of key: what lies there, and what it costs."""
 
     scheme: Int64s
@@ -153,7 +153,7 @@ class _Keys(NamedTuple):
         )
 
 
-def _keys(index: RoutedIndex, expected: Expected) -> _Keys:
+def _keys(index: RoutedIndex, expected: Expected) -> _RouteKeys:
     buckets, schemes = index.buckets, index.schemes
     size = len(buckets.key)
     scheme, clauses, entries = (np.zeros(size, np.int64) for _ in range(3))
@@ -173,7 +173,7 @@ def _keys(index: RoutedIndex, expected: Expected) -> _Keys:
     values[names >= COMBINED] = np.diff(schemes.start)  # a single value is in the bucket itself
     words = 1 + len(buckets.bucket) // size + values
     lying = _sums(which, entries[used], many).astype(np.int64)
-    return _Keys(
+    return _RouteKeys(
         names,
         there,
         _sums(which, clauses[used], many).astype(np.int64),
@@ -254,7 +254,9 @@ def _of_sort(scheme: Int64s, sort: str) -> Int64s:
     return np.flatnonzero(mine[sort])
 
 
-def _lines(index: RoutedIndex, keys: _Keys, mine: Int64s, sort: str, lines: int) -> Iterator[Route]:
+def _lines(
+    index: RoutedIndex, keys: _RouteKeys, mine: Int64s, sort: str, lines: int
+) -> Iterator[Route]:
     """Keys of one sort, those with the most clauses one by one."""
     order = mine[np.argsort(-keys.clauses[mine], kind="stable")]
     alone, rest = split(order, lines)

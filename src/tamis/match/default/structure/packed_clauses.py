@@ -1,8 +1,9 @@
 """The table of live clauses, laid out for looking at one clause at a time.
 
-`clauses.ClauseTable` keeps a column for each part of a row; a clause taken at random then costs a
+`index.clauses.ClauseTable` keeps a column for each part of a row: a clause taken at random costs a
 cache miss for each column. Here the rows of a clause lie together, three words each, so that it
-costs two: where the clause is, and the clause. Otherwise the two tables are alike.
+costs two: where the clause is, and the clause. Both tables stay, because both are in saved indexes,
+under names of their own.
 """
 
 from __future__ import annotations
@@ -46,58 +47,47 @@ class PackedTable(HoldsArrays):
 
     def clear(self) -> None:
         """Forget everything, and give the memory back."""
-        self._where = np.zeros(0, np.int64)
-        self._rows = np.zeros(0, np.int64)
+        self.view = PackedClauses(np.zeros(0, np.int64), np.zeros(0, np.int64))  # for kernels
         self._free = np.full(_SIZES, -1, np.int64)  # first free block of each size
         self._head = np.zeros(4, np.int64)
-        self.live = 0
-        self.slots = 0
+        self.live = self.slots = self.width = 0
 
     def __len__(self) -> int:
         return self.live
 
     @property
-    def width(self) -> int:
-        """One more than the highest attribute."""
-        return int(self._head[_WIDTH])
-
-    @property
-    def view(self) -> PackedClauses:
-        """The arrays, for kernels."""
-        return PackedClauses(self._where, self._rows)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all arrays, as far as they are in use."""
-        return self._where.nbytes + self._rows.itemsize * ROW * int(self._head[_TOP])
+        return self.view.where.nbytes + self.view.rows.itemsize * ROW * int(self._head[_TOP])
 
     def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
         """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
         if len(slots) == 0:
             return
         top = int(slots.max()) + 1
-        self._where = grown(self._where, top, -1)
         self.slots = max(self.slots, top)
         needed = ROW * (int(self._head[_TOP]) + len(rows[0]))
-        if needed > len(self._rows):
+        if top > len(self.view.where):
+            self.view = self.view._replace(where=grown(self.view.where, top, -1))
+        if needed > len(self.view.rows):
             # Twice as much: what is not written to costs no memory, and a million clauses are
             # hundreds of megabytes to copy, which whoever adds the next one would wait for.
-            self._rows = _roomy(self._rows, max(2 * needed, 256))
+            self.view = self.view._replace(rows=_roomy(self.view.rows, max(2 * needed, 256)))
         attribute, term, kind, low, high = rows
         if not _add(
-            self._where, self._rows, self._free, self._head, slots, starts,
-            attribute, term, kind, low, high,
-        ):  # fmt: skip
+            *self.view, self._free, self._head, slots, starts, attribute, term, kind, low, high
+        ):
             raise ValueError("a slot that holds a clause cannot take another")
-        self.live = int(self._head[_LIVE])
+        self._know_counts()
 
     def remove(self, slots: Int64s) -> None:
         """Empty the slots, which must hold clauses."""
         if len(slots) == 0:
             return
-        if not _remove(self._where, self._rows, self._free, self._head, slots):
+        if not _remove(*self.view, self._free, self._head, slots):
             raise ValueError("a slot without a clause cannot be emptied")
-        self.live, top = int(self._head[_LIVE]), int(self._head[_TOP])
+        self._know_counts()
+        top = int(self._head[_TOP])
         if self.live == 0:
             self.clear()
         elif top > 1024 and int(self._head[_LIVE_ROWS]) * 4 < top:
@@ -105,12 +95,13 @@ class PackedTable(HoldsArrays):
 
     def terms(self, slots: Int64s) -> tuple[Int64s, tuple[NDArray[Any], ...]]:
         """The starts and rows of some clauses, as `add` takes them."""
-        where = self._where[slots]
+        where = self.view.where[slots]
         counts = where & COUNT_MASK
         starts = np.zeros(len(slots) + 1, np.int64)
         np.cumsum(counts, out=starts[1:])
         rows = np.repeat((where >> COUNT_BITS) - starts[:-1], counts) + np.arange(starts[-1])
-        table = self._rows[: len(self._rows) // ROW * ROW].reshape(-1, ROW)[rows]
+        whole = len(self.view.rows) // ROW * ROW
+        table = self.view.rows[:whole].reshape(-1, ROW)[rows]
         what = table[:, 0]
         return starts, (
             (what >> 32).astype(np.int32),
@@ -122,29 +113,31 @@ class PackedTable(HoldsArrays):
 
     def live_slots(self) -> Int64s:
         """The slots that hold clauses, ascending."""
-        return np.flatnonzero(self._where[: self.slots] >= 0)
+        return np.flatnonzero(self.view.where[: self.slots] >= 0)
 
     def mentioning(self, attribute: int) -> Int64s:
         """The slots whose clause says something of an attribute."""
-        return _mentioning(self._where, self._rows, attribute)
+        return _mentioning(*self.view, attribute)
 
     def check(self) -> None:
         """Raise if blocks overlap, or counts do not add up."""
         live = self.live_slots()
         assert len(live) == self.live == self._head[_LIVE]
-        counts = self._where[live] & COUNT_MASK
+        assert self.width == self._head[_WIDTH]
+        where, rows = self.view
+        counts = where[live] & COUNT_MASK
         assert int(counts.sum()) == self._head[_LIVE_ROWS]
-        blocks = list(zip((self._where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True))
+        blocks = list(zip((where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True))
         for size in range(1, _SIZES):
             at = int(self._free[size])
             while at >= 0:
                 blocks.append((at, size))
-                at = int(self._rows[ROW * at])
+                at = int(rows[ROW * at])
         end = 0
         for at, size in sorted(block for block in blocks if block[1]):
             assert at >= end, "blocks overlap"
             end = at + size
-        assert end <= self._head[_TOP] <= len(self._rows) // ROW
+        assert end <= self._head[_TOP] <= len(rows) // ROW
         for slot in live.tolist():
             _, (attributes, terms, *_rest) = self.terms(np.array([slot]))
             assert (np.diff(attributes) >= 0).all(), "rows are sorted by attribute"
@@ -153,8 +146,8 @@ class PackedTable(HoldsArrays):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that the table holds, to be saved; not copied."""
         return {
-            "where": self._where[: self.slots],
-            "rows": self._rows[: ROW * int(self._head[_TOP])],
+            "where": self.view.where[: self.slots],
+            "rows": self.view.rows[: ROW * int(self._head[_TOP])],
             "free": self._free,
             "head": self._head,
         }
@@ -165,14 +158,21 @@ class PackedTable(HoldsArrays):
         fits = all(each.dtype == np.int64 for each in (where, rows, free, head))
         if not (fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * head[_TOP]):
             raise SavedIndexError("the saved table of clauses does not fit together")
-        self._where, self._rows, self._free, self._head = where, rows, free, head
-        self.live, self.slots = int(head[_LIVE]), len(where)
+        self.view, self._free, self._head = PackedClauses(where, rows), free, head
+        self.slots = len(where)
+        self._know_counts()
 
     def own(self) -> None:
         """Copy what may not be written to, as after a pickle from shared memory."""
-        for name in ("_where", "_rows", "_free", "_head"):
-            if not getattr(self, name).flags.writeable:
-                setattr(self, name, getattr(self, name).copy())
+        where, rows, self._free, self._head = (
+            each if each.flags.writeable else each.copy()
+            for each in (*self.view, self._free, self._head)
+        )
+        self.view = PackedClauses(where, rows)
+
+    def _know_counts(self) -> None:
+        """Have as plain numbers what every match asks for: reading an array takes longer."""
+        self.live, self.width = int(self._head[_LIVE]), int(self._head[_WIDTH])
 
     def _pack(self) -> None:
         live = self.live_slots()
@@ -181,6 +181,7 @@ class PackedTable(HoldsArrays):
         self.clear()
         self.add(live, starts, rows)
         self._head[_WIDTH] = width  # what was built for it still asks about its attributes
+        self._know_counts()
 
 
 def _roomy(array: Int64s, size: int) -> Int64s:

@@ -8,22 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.encode.batch import EventBatch
+from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, elementary_predicates
-from tamis.index.growth import grown
-from tamis.index.slot_set import SlotSet
-from tamis.match.base import Matcher, Matches, Slots
+from tamis.index.elementary_predicates import IF_SINGLE, elementary_predicates
+from tamis.match.base import Slots
 from tamis.match.options import Option, choice, whole_number
 from tamis.match.topss.sql.database import DSN, Columns, Database
-from tamis.match.topss.verification import any_several, verified
+from tamis.match.topss.verification import CandidateMatcher
 
 Int64s = NDArray[np.int64]
 _COMPARISONS = 20_000_000  # of predicates with events in one statement; it bounds its memory
 
 
-class SqlMatcher(Matcher):
+class SqlMatcher(CandidateMatcher):
     """Subscriptions as rows of a database; a statement finds the matches of a batch of events."""
 
     file: ClassVar[str]  # of the statements
@@ -48,13 +46,11 @@ class SqlMatcher(Matcher):
             raise MatcherError("threads is for DuckDB; PostgreSQL decides itself")
 
     def clear(self) -> None:
+        super().clear()
         if self._database is None:
             self._database = self._open()
         else:
             self._database.clear()
-        self._always = SlotSet()  # clauses of which no predicate is left to count
-        self._exact = np.zeros(0, np.int8)
-        self._inexact = np.zeros(3, np.int64)  # clauses by how exact they are
         self._compared: Int64s | None = np.zeros(0, np.int64)  # predicates by attribute, if known
 
     def _open(self) -> Database:
@@ -89,18 +85,11 @@ class SqlMatcher(Matcher):
         self.__dict__.update(state)
         self.rebuild()
 
-    def find(self, batch: EventBatch) -> Matches:
-        step = max(1, _COMPARISONS // max(1, self._tables.rows))
-        parts = [self._match(batch[at : at + step]) for at in range(0, len(batch), step)]
-        if len(parts) == 1:
-            return Matches(*parts[0])
-        counts = np.concatenate([np.diff(starts) for starts, _ in parts])
-        starts = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        return Matches(starts, np.concatenate([slots for _, slots in parts]))
+    def chunk_size(self) -> int:
+        return max(1, _COMPARISONS // max(1, self._tables.rows))
 
-    def _match(self, batch: EventBatch) -> tuple[Int64s, Int64s]:
-        n, pairs = len(batch), batch.pairs
+    def candidates(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
+        n = len(pairs.starts) - 1
         events: Columns = {
             "event": np.repeat(np.arange(n, dtype=np.int32), np.diff(pairs.starts)),
             "attr": pairs.attribute,
@@ -113,20 +102,8 @@ class SqlMatcher(Matcher):
             self._count_compared(pairs.attribute)
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(event, minlength=n), out=starts[1:])
-        slots = slots[np.argsort(event, kind="stable")]
-        self.tally.subscriptions += len(slots) + n * len(self._always)
-        several = self._inexact[IF_SINGLE] and any_several(pairs.starts, pairs.attribute)
-        if len(self._always) or self._inexact[VERIFY] or several:
-            starts, slots, terms = verified(
-                (pairs.starts, pairs.attribute, pairs.code),
-                (starts, slots),
-                self.clauses.view,
-                self.clauses.width,
-                self._exact,
-                self._always.slots,
-            )
-            self.tally.predicates += terms
-        return starts, slots
+        self.tally.subscriptions += len(slots)
+        return starts, slots[np.argsort(event, kind="stable")]
 
     def _count_compared(self, attribute: NDArray[np.int32]) -> None:
         """Count the predicates that the statement compared; asked for once after each change."""
@@ -139,7 +116,6 @@ class SqlMatcher(Matcher):
 
     def check(self) -> None:
         super().check()
-        self._always.check()
         live = self.clauses.live_slots()
         found = elementary_predicates(self.clauses.view, live)
         sid = np.repeat(live, np.diff(found.starts))
@@ -147,7 +123,6 @@ class SqlMatcher(Matcher):
         wanted = sorted(zip(*(column.tolist() for column in columns), strict=True))
         assert sorted(self._tables.ask("dump")) == wanted, "rows and clauses agree"
         assert self._tables.rows == len(wanted)
-        assert int(self._inexact.sum()) + len(self._always) == len(live)
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
         found = elementary_predicates(self.clauses.view, slots)
@@ -162,10 +137,7 @@ class SqlMatcher(Matcher):
                     "total": np.repeat(counts, counts).astype(np.int32),
                 }
             )
-        self._exact = grown(self._exact, self.clauses.slots)
-        self._exact[slots] = self._exactness(found.exact)
-        self._inexact += np.bincount(self._exact[slots[counts > 0]], minlength=3)
-        self._always.add(slots[counts == 0])
+        self._note(slots, counts > 0, self._exactness(found.exact))
         self._compared = None
 
     def drop_clauses(self, slots: Slots) -> None:
@@ -173,8 +145,7 @@ class SqlMatcher(Matcher):
         counts = np.diff(found.starts)
         if len(found.constant):
             self._tables.delete(slots, len(found.constant))
-        self._inexact -= np.bincount(self._exact[slots[counts > 0]], minlength=3)
-        self._always.remove(slots[counts == 0])
+        self._forget(slots, counts > 0)
         self._compared = None
 
     def _exactness(self, exact: NDArray[np.int8]) -> NDArray[np.int8]:

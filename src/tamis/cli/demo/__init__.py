@@ -1,0 +1,1 @@
+"""The demonstration: auctions matched live on Spark."""

@@ -1,0 +1,153 @@
+"""`tamis matchers`, `tamis operators` and `tamis schedulers`: list what can be named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+from rich.text import Text
+
+from tamis.cli.terminal.console import stdout_console
+from tamis.errors import TamisError
+from tamis.match import registry as matcher_registry
+from tamis.operators.operator import Operator
+from tamis.operators.registry import Operators, installed
+from tamis.schedule import registry as scheduler_registry
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_WHERE = {"here": "runs in place", "thread": "runs in a thread", "process": "runs in a process"}
+
+
+class _RegistryEntry(NamedTuple):
+    """An entry of a list. Papers and call forms are too long for columns of a table."""
+
+    name: str
+    facts: str
+    idea: str = ""
+    notes: tuple[str, ...] = ()
+    missing: bool = False
+
+
+def _show(listings: Iterable[_RegistryEntry]) -> None:
+    console = stdout_console()
+    for each in listings:
+        style = "cyan" if each.missing else "bold cyan"
+        console.print(Text.assemble((each.name, style), f"  {each.facts}"), soft_wrap=True)
+        if each.idea:
+            console.print(Text(f"    {each.idea}"), soft_wrap=True)
+        for note in each.notes:
+            console.print(Text(f"    {note}", "dim"), soft_wrap=True)
+
+
+def _padded(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names, each with itself padded to the length of the longest."""
+    widest = max(map(len, names), default=0)
+    for name in names:
+        yield name, f"{name:<{widest}}"
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+def matchers(names: tuple[str, ...]) -> None:
+    """List the matching algorithms: the paper and the idea of each.
+
+    With NAMES, list only these, with their options. Pass a name and its options to
+    `Engine(schema, NAME, slots=1500)`, or to `tamis bench --matcher NAME --option slots=1500`.
+    """
+    for name in names:
+        matcher_registry.entry(name)
+    _show(_matchers(names or matcher_registry.matchers(), with_options=bool(names)))
+
+
+def _matchers(names: Sequence[str], *, with_options: bool) -> Iterator[_RegistryEntry]:
+    for name, padded in _padded(names):
+        entry = matcher_registry.entry(name)
+        facts = f"{'exact' if entry.exact else 'approximate'}  {entry.paper}"
+        notes = _options(name) if with_options else ()
+        yield _RegistryEntry(padded, facts, entry.idea, tuple(notes))
+
+
+def _options(name: str) -> list[str]:
+    options = matcher_registry.matcher_class(name).options().values()
+    return [f"{each.name}={each.default}  {each.meaning}; {each.values}" for each in options] or [
+        "no options"
+    ]
+
+
+@click.command()
+def schedulers() -> None:
+    """List the schedulers, which order the evaluation of operators. The default comes first.
+
+    Pass a name to `Engine(schema, scheduler=NAME)`.
+    """
+    _show(_schedulers())
+
+
+def _schedulers() -> Iterator[_RegistryEntry]:
+    for name, padded in _padded(scheduler_registry.schedulers()):
+        entry = scheduler_registry.entry(name)
+        yield _RegistryEntry(padded, entry.paper, entry.idea)
+
+
+@click.command()
+def operators() -> None:
+    """List the operators that installed packages offer to conditions.
+
+    For each operator: the form of its calls (a variable may replace an argument with a question
+    mark), its purpose, the attributes it reads, where it runs, and its estimated cost. If a library
+    is missing, the entry says what to install.
+    """
+    found = list(_operators())
+    if not found:
+        click.echo("No installed package offers operators.")
+    _show(found)
+    missing = sum(each.missing for each in found)
+    if missing:
+        click.echo(f"{missing} of {len(found)} cannot be called here.")
+
+
+def _operators() -> Iterator[_RegistryEntry]:
+    """All operators, grouped by module. Each is imported, or says why it cannot be."""
+    known = Operators()
+    points = installed()
+
+    # Names that several packages offer come first: importing a neighbour would register one of
+    # them.
+    def order(name: str) -> tuple[bool, str, str]:
+        return len(points[name]) == 1, points[name][0].module, name
+
+    for name in sorted(points, key=order):
+        package = ", ".join(sorted({_package(each) for each in points[name]}))
+        try:
+            operator = known[name]
+        except TamisError as why:
+            yield _RegistryEntry(name, package, notes=(f"missing: {why}",), missing=True)
+        else:
+            idea = _first_line(operator.__doc__)
+            yield _RegistryEntry(call_form(operator), package, idea, (_facts(operator),))
+
+
+def call_form(operator: Operator) -> str:
+    """How a call is written. A question mark marks an argument that may be a variable."""
+    places = (f"?{each.name}" if each.free else each.name for each in operator.signature.parameters)
+    return f"{operator.name}({', '.join(places)})"
+
+
+def _package(point: EntryPoint) -> str:
+    """The name to give to pip, with the extra of the entry point."""
+    name = "unknown package" if point.dist is None else point.dist.name
+    return f"{name}[{','.join(point.extras)}]" if point.extras else name
+
+
+def _facts(operator: Operator) -> str:
+    reads = ", ".join(operator.signature.reads) or "nothing of the event"
+    where = _WHERE[operator.run] + (", in batches" if operator.batch else "")
+    limit = "" if operator.run == "here" else f", at most {operator.timeout:g} s"
+    return f"reads {reads}; {where}{limit}; about {operator.cost:g} ms"
+
+
+def _first_line(text: str | None) -> str:
+    return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")

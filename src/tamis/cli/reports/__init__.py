@@ -1,0 +1,1 @@
+"""What commands print: one module for each command with tables."""

@@ -1,0 +1,135 @@
+"""What `tamis spark backtest` prints: conditions, their matches over time, and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from tamis.cli.terminal.numbers import percent, rate, shortened
+from tamis.cli.terminal.tables import Cell, table
+
+if TYPE_CHECKING:
+    from tamis.spark.backtest.backtest_job import Backtest
+
+_TOP, _BOTTOM = 10, 5  # conditions that are shown of many
+_BARS, _FEW_BARS = 24, 8  # of a sparkline
+_WIDE = 100  # columns of a terminal that shows the longer sparkline
+_CONDITION = 60  # letters of a condition
+_ID = 24  # letters of an id
+_SAMPLED = 3  # conditions whose samples are shown
+_REASONS = 5
+_VALUE = 40  # letters of a value
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_HEADINGS = ("id", "condition", "events", "share", "first", "last", "over time")
+
+
+def show(console: Console, found: Backtest) -> None:
+    """Print the result of a back-test."""
+    if found.counts.num_rows:
+        console.print(_conditions(found, console.width))
+        console.print(Text(_time_scale(found), "dim"), soft_wrap=True)
+    if found.counts.num_rows <= _SAMPLED and found.samples.num_rows:
+        console.print()
+        console.print("Samples:")
+        for line in _samples(found):
+            console.print(line, soft_wrap=True)
+    console.print()
+    _totals(console, found)
+
+
+def _conditions(found: Backtest, width: int) -> RenderableType:
+    bars = _BARS if width >= _WIDE else _FEW_BARS
+    return table("lsrrlll", _HEADINGS, _condition_rows(found, bars))
+
+
+def _condition_rows(found: Backtest, bars: int) -> Iterator[Sequence[Cell]]:
+    """The most frequent conditions first; those that match equally often keep their order."""
+    order = np.argsort(-np.asarray(found.counts["matched"]), kind="stable").tolist()
+    between = len(order) - _TOP - _BOTTOM
+    for place, row in enumerate(order):
+        if between > 0 and _TOP <= place < _TOP + between:
+            if place == _TOP:
+                yield "…", f"{between:,} more"
+            continue
+        counted = found.counts.slice(row, 1).to_pylist()[0]
+        yield (
+            shortened(str(counted["subscription"]), _ID),
+            shortened(counted["condition"] or "", _CONDITION),
+            f"{counted['matched']:,}",
+            percent(counted["share"]),
+            _when(found, "first", row),
+            _when(found, "last", row),
+            sparkline(found.grid[row, : found.axis.buckets], bars),
+        )
+
+
+def _when(found: Backtest, name: str, row: int) -> str:
+    value = found.counts[name][row]
+    if not value.is_valid:
+        return "–"
+    return found.axis.written(value.value if hasattr(value, "value") else value.as_py())
+
+
+def sparkline(counts: NDArray[Any], width: int = _BARS) -> str:
+    """Counts as a line of bars. The highest bar is the largest count; a blank is zero.
+
+    >>> sparkline(np.array([0, 1, 2, 4, 8]))
+    ' ▁▂▄█'
+    """
+    together = -(-len(counts) // width)
+    if together > 1:  # means: the last bar may stand for fewer counts
+        starts = np.arange(0, len(counts), together)
+        counts = np.add.reduceat(counts, starts) / np.diff(np.append(starts, len(counts)))
+    most = counts.max(initial=0)
+    if not most:
+        return " " * len(counts)
+    heights = np.where(counts > 0, np.maximum(1, np.rint(counts * 8 / most)), 0).astype(int)
+    return "".join(_BLOCKS[height] for height in heights.tolist())
+
+
+def _time_scale(found: Backtest) -> str:
+    axis = found.axis
+    what = "numbers of events" if found.time is None else found.time
+    step = f", by {axis.step}" if axis.step else ""
+    return (
+        f"over time: {what} from {axis.written(axis.edges[0])} to "
+        f"{axis.written(axis.edges[-1])}{step}"
+    )
+
+
+def _samples(found: Backtest) -> Iterator[Text]:
+    for row in found.samples.to_pylist():
+        id, number = row.pop("subscription"), row.pop("sequence")
+        rest = ", ".join(
+            f"{name} {shortened(str(value), _VALUE)}"
+            for name, value in row.items()
+            if value is not None
+        )
+        yield Text(f"  {id}: event {number:,}: {rest}")
+
+
+def _totals(console: Console, found: Backtest) -> None:
+    files = f" of {found.files:,} files" if found.files else ""
+    console.print(
+        f"{found.events:,} events{files} in {found.seconds:.1f} s, "
+        f"{rate(found.events, found.seconds)}"
+    )
+    console.print(
+        f"{found.pairs:,} pairs; {found.matched:,} events matched, "
+        f"{found.events - found.matched - found.dead:,} did not, {found.dead:,} are dead"
+    )
+    never = int(np.count_nonzero(np.asarray(found.counts["matched"]) == 0))
+    if found.counts.num_rows > 1:
+        console.print(f"{never:,} of {found.counts.num_rows:,} conditions never matched")
+    without = int(np.asarray(found.totals["events"])[found.axis.buckets :].sum())
+    if without:
+        console.print(f"{without:,} events have no {found.time} and are not shown over time")
+    for row in found.reasons.slice(0, _REASONS).to_pylist():
+        console.print(f"  dead: {row['events']:,} × {row['reason']}", soft_wrap=True)
+    if found.reasons.num_rows > _REASONS:
+        console.print(f"  and {found.reasons.num_rows - _REASONS:,} more reasons")

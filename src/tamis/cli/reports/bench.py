@@ -1,0 +1,392 @@
+"""The tables of `tamis bench`, one or more for each kind of result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from tamis.cli.terminal.numbers import short
+from tamis.cli.terminal.tables import Cell, blank_repeats, table
+from tamis.lab.instruments.timing import Spread
+from tamis.lab.results.records import (
+    AS_A_SET,
+    COSTS,
+    ChurnResult,
+    Figure,
+    Goal,
+    MatcherResult,
+    OperatorResult,
+    PeerResult,
+    RefusedResult,
+    Result,
+    ScaleResult,
+    SchedulerResult,
+    Speed,
+)
+from tamis.lab.results.verdicts import by_setting, order_exceptions
+
+_Kind = TypeVar("_Kind")
+_COUNTED = ("differ",)  # units that have no fractions
+
+
+def show(console: Console, results: Sequence[Result]) -> None:
+    """Print a table for each kind of result, then summaries and refusals."""
+    _print(console, results, Figure, _figures)
+    _print(console, results, MatcherResult, _matchers)
+    _print(console, results, PeerResult, _peers)
+    _print(console, results, PeerResult, _peer_costs)
+    _print(console, results, ScaleResult, _scale)
+    _print(console, results, ChurnResult, _churn)
+    _print(console, results, SchedulerResult, _evaluations)
+    _print(console, results, SchedulerResult, _scheduling_times)
+    _print(console, results, OperatorResult, _operators)
+    if schedulers := _of_kind(results, SchedulerResult):
+        console.print(_scheduler_order(schedulers))
+    for each in results:
+        if isinstance(each, ChurnResult):
+            console.print(_churn_summary(each))
+        if isinstance(each, OperatorResult):
+            console.print(_operator_summary(each))
+        if isinstance(each, RefusedResult):
+            console.print(Text(f"{each.workload}, {each.matcher}: {each.why}", style="yellow"))
+
+
+def _of_kind(results: Sequence[Result], kind: type[_Kind]) -> list[_Kind]:
+    return [each for each in results if isinstance(each, kind)]
+
+
+def _print(
+    console: Console,
+    results: Sequence[Result],
+    kind: type[_Kind],
+    make: Callable[[Sequence[_Kind]], RenderableType],
+) -> None:
+    if found := _of_kind(results, kind):
+        console.print(make(found))
+        console.print()
+
+
+def _figures(figures: Sequence[Figure]) -> RenderableType:
+    return table(
+        "lwrrrr",
+        ("name", "what", "median", "least", "most", "goal"),
+        (
+            (
+                each.measurement,
+                each.what,
+                Text(_with_unit(each.value, each.unit), style="bold"),
+                _with_unit(each.low, each.unit),
+                _with_unit(each.high, each.unit),
+                _goal(each.goal, each.value, partial(_with_unit, unit=each.unit)),
+            )
+            for each in figures
+        ),
+    )
+
+
+def _matchers(results: Sequence[MatcherResult]) -> RenderableType:
+    headings = (
+        "workload", "matcher", "alone\nms", "×\nnumpy", "batch", "batched\nms", "×\nnumpy",
+        "build\ns", "add\nµs", "remove\nµs", "bytes\neach", "matches",
+    )  # fmt: skip
+    rows = (
+        (
+            each.workload,
+            _name(each.matcher),
+            f"{each.alone_ms:.3f}",
+            _times(each.alone_times),
+            f"{each.batch:,}",
+            f"{each.batch_ms:.3f}",
+            _times(each.batch_times),
+            "-" if each.build_s is None else f"{each.build_s:.2f}",
+            _or_dash(each.add_us),
+            _or_dash(each.remove_us),
+            _or_dash(each.bytes_each),
+            f"{each.matches:,.0f}",
+        )
+        for each in results
+    )
+    return table(
+        "llrrrrrrrrrr",
+        headings,
+        blank_repeats(rows, 1),
+        f"{results[0].subscriptions:,} subscriptions. alone, batched: ms an event, one at a time "
+        "and in batches. × numpy: how many times faster than brute force in NumPy. matches: "
+        "subscriptions that match an event, on average. In the matcher alone: build, all clauses "
+        "in one add and the first match; add, remove: one clause.",
+    )
+
+
+_BY_COLUMNS = (
+    " * against brute force with a column for each attribute, over a tenth of the subscriptions; "
+    "the other brute force starts with the most selective predicate of each subscription"
+)
+
+
+def _peers(results: Sequence[PeerResult]) -> RenderableType:
+    headings = (
+        "workload", "matcher", "subscrip-\ntions", "matches", "numpy\nµs", "", "µs", "p50", "p99",
+        "×\nnumpy", "goal",
+    )  # fmt: skip
+    return table(
+        "llrrrlrrrrr",
+        headings,
+        (row for each in results for row in _peer_rows(each)),
+        "µs an event in one thread, without encoding. alone: one at a time, with p50 and p99; "
+        f"batch: {results[0].events:,} at once; bits: the same, with bitmaps as answers. × numpy: "
+        "how many times faster than brute force in NumPy, which takes turns with the matcher."
+        + (_BY_COLUMNS if any(each.columns for each in results) else ""),
+    )
+
+
+def _peer_rows(each: PeerResult) -> Iterator[Sequence[Cell]]:
+    head = (
+        each.title,
+        _name(each.matcher),
+        f"{each.subscriptions:,}",
+        f"{each.matches:,.0f}",
+        short(each.yardstick_us),
+    )
+    blank = ("",) * len(head)
+    yield *head, "alone", *_speed(each.alone, (short(each.each.p50), short(each.each.p99)))
+    yield *blank, "batch", *_speed(each.batch)
+    if each.bits is not None:
+        yield *blank, "bits", *_speed(each.bits)
+    if each.columns is not None:
+        times, goal = _speed(each.columns)[-2:]
+        yield *blank[:-1], short(each.columns.us), "batch*", "", "", "", times, goal
+
+
+def _speed(speed: Speed, single: tuple[str, str] = ("", "")) -> tuple[Cell, ...]:
+    times = Text(_times(speed.times), style="bold")
+    return (short(speed.us), *single, times, _goal(speed.goal, speed.times, "{:g}".format))
+
+
+def _peer_costs(results: Sequence[PeerResult]) -> RenderableType:
+    headings = (
+        "workload", "matcher", "batch\nµs", "engine\nµs", "2 threads\nµs", "build\ns",
+        "bytes\neach", "add µs\np50", "p99", "remove µs\np50", "p99",
+    )  # fmt: skip
+    return table(
+        "llrrrrrrrrr",
+        headings,
+        (
+            (
+                each.title,
+                _name(each.matcher),
+                short(each.batch.us),
+                short(each.engine_us),
+                "-" if each.two_threads_us is None else short(each.two_threads_us),
+                f"{each.build_s:.2f}",
+                f"{each.bytes_each:,.0f}",
+                *_spread(each.add)[:2],
+                *_spread(each.remove)[:2],
+            )
+            for each in results
+        ),
+        "µs an event in batches: in the matcher alone, through the engine with the ids read, and "
+        "in two threads. In the matcher alone: build, all clauses in one add and the first match; "
+        "add, remove: one clause.",
+    )
+
+
+def _scale(results: Sequence[ScaleResult]) -> RenderableType:
+    headings = (
+        "workload", "matcher", "subscriptions", "matches", "alone\nµs", "batch\nµs", "batch",
+        "build\ns", "bytes\neach", "peak\nGiB",
+    )  # fmt: skip
+    return table(
+        "llrrrrrrrr",
+        headings,
+        (
+            (
+                each.workload,
+                _name(each.matcher),
+                f"{each.subscriptions:,}",
+                f"{each.matches:,.0f}",
+                short(each.alone_us),
+                short(each.batch_us),
+                f"{each.events:,}",
+                f"{each.build_s:.2f}",
+                f"{each.bytes_each:,.0f}",
+                f"{each.peak_bytes / 2**30:.1f}",
+            )
+            for each in results
+        ),
+        "µs an event, one at a time and in batches. build: all adds up to this size and the first "
+        "matches, in the matcher alone. peak: the largest memory of the process up to this size.",
+    )
+
+
+def _churn(results: Sequence[ChurnResult]) -> RenderableType:
+    rows: Iterator[Sequence[Cell]] = (
+        (each.workload, _name(each.matcher), each.through, what, *_spread(spread))
+        for each in results
+        for what, spread in each.spreads().items()
+    )
+    headings = ("workload", "matcher", "through", "what", "µs p50", "p99", "most", "of")
+    return table("llllrrrr", headings, blank_repeats(rows, 3))
+
+
+def _churn_summary(churn: ChurnResult) -> Text:
+    return Text(
+        f"{churn.workload}, {churn.matcher}, through the {churn.through}: "
+        f"{churn.disagreements:,} disagreements with {churn.reference} in {churn.pairs:,} pairs\n"
+        f"  {churn.replaced:,} of {churn.subscriptions:,} subscriptions replaced; bytes each: "
+        f"{churn.bytes_before:,.0f} before, {churn.bytes_after:,.0f} after\n",
+        style="red" if churn.disagreements else "",
+    )
+
+
+def _evaluations(results: Sequence[SchedulerResult]) -> RenderableType:
+    groups = by_setting(results)
+    return table(
+        "llr" + "r" * len(groups[0]),
+        ("", "subscriptions\n/ predicates", "used", *_contenders(groups[0])),
+        (
+            (group[0].figure, _title(group[0]), f"{group[0].used:,.0f}", *map(_evaluated, group))
+            for group in groups
+        ),
+        "Predicates evaluated an event, on average, and below it the count of an independent "
+        "simulation. In the rows of costs: the cost of those predicates, and below it half the "
+        "cost of sub-order. used: predicates that some subscription has. as a set: each "
+        "subscription lists its predicates in the order of a Python set.",
+    )
+
+
+def _contenders(group: Sequence[SchedulerResult]) -> list[str]:
+    return [
+        f"{each.scheduler}\nas a set" if each.written == AS_A_SET else each.scheduler
+        for each in group
+    ]
+
+
+def _evaluated(found: SchedulerResult) -> Text:
+    costs = found.figure == COSTS
+    value, goal = (found.cost, found.cost_goal) if costs else (found.evaluated, found.goal)
+    text = Text(f"{value:,.0f}", style="bold")
+    if goal is not None:
+        met = goal.met(value)
+        text.append(
+            "" if met else f" +{100 * (value / goal.limit - 1):.2g} %", style="not bold red"
+        )
+        text.append(f"\n≤ {goal.limit:,.0f}", style=f"not bold {'green' if met else 'red'}")
+    return text
+
+
+def _scheduling_times(results: Sequence[SchedulerResult]) -> RenderableType:
+    groups = by_setting(results)
+    return table(
+        "lll" + "r" * len(groups[0]),
+        ("", "subscriptions\n/ predicates", "", *_contenders(groups[0])),
+        (
+            (
+                group[0].figure,
+                _title(group[0]),
+                "each\nfirst",
+                *(_scheduled(each).append(f"\n{short(each.first_ms)}") for each in group),
+            )
+            for group in groups
+        ),
+        "ms to schedule an event whose outcomes are known. first: the first event, for which the "
+        "scheduler prepares its data.",
+    )
+
+
+def _title(found: SchedulerResult) -> str:
+    """The title on two lines, like the cells beside it."""
+    return found.title.replace(", ", "\n", 1)
+
+
+def _scheduled(found: SchedulerResult) -> Text:
+    text = Text(short(found.ms), style="bold")
+    if found.ms_goal is not None:
+        text.append(" ").append(_goal(found.ms_goal, found.ms, "{:g}".format))
+    return text
+
+
+def _scheduler_order(results: Sequence[SchedulerResult]) -> Text:
+    found = order_exceptions(results)
+    settings = len(by_setting(results))
+    order = "adaptive ≤ sub-order ≤ sequential ≤ naive"
+    if not found:
+        return Text(f"{order} in all {settings} settings\n")
+    lines = (f"{order} in {settings} settings, except", *found)
+    return Text("\n  ".join(lines) + "\n", style="yellow")
+
+
+def _operators(runs: Sequence[OperatorResult]) -> RenderableType:
+    names = sorted({name for each in runs for name in each.evaluated})
+    rows: list[Sequence[Cell]] = [
+        (
+            name,
+            *(
+                f"{each.evaluated.get(name, 0):,}  {_seconds(each.operator_seconds.get(name, 0.0))}"
+                for each in runs
+            ),
+        )
+        for name in names
+    ]
+    totals = (
+        f"{sum(each.evaluated.values()):,}  {_seconds(sum(each.operator_seconds.values()))}"
+        for each in runs
+    )
+    rows.append(("all operators", *(Text(total, style="bold") for total in totals)))
+    rows.append(("total time", *(_seconds(each.seconds) for each in runs)))
+    return table(
+        "l" + "r" * len(runs),
+        ("", *(f"{each.scheduler}\nplace {each.place}" for each in runs)),
+        rows,
+        f"{runs[0].subscriptions:,} subscriptions with {runs[0].predicates:,} predicates, "
+        f"{runs[0].events:,} events. For each operator: how many events it evaluated, and its "
+        "time.",
+    )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:6.2f} s"
+
+
+def _operator_summary(run: OperatorResult) -> Text:
+    return Text(
+        f"{run.workload}, {run.scheduler}: {run.matches:,} matches, {run.disagreements:,} "
+        f"disagreements with {run.reference}, {run.faults:,} faults",
+        style="red" if run.disagreements or run.faults else "",
+    )
+
+
+def _name(matcher: str) -> Text:
+    return Text(matcher, style="cyan")
+
+
+def _spread(spread: Spread) -> tuple[str, ...]:
+    return (short(spread.p50), short(spread.p99), short(spread.most), f"{spread.count:,}")
+
+
+def _goal(goal: Goal | None, value: float, written: Callable[[float], str]) -> Text:
+    if goal is None:
+        return Text("")
+    mark, style = ("met", "green") if goal.met(value) else ("missed", "red")
+    return Text(f"{'≤' if goal.at_most else '≥'} {written(goal.limit)} {mark}", style=style)
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.1f}" if factor >= 1 else f"{factor:.2f}"  # below 1: slower
+
+
+def _or_dash(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _with_unit(value: float, unit: str) -> str:
+    """A figure with its unit.
+
+    >>> _with_unit(0.25, "ms"), _with_unit(0.0, "differ"), _with_unit(1250.0, "/s")
+    ('0.250 ms', '0 differ', '1,250/s')
+    """
+    digits = 0 if value >= 100 or unit in _COUNTED else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f}{unit if unit.startswith('/') else ' ' + unit}"

@@ -1,0 +1,199 @@
+"""`tamis spark backtest`: which past events conditions would have matched."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from tamis.cli.reports.backtest import show
+from tamis.cli.spark.session import (
+    SHOWN_REFUSALS,
+    cancellable,
+    declared_operators,
+    events_option,
+    folder_option,
+    log_option,
+    master_option,
+    operators_option,
+    print_operators,
+    schema_option,
+    spark_session,
+)
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.options import split_names
+from tamis.cli.terminal.progress import bar, spinner
+from tamis.errors import TamisError
+
+if TYPE_CHECKING:
+    from tamis.engine import Engine
+    from tamis.spark.backtest.backtest_job import Backtest
+
+_PICTURE = "plot.png"
+
+
+@click.command()
+@click.argument("conditions", nargs=-1, metavar="[CONDITION]...")
+@events_option
+@schema_option
+@log_option
+@click.option(
+    "--conditions",
+    "file",
+    type=click.Path(path_type=Path),
+    help="File of conditions: .parquet .csv .jsonl with ids, or .txt with one on each line.",
+)
+@click.option(
+    "--subscriptions",
+    type=click.Path(path_type=Path),
+    help="Test these instead: folder of an index, of a version, or of a saved engine.",
+)
+@click.option("--time", help="Column that dates events.  [default: events keep their order]")
+@click.option(
+    "--buckets", type=click.IntRange(1, 100_000), help="Most buckets of time.  [default: 60]"
+)
+@click.option("--samples", type=click.IntRange(0), help="Samples of each condition.  [default: 5]")
+@click.option("--columns", help="Columns of the samples, separated by commas.  [default: all]")
+@folder_option("--out", f"Folder for counts, samples and {_PICTURE}.")
+@operators_option
+@master_option
+def backtest(
+    conditions: tuple[str, ...],
+    events: str | None,
+    schema: Path | None,
+    log: Path | None,
+    file: Path | None,
+    subscriptions: Path | None,
+    time: str | None,
+    buckets: int | None,
+    samples: int | None,
+    columns: str | None,
+    out: Path | None,
+    modules: tuple[str, ...],
+    master: str | None,
+) -> None:
+    """Test each CONDITION, or thousands of them, on past events.
+
+    Give parquet files with --events and their --schema, or all events of a --log. The report says
+    how many events each condition matches, and when. OUT gets counts.parquet,
+    over_time.parquet, totals.parquet, samples.parquet and a picture.
+
+    A wrong CONDITION is refused, with the place of the mistake. Wrong conditions in a file are left
+    out and reported.
+    """
+    tested = sum((bool(conditions), file is not None, subscriptions is not None))
+    _check_options(tested, events, log, schema, subscriptions)
+    from tamis.engine import Engine
+    from tamis.model.schema import Schema
+    from tamis.spark.backtest import backtest_job
+    from tamis.spark.backtest.result_tables import check_new
+    from tamis.store.log import Log
+
+    console = stdout_console()
+    names = None if columns is None else list(split_names(columns))
+    # Check everything before Spark starts, which takes a while.
+    if out is not None:
+        check_new(out)
+    past: str | Log = str(events) if log is None else Log.open(log)
+    given: Path | Engine
+    if subscriptions is not None:
+        given = subscriptions
+    else:
+        known = Schema.from_dict(past.schema) if isinstance(past, Log) else Schema.load(str(schema))
+        engine = Engine(known, operators=declared_operators(modules))
+        given = _subscribe(console, engine, conditions, file)
+    with given if isinstance(given, Engine) else nullcontext():
+        backtest_job.check_given(past, given, time=time, columns=[] if samples == 0 else names)
+        with (
+            spark_session(console, master) as spark,
+            bar(console, "Testing, by tasks") as progress,
+        ):
+            found = cancellable(
+                spark,
+                lambda: backtest_job.backtest(
+                    spark,
+                    past,
+                    given,
+                    time=time,
+                    buckets=buckets,
+                    samples=samples,
+                    columns=names,
+                    operators=declared_operators(modules) or (),
+                    work=out,
+                    progress=progress.update,
+                    looking=progress.update,
+                ),
+            )
+    show(console, found)
+    print_operators(console, found.operators)
+    if out is not None:
+        _write(console, found, out)
+
+
+def _check_options(
+    tested: int,
+    events: str | None,
+    log: Path | None,
+    schema: Path | None,
+    subscriptions: Path | None,
+) -> None:
+    if (events is None) == (log is None):
+        raise click.UsageError("Give either --events or --log to test on.")
+    if not tested:
+        raise click.UsageError(
+            "There is nothing to test: give a CONDITION, --conditions or --subscriptions."
+        )
+    if tested > 1:
+        raise click.UsageError("Give only one of CONDITION, --conditions and --subscriptions.")
+    own = "a log" if log is not None else "an index" if subscriptions is not None else None
+    if own is not None and schema is not None:
+        raise click.UsageError(f"Leave --schema out: {own} has its own.")
+    if own is None and schema is None:
+        raise click.UsageError("Give the --schema of the events as well.")
+
+
+def _subscribe(
+    console: Console, engine: Engine, conditions: tuple[str, ...], file: Path | None
+) -> Engine:
+    """Fill an engine. A wrong condition raises; in a file it is left out and reported."""
+    from tamis.cli.data_files import read_conditions
+    from tamis.replay.subscribe_rows import subscribe_rows
+
+    for number, condition in enumerate(conditions, 1):
+        engine.subscribe(condition, id=number)
+    if file is None:
+        return engine
+    table = read_conditions(file)
+    with spinner(console, f"Compiling {table.num_rows:,} conditions"):
+        refused = subscribe_rows(engine, table)
+    if refused:
+        console.print(f"{len(refused):,} of {table.num_rows:,} conditions were refused:")
+        for row, reason in refused[:SHOWN_REFUSALS]:
+            console.print(f"  {table['id'][row].as_py()!r}: {reason}", soft_wrap=True)
+        console.print()
+    if not len(engine):
+        raise TamisError(f"{file}: there is no condition to test")
+    return engine
+
+
+def _write(console: Console, found: Backtest, out: Path) -> None:
+    from tamis.errors import StoreError
+    from tamis.files.os_errors import os_errors_as
+    from tamis.files.sync import make_folder
+    from tamis.lab.plots.backtest import plot
+    from tamis.spark.backtest.result_tables import write
+
+    with os_errors_as(StoreError, f"{out}: cannot be written to"):
+        make_folder(out)
+    picture = []
+    try:  # the counts come last: they mark a complete folder
+        picture.append(plot(found, out / _PICTURE).name)
+    except TamisError as why:
+        console.print(str(why))
+    except (ValueError, ArithmeticError) as why:  # times that matplotlib cannot draw
+        console.print(f"There is no picture: {why}")
+    names = [*write(found, out), *picture]
+    console.print(f"{out} has {', '.join(names[:-1])} and {names[-1]}.", soft_wrap=True)

@@ -1,0 +1,188 @@
+"""`tamis spark compile`: compile conditions or a log into a version of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tamis.cli.spark.session import (
+    SHOWN_REFUSALS,
+    cancellable,
+    folder_option,
+    log_option,
+    master_option,
+    operators_option,
+    schema_option,
+    spark_session,
+)
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.numbers import file_size, rate
+from tamis.cli.terminal.progress import bar
+from tamis.errors import TamisError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.model.schema import Schema
+    from tamis.spark.jobs.compile_index import CompiledIndex
+    from tamis.spark.runtime.job_runner import Progress
+    from tamis.store.log import Log
+    from tamis.store.versions import Versions
+
+_JSON = (".json", ".jsonl", ".ndjson")
+_FORMATS = (".parquet", ".csv", *_JSON)
+_WHOLE_NUMBER = "^-?[0-9]{1,18}$"
+
+
+@click.command(name="compile")
+@click.option(
+    "--conditions",
+    type=click.Path(path_type=Path),
+    help=f"Table of id and condition: {' '.join(_FORMATS)}, or a folder of such files.",
+)
+@schema_option
+@log_option
+@folder_option("--index", "Folder of the index; it gets a new version.", required=True)
+@click.option(
+    "--stats",
+    type=click.Path(path_type=Path),
+    help="Folder of statistics of past events, to plan for.",
+)
+@click.option(
+    "--shards", type=click.IntRange(1), help="Shards of the version.  [default: by its size]"
+)
+@operators_option
+@master_option
+def compile_(
+    conditions: Path | None,
+    schema: Path | None,
+    log: Path | None,
+    index: Path,
+    stats: Path | None,
+    shards: int | None,
+    modules: tuple[str, ...],
+    master: str | None,
+) -> None:
+    """Compile subscriptions into a version of an index.
+
+    Give --conditions with their --schema, or a --log, whose live subscriptions are compiled. Wrong
+    conditions are left out and reported. A version never changes; the next one is another folder.
+    With --stats, from `tamis spark stats`, the version is planned for events like those.
+    """
+    if (conditions is None) == (log is None) or (conditions is None) != (schema is None):
+        raise click.UsageError("Give either --conditions and --schema, or --log.")
+    from tamis.model.schema import Schema
+    from tamis.store.log import Log
+    from tamis.store.stats import Stats
+    from tamis.store.versions import Versions
+
+    versions = Versions(index)
+    console = stdout_console()
+    # Check everything before Spark starts, which takes a while.
+    if stats is not None:
+        Stats.open(stats)
+    how = {"shards": shards, "stats": stats, "modules": modules}
+    job: Callable[[SparkSession, Progress], CompiledIndex]
+    if conditions is not None and schema is not None:
+        _format(conditions)
+        _check_new(versions)
+        unit = "tasks"
+        job = partial(_from_conditions, conditions, Schema.load(schema), versions, how)
+    else:
+        assert log is not None
+        unit = "shards"
+        job = partial(_from_log, Log.open(log), versions, how)
+    with (
+        spark_session(console, master) as spark,
+        bar(console, f"Compiling, by {unit}") as progress,
+    ):
+        begun = perf_counter()
+        made = cancellable(spark, partial(job, spark, progress.update))
+    seconds = perf_counter() - begun
+    written = sum(shard.bytes for shard in made.version.shards)
+    console.print(
+        f"{made.subscriptions:,} subscriptions in {len(made.version.shards):,} shards, "
+        f"{file_size(written)}, in {seconds:.1f} s, {rate(made.subscriptions, seconds)}"
+    )
+    if made.refused:
+        console.print(f"{made.refused:,} were refused:")
+        for reason in made.reasons[:SHOWN_REFUSALS]:
+            console.print(f"  {reason}", soft_wrap=True)
+    console.print(f"The version is {made.version.folder}.", soft_wrap=True)
+
+
+def _check_new(versions: Versions) -> None:
+    if versions.latest() is not None:
+        raise TamisError(
+            f"{versions.folder}: holds a version already, and conditions have no sequence number "
+            "to say which is newer; name another folder"
+        )
+
+
+def _format(conditions: Path) -> str:
+    """The format of the files, which is their suffix."""
+    if not conditions.exists():
+        raise TamisError(f"{conditions}: there is no such file or folder")
+    suffix = conditions.suffix.lower()
+    if conditions.is_dir():
+        suffixes = {each.suffix.lower() for each in conditions.iterdir() if each.is_file()}
+        known = sorted(suffixes.intersection(_FORMATS))
+        if len(known) != 1:
+            found = f"found {' and '.join(known)}" if known else "found none"
+            raise TamisError(
+                f"{conditions}: expected files of one format out of {' '.join(_FORMATS)}; {found}"
+            )
+        suffix = known[0]
+    if suffix not in _FORMATS:
+        raise TamisError(
+            f"{conditions}: the format is unknown; expected one of {' '.join(_FORMATS)}"
+        )
+    return suffix
+
+
+def _from_log(
+    log: Log, versions: Versions, how: dict[str, Any], spark: SparkSession, progress: Progress
+) -> CompiledIndex:
+    from tamis.spark.jobs.compile_index import compile_log
+
+    return compile_log(spark, log, versions, progress=progress, **how)
+
+
+def _from_conditions(
+    conditions: Path,
+    schema: Schema,
+    versions: Versions,
+    how: dict[str, Any],
+    spark: SparkSession,
+    progress: Progress,
+) -> CompiledIndex:
+    from tamis.spark.jobs.compile_index import compile_conditions
+    from tamis.spark.runtime.job_runner import run_job
+
+    def made() -> CompiledIndex:
+        return compile_conditions(_frame(spark, conditions), versions, schema, **how)
+
+    return run_job(spark, made, progress=progress)
+
+
+def _frame(spark: SparkSession, conditions: Path) -> DataFrame:
+    """The conditions as a DataFrame."""
+    suffix, path = _format(conditions), str(conditions.absolute())
+    if suffix == ".parquet":
+        return spark.read.parquet(path)
+    if suffix == ".csv":
+        found = spark.read.csv(path, header=True, escape='"', multiLine=True)
+        return _with_numeric_ids(found) if "id" in found.columns else found
+    return spark.read.json(path)
+
+
+def _with_numeric_ids(found: DataFrame) -> DataFrame:
+    """CSV has no types: ids become numbers if all of them are written as whole numbers."""
+    if found.where(f"id is null or not id rlike '{_WHOLE_NUMBER}'").isEmpty():
+        return found.withColumn("id", found["id"].cast("bigint"))
+    return found

@@ -1,0 +1,104 @@
+"""`tamis spark match`: match events in parquet files against subscriptions in a folder."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from tamis.cli.spark.session import (
+    cancellable,
+    declared_operators,
+    folder_option,
+    master_option,
+    operators_option,
+    print_operators,
+    spark_session,
+)
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.numbers import rate
+from tamis.cli.terminal.options import split_names
+from tamis.cli.terminal.progress import bar
+
+
+@click.command()
+@click.option(
+    "--events", required=True, help="A folder of parquet files, a pattern for them, or one file."
+)
+@click.option(
+    "--subscriptions",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder of an index, of one of its versions, or of a saved engine.",
+)
+@folder_option("--out", "Folder for the pairs, the dead letters and the manifest of their files.")
+@click.option(
+    "--id", "id_", help="Column that identifies events.  [default: their number, as sequence]"
+)
+@click.option("--columns", default="", help="Columns to add to the pairs, separated by commas.")
+@click.option("--count-only", is_flag=True, help="Count the pairs, and write nothing.")
+@click.option("--append", is_flag=True, help="Add to the files in OUT.")
+@click.option(
+    "--trusted",
+    is_flag=True,
+    help="Skip validation of the events, and read only the columns that subscriptions mention.",
+)
+@operators_option
+@master_option
+def match(
+    events: str,
+    subscriptions: Path,
+    out: Path | None,
+    id_: str | None,
+    columns: str,
+    count_only: bool,
+    append: bool,
+    trusted: bool,
+    modules: tuple[str, ...],
+    master: str | None,
+) -> None:
+    """Match events in parquet files, and write the pairs as parquet.
+
+    Workers read the files and write the pairs: rows of sequence, subscription and the given columns
+    in OUT/notifications. Events that break a rule of the schema go to OUT/dead with the reason. The
+    manifest in OUT/manifests names the files that count; it appears last.
+    """
+    if (out is None) != count_only:
+        raise click.UsageError("Give either --out, where the pairs go, or --count-only.")
+    from tamis.spark.jobs.match_files import check_given, match_files
+
+    check_given(events, subscriptions, out, append)
+    console = stdout_console()
+    with (
+        spark_session(console, master) as spark,
+        bar(console, "Matching, by tasks") as progress,
+    ):
+        work = partial(
+            match_files,
+            spark,
+            events,
+            subscriptions,
+            out,
+            id=id_,
+            columns=split_names(columns),
+            operators=declared_operators(modules) or (),
+            trusted=trusted,
+            append=append,
+            progress=progress.update,
+        )
+        done = cancellable(spark, work)
+    seconds = done.seconds
+    console.print(
+        f"{done.events:,} events of {done.files:,} files in {seconds:.1f} s, "
+        f"{rate(done.events, seconds)}"
+    )
+    console.print(
+        f"{done.pairs:,} pairs, {rate(done.pairs, seconds)}; {done.matched:,} events matched, "
+        f"{done.events - done.matched - done.dead:,} did not, {done.dead:,} are dead"
+    )
+    print_operators(console, done.operators)
+    if out is not None:
+        console.print(f"Notifications are in {out}/notifications.", soft_wrap=True)
+        if done.dead:
+            console.print(f"Dead letters, with reasons, are in {out}/dead.", soft_wrap=True)

@@ -1,0 +1,187 @@
+"""`tamis spark run`: match a log as it grows, and write notifications."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tamis.cli.reports.stream import StreamView, summary
+from tamis.cli.spark.session import folder_option, master_option, operators_option, print_operators
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
+from tamis.cli.terminal.options import split_names
+from tamis.cli.terminal.startup import StartupSteps
+from tamis.errors import SparkError
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
+
+AVAILABLE_NOW = "available-now"
+_POLL = 0.25  # seconds
+_TIME = re.compile(r"(\d+)(ms|s|min)")
+_MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000}
+
+
+def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    """Milliseconds between batches, as Spark takes them. None: match everything, and stop."""
+    if value == AVAILABLE_NOW:
+        return None
+    time = _TIME.fullmatch(value)
+    if time is None:
+        raise click.BadParameter(
+            f"expected a time such as 0s, 500ms or 2min, or {AVAILABLE_NOW}; got {value!r}"
+        )
+    return int(time[1]) * _MILLISECONDS[time[2]]
+
+
+@click.command()
+@click.option("--log", required=True, type=click.Path(path_type=Path), help="Folder of the log.")
+@click.option(
+    "--index",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder of the compiled versions; it may be empty.",
+)
+@folder_option(
+    "--out", "Folder for notifications, dead letters, manifests and logs.", required=True
+)
+@folder_option(
+    "--checkpoint",
+    "Spark's checkpoint, from which the next run continues.  [default: OUT/checkpoint]",
+)
+@click.option(
+    "--columns", default="", help="Attributes to add to notifications, separated by commas."
+)
+@click.option("--max-events", type=click.IntRange(1), help="Most events of a batch.")
+@click.option(
+    "--trigger",
+    default="0s",
+    show_default=True,
+    callback=_trigger,
+    help=f"Time between batches, or {AVAILABLE_NOW}: match everything so far, and stop.",
+)
+@operators_option
+@master_option
+@click.option(
+    "--compile-every",
+    type=click.IntRange(1),
+    help="Changes after which the next version is compiled.  [default: a tenth of the "
+    "subscriptions]",
+)
+def run(
+    log: Path,
+    index: Path,
+    out: Path,
+    checkpoint: Path | None,
+    columns: str,
+    max_events: int | None,
+    trigger: int | None,
+    modules: tuple[str, ...],
+    master: str | None,
+    compile_every: int | None,
+) -> None:
+    """Match a log as it grows, and write notifications.
+
+    It runs until Ctrl-C; the next run continues from there. Meanwhile it expires leases, compiles
+    new versions and removes versions that nobody needs.
+    """
+    job = Job(
+        log.absolute(),
+        index.absolute(),
+        out.absolute(),
+        (checkpoint or out / "checkpoint").absolute(),
+        split_names(columns),
+        max_events,
+        trigger,
+        compile_every,
+        modules,
+    )
+    console = stdout_console()
+    with InterruptGuard() as interrupt, Stream(job) as stream:
+        steps = StartupSteps(console, interrupt)
+        try:
+            prepare(steps, stream, master)
+            start(steps, stream)
+            first = stream.look()
+            view = StreamView(console, stream, _words, "tamis spark run")
+            follow(view, stream, interrupt)
+        except StoppedError:
+            console.print("Stopped during the start.")
+            return
+        last = stop(console, stream)
+        operators = stream.operators()
+    console.print()
+    console.print(summary(first, last), soft_wrap=True)
+    print_operators(console, operators)
+    console.print(
+        f"Notifications are in {out}/notifications; the same command continues from here."
+    )
+
+
+def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **config: Any) -> None:
+    """Start a session and compile a version."""
+    steps.run(
+        "Starting Spark: about 10 seconds",
+        lambda: stream.open(master, **config),
+        lambda spark: f"Spark {spark.version} started",
+    )
+    steps.run(
+        "Compiling the subscriptions: about 10 seconds for each 100,000, and half a minute more "
+        "the first time on a machine",
+        stream.prepare,
+        lambda made: (
+            "the subscriptions are compiled"
+            if made is None
+            else f"{made.subscriptions:,} subscriptions compiled"
+            + (f", {made.refused:,} refused: {made.reasons[0]}" if made.refused else "")
+        ),
+        stream.interrupt,
+    )
+
+
+def start(steps: StartupSteps, stream: Stream) -> None:
+    """Start the query."""
+    steps.run("Starting the stream", stream.start, lambda _: "the stream has started")
+
+
+def follow(
+    view: StreamView, stream: Stream, interrupt: InterruptGuard, seconds: float | None = None
+) -> None:
+    """Show a stream until it ends, the user asks to stop, or some seconds have passed."""
+    until = None if seconds is None else monotonic() + seconds
+    try:
+        with view.shown():
+            while stream.running:
+                view.update()
+                if interrupt.wait(_POLL) or (until is not None and monotonic() > until):
+                    break
+        if not interrupt.requested:
+            stream.check()
+    except SparkError:
+        if not interrupt.requested:  # else Ctrl-C may have reached Spark as well
+            raise
+
+
+def stop(console: Console, stream: Stream) -> Standing:
+    """Stop a stream; gives its last position."""
+    with console.status("Stopping: the current batch is dropped, and the next run repeats it"):
+        stream.stop()
+    return stream.look()
+
+
+def _words(rows: Sequence[dict[str, Any]]) -> list[Text]:
+    lines = []
+    for row in rows:
+        rest = " ".join(
+            f"{name} {value}"
+            for name, value in row.items()
+            if name not in ("sequence", "subscription") and value is not None
+        )
+        lines.append(Text(f"event {row['sequence']} → subscription {row['subscription']}  {rest}"))
+    return lines

@@ -1,0 +1,144 @@
+"""Options, sessions and cancellation for jobs on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
+from tamis.cli.terminal.options import split_names
+from tamis.cli.terminal.progress import spinner
+from tamis.errors import SparkError, TamisError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tamis.operators.operator import Operator
+    from tamis.operators.report import Report
+
+T = TypeVar("T")
+_Any = TypeVar("_Any", bound=Callable[..., Any] | click.Command)
+_RETRY = 0.2  # seconds
+SHOWN_REFUSALS = 5
+
+master_option = click.option(
+    "--master", help="URL of a Spark master or of a Connect server.  [default: this machine]"
+)
+events_option = click.option(
+    "--events", help="A folder of parquet files, a pattern for them, or one file."
+)
+schema_option = click.option(
+    "--schema", type=click.Path(path_type=Path), help="Schema of the events, YAML or JSON."
+)
+log_option = click.option(
+    "--log", type=click.Path(path_type=Path), help="Folder of a log, instead of files."
+)
+
+
+def folder_option(name: str, help: str, *, required: bool = False) -> Callable[[_Any], _Any]:
+    """An option for a folder that a job writes to."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option(name, required=required, type=kind, help=help)
+
+
+def _modules(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    names = split_names(value)
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError as why:
+            raise click.BadParameter(
+                f"{name!r} cannot be imported ({why}); give a module that is installed, or that "
+                "lies in a folder of PYTHONPATH, here and for the workers"
+            ) from None
+    return names
+
+
+operators_option = click.option(
+    "--operators",
+    "modules",
+    default="",
+    callback=_modules,
+    help="Modules that declare operators for conditions, separated by commas.",
+)
+
+
+def declared_operators(modules: Sequence[str]) -> list[Operator]:
+    """The operators that modules declare."""
+    from tamis.operators.operator import Operator
+
+    found: dict[str, Any] = {}
+    for module in modules:
+        for each in vars(import_module(module)).values():
+            if isinstance(each, Operator):
+                found[each.name] = each
+    return list(found.values())
+
+
+def print_operators(console: Console, report: Report) -> None:
+    """Print how often operators were called and failed, if any was."""
+    if len(report):
+        console.print("Operators:")
+        for each in str(report).splitlines():
+            console.print(Text(f"  {each}"), soft_wrap=True)
+
+
+@contextmanager
+def spark_session(console: Console, master: str | None) -> Iterator[SparkSession]:
+    """The active session, or one that ends with the block."""
+    from tamis.spark.runtime import sessions
+    from tamis.spark.runtime.error_text import reason
+
+    before = sessions.active()
+    with spinner(console, "Starting Spark: about 10 seconds"):
+        try:
+            spark = sessions.session(master)
+        except TamisError:
+            raise
+        except Exception as why:  # noqa: BLE001 - Spark raises many kinds
+            raise SparkError(f"Spark does not start: {reason(why)}") from None
+    try:
+        yield spark
+    finally:
+        if before is None:
+            sessions.end(spark)
+
+
+def cancellable(spark: SparkSession, work: Callable[[], T]) -> T:
+    """Run a job. Ctrl-C cancels the job, then interrupts as usual.
+
+    An exception during a call into the JVM would leave the call half done, and Spark would print
+    pages about it.
+    """
+    over = Event()
+
+    def cancel() -> None:
+        while not over.wait(_RETRY):  # a job may start only now
+            with suppress(Exception):
+                _cancel(spark)
+
+    with InterruptGuard() as interrupt:
+        try:
+            return interrupt.run(work, Thread(target=cancel, daemon=True).start)
+        except StoppedError:
+            raise KeyboardInterrupt from None
+        finally:
+            over.set()
+
+
+def _cancel(spark: SparkSession) -> None:
+    """Cancel all jobs of a session, classic or Connect."""
+    try:
+        context = spark.sparkContext
+    except Exception:  # noqa: BLE001 - Connect refuses with a class that has changed
+        spark.interruptAll()
+    else:
+        context.cancelAllJobs()

@@ -1,0 +1,116 @@
+"""`tamis spark stats`: statistics of past events, for people, planners and schedulers."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import click
+
+from tamis.cli.reports.stats import show
+from tamis.cli.spark.session import (
+    cancellable,
+    declared_operators,
+    events_option,
+    folder_option,
+    log_option,
+    master_option,
+    operators_option,
+    schema_option,
+    spark_session,
+)
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.numbers import rate
+from tamis.cli.terminal.progress import bar
+
+
+@click.command()
+@events_option
+@schema_option
+@log_option
+@click.option(
+    "--subscriptions",
+    type=click.Path(path_type=Path),
+    help="Match the sample with these: folder of an index, of a version, or of a saved engine.",
+)
+@folder_option("--out", "Folder for stats.json and sample.parquet.", required=True)
+@click.option(
+    "--sample",
+    default=4096,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of events in the random sample.",
+)
+@click.option(
+    "--asked",
+    default=256,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Number of sampled events on which operators are called.",
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the sample."
+)
+@click.option("--replace", is_flag=True, help="Replace the statistics in OUT.")
+@operators_option
+@master_option
+def stats(
+    events: str | None,
+    schema: Path | None,
+    log: Path | None,
+    subscriptions: Path | None,
+    out: Path,
+    sample: int,
+    asked: int,
+    seed: int,
+    replace: bool,
+    modules: tuple[str, ...],
+    master: str | None,
+) -> None:
+    """Gather statistics of past events: which attributes they bind, and to which values.
+
+    Give parquet files with --events and their --schema, or all events of a --log. With
+    --subscriptions, the sample is matched as well, and operators are called on some of its events,
+    to measure how often each is true and what a call costs.
+
+    `tamis spark compile --stats OUT` plans an index for such events, and schedulers start with the
+    measured costs. In a program, call Engine.expect(Stats.open(OUT)).
+    """
+    if (events is None) == (log is None) or (events is None) != (schema is None):
+        raise click.UsageError("Give either --events and --schema, or --log.")
+    from tamis.model.schema import Schema
+    from tamis.spark.runtime.engine_folders import engine_folders
+    from tamis.spark.stats.event_stats import check_given, gather
+    from tamis.spark.stats.subscription_stats import ask
+    from tamis.store.log import Log
+    from tamis.store.stats import check_free
+
+    # Check everything before Spark starts, which takes a while.
+    target = check_free(out, replace=replace)
+    work = target.parent  # a folder that workers can write to as well
+    past: str | Log = str(events) if log is None else Log.open(log)
+    known = None if schema is None else Schema.load(schema)
+    check_given(past, known)
+    if subscriptions is not None:
+        engine_folders(subscriptions)
+    console = stdout_console()
+    with spark_session(console, master) as spark:
+        begun = perf_counter()
+        with bar(console, "Counting, by tasks") as progress:
+            count = partial(gather, sample=sample, seed=seed, work=work, progress=progress.update)
+            made = cancellable(spark, lambda: count(spark, past, known))
+        seconds = perf_counter() - begun
+        made.save(target, replace=replace)  # kept even if the rest fails
+        if subscriptions is not None:
+            operators = declared_operators(modules) or ()
+            with bar(console, "Matching the sample, by tasks") as progress:
+                measure = partial(
+                    ask, operators=operators, asked=asked, work=work, progress=progress.update
+                )
+                made = cancellable(spark, partial(measure, spark, made, subscriptions))
+            made.save(target, replace=True)
+    show(console, made)
+    rows = made.events + made.dead
+    console.print(f"{rows:,} events in {seconds:.1f} s, {rate(rows, seconds)}")
+    console.print(f"The statistics are in {out}.", soft_wrap=True)

@@ -1,0 +1,81 @@
+"""The table of measurements.
+
+A new measurement is a function and a line in `MEASUREMENTS`. The function takes a `BenchSetting`,
+yields its results as it has them and prints nothing. If results are minutes apart, it yields a
+`ProgressStep` now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tamis.errors import TamisError, nearest
+from tamis.lab.bench import (
+    churn,
+    foundation,
+    matchers,
+    operators,
+    peers,
+    scale,
+    schedulers,
+    startup,
+)
+from tamis.lab.bench.progress import ProgressStep
+from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.bench.spark import jobs
+from tamis.lab.results.records import Result
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A line of the table."""
+
+    name: str
+    what: str
+    run: Callable[[BenchSetting], Iterator[Result | ProgressStep]]
+    steps: Callable[[BenchSetting], int] = lambda setting: 1  # number of results and steps
+    on_request: bool = False  # it takes long or much memory, and runs only if it is named
+
+
+MEASUREMENTS: dict[str, Measurement] = {
+    each.name: each
+    for each in (
+        Measurement("parse", "conditions as text", foundation.parse_rate, lambda _: 2),
+        Measurement("load", "a table of predicates", foundation.load),
+        Measurement("load-text", "a table of conditions", foundation.load_text),
+        Measurement("subscribe", "one subscription at a time", foundation.subscribe, lambda _: 2),
+        Measurement("arrow", "events from Arrow", foundation.arrow, lambda _: 3),
+        Measurement("dicts", "events from dicts", foundation.dicts),
+        Measurement("import", "import tamis", foundation.import_time),
+        Measurement("start", "import to first match", startup.measure, startup.steps),
+        Measurement("match", "every matcher on three workloads", matchers.measure, matchers.steps),
+        Measurement("peers", "the fastest at published sizes", peers.measure, peers.steps),
+        Measurement("scale", "up to ten million", scale.measure, scale.steps, True),
+        Measurement("churn", "half of all replaced", churn.measure, churn.steps, True),
+        Measurement(
+            "schedule",
+            "every scheduler on shared predicates",
+            schedulers.measure,
+            schedulers.steps,
+            True,
+        ),
+        Measurement(
+            "operators", "real operators on pictures", operators.measure, operators.steps, True
+        ),
+        Measurement("spark", "jobs on Spark", jobs.measure, jobs.steps, True),
+    )
+}
+
+
+def chosen(names: Iterable[str]) -> Sequence[Measurement]:
+    """The named measurements in the order of the table; without names, those not on request."""
+    wanted = set(names)
+    for name in wanted - MEASUREMENTS.keys():
+        hint = nearest(name, MEASUREMENTS)
+        raise TamisError(f"there is no measurement {name!r}" + (f"; {hint}" if hint else ""))
+    return [
+        each
+        for each in MEASUREMENTS.values()
+        if (each.name in wanted if wanted else not each.on_request)
+    ]

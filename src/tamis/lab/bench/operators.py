@@ -1,0 +1,92 @@
+"""Real operators on pictures and positions: how often each scheduler calls them.
+
+Subscriptions are about what drones see where: 50 places and six detectors, three of them from
+OpenCV. A scheduler starts with the declared costs of the operators, and learns. All schedulers must
+give the same answers. The naive one depends on the order of predicates, so it runs twice: with the
+place first, which is cheap and excludes most subscriptions, and with the place last.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from time import perf_counter
+
+import pyarrow as pa
+
+from tamis.engine import Engine
+from tamis.lab.bench.progress import ProgressStep
+from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.instruments.agreement import differences
+from tamis.lab.results.records import SCHEDULERS, OperatorResult
+from tamis.match.base import Matches
+from tamis.model.schema import Schema
+from tamis.workload import Workload, drones
+
+OPERATORS = "operators"
+REFERENCE = "naive"
+_SUBSCRIPTIONS = 10_000
+_EVENTS = 1_000
+_FEW = 20  # subscriptions and events of an unmeasured run, which compiles and loads models
+_OTHER_SEED = 1  # of those events
+
+
+def measure(setting: BenchSetting) -> Iterator[OperatorResult | ProgressStep]:
+    """Each scheduler on the same subscriptions and events, after the reference."""
+    size = min(_SUBSCRIPTIONS, setting.most_subscriptions)
+    yield ProgressStep(OPERATORS, "pictures")
+    both = {place: drones.make(size, seed=setting.seed, place=place) for place in ("first", "last")}
+    made = both["first"]
+    events = made.events(min(_EVENTS, setting.batch))
+    others = made.events(_FEW, seed=_OTHER_SEED)
+    trusted: Matches | None = None
+    for scheduler, place in _order():
+        yield ProgressStep(OPERATORS, f"{scheduler}, the place {place}")
+        made = both[place]
+        _engine(made, made.subscriptions.slice(0, _FEW), scheduler).match_batch(others)
+        engine = _engine(made, made.subscriptions, scheduler)
+        batch = engine.encode(events)
+        begun = perf_counter()
+        answer = engine.match_batch(batch)
+        ids = answer.subscriptions  # ids are resolved lazily: include that
+        seconds = perf_counter() - begun
+        trusted = answer if trusted is None else trusted
+        report = engine.report()
+        yield OperatorResult(
+            OPERATORS,
+            "drones over New York",
+            scheduler,
+            len(engine),
+            engine.calls.predicates,
+            events.num_rows,
+            len(ids),
+            seconds,
+            {each.operator: each.events for each in report},
+            {each.operator: each.calls for each in report},
+            {each.operator: each.seconds for each in report},
+            report.faults,
+            sum(differences(answer, trusted)),
+            REFERENCE,
+            place,
+            made.parameters,
+        )
+        del engine
+        gc.collect()
+
+
+def steps(setting: BenchSetting) -> int:
+    """The number of results and steps."""
+    return 1 + 2 * len(_order())
+
+
+def _order() -> tuple[tuple[str, str], ...]:
+    others = ((name, "first") for name in SCHEDULERS if name != REFERENCE)
+    return ((REFERENCE, "first"), (REFERENCE, "last"), *others)
+
+
+def _engine(made: Workload, subscriptions: pa.Table, scheduler: str) -> Engine:
+    engine = Engine(
+        Schema.from_dict(made.schema), operators=drones.operators(), scheduler=scheduler
+    )
+    engine.subscribe_table(subscriptions)
+    return engine

@@ -1,0 +1,1 @@
+"""What measurements use: clocks, comparisons, the NumPy yardstick."""

@@ -1,0 +1,1 @@
+"""Results: the records that measurements yield, and the files that store them."""

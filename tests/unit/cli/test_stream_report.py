@@ -1,0 +1,186 @@
+"""The view of a stream: known numbers, and dashes for unknown ones."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from tamis.cli.demo.command import _open_log
+from tamis.cli.demo.publisher import load_subscriptions
+from tamis.cli.reports.stream import StreamFacts, StreamView, line, rows
+from tamis.cli.spark.run import follow
+from tamis.cli.terminal.interrupt import InterruptGuard
+from tamis.cli.terminal.startup import StartupSteps
+from tamis.errors import SparkError
+from tamis.operators import CallCounts, Report
+from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.stream import Job, Stream
+from tamis.store import Log
+from tamis.workload import make
+from tamis.workload.auction_schema import schema
+from tests.unit.cli.calls import Capture, refused, run
+
+SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+NOTHING = Standing(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
+SOME = Standing(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
+FACTS = StreamFacts(None, 0, 3, 1000, None, None)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A job over an empty log."""
+    Log.create(tmp_path / "log", SCHEMA)
+    return Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+
+
+def test_before_anything_has_happened() -> None:
+    assert line(0, NOTHING, FACTS) == (
+        "0 s: 0 events (– a second), 0 notifications (– a second), latency –, p95 –, backlog 0, "
+        "version none, 0 dead"
+    )
+
+
+def test_the_rows() -> None:
+    shown = {name: (value, more) for name, value, more in rows(SOME, FACTS, "no price")}
+    assert shown == {
+        "events": ("1,800", "81 a second"),
+        "notifications": ("4,000", "400 a second"),
+        "latency": ("0.31 s", "p95 0.62 s, append to manifest"),
+        "backlog": ("7", "events"),
+        "version in use": ("100", "3 changes since the latest; the next at 1,000"),
+        "dead letters": ("2", "the last: no price"),
+    }
+    busy = StreamFacts(1500, 3, 3, 1000, 7.2, None)
+    shown = {name: (value, more) for name, value, more in rows(SOME, busy)}
+    assert "operator faults" not in shown, "none was asked"
+    assert shown["subscriptions"] == ("1,500", "live; 3 leases expired")
+    assert shown["version in use"] == ("100", "compiling the next, 7 s so far")
+
+
+def test_faults_of_operators() -> None:
+    well = Report((CallCounts("locIn", events=1200, calls=40),))
+    facts = FACTS._replace(operators=well)
+    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
+    assert shown["operator faults"] == ("0", "of 1,200 events")
+    assert "operator faults" not in line(0, SOME, facts)
+    bad = Report(
+        (*well.counts, CallCounts("face", events=9, timeouts=2, set_aside=5, last="no answer"))
+    )
+    facts = FACTS._replace(operators=bad)
+    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
+    assert shown["operator faults"] == (
+        "7",
+        "of 1,209 events; face: 2 timeouts, 5 set aside, the last: no answer",
+    )
+    assert line(0, SOME, facts).endswith("2 dead, 7 operator faults")
+
+
+class _Stream(Stream):
+    """One that says what it is shown to say."""
+
+    def look(self) -> Standing:
+        return SOME
+
+    def newest(self, kind: str = "notifications", rows: int = 100) -> list[dict[str, Any]]:
+        return [{"reason": "no price"}] if kind == "dead" else [{"n": n} for n in range(50)]
+
+
+@pytest.mark.parametrize("height", [24, 50])
+def test_the_picture_fits_the_terminal(job: Job, height: int) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, height=height, color_system=None)
+    with _Stream(job) as stream:
+        shown = StreamView(
+            console,
+            stream,
+            lambda rows: [Text(f"lot {row['n']} " + "word " * 18) for row in rows],
+            "title",
+            lambda: "the disk is full",
+        )
+        with shown.shown():
+            shown.update()
+    text = file.getvalue()
+    for part in ("title", "Ctrl-C", "1,800", "no price", "the disk is full", "lot 0"):
+        assert part in text
+    last = text.rpartition("title")[2]  # it is drawn again at the end
+    assert len(last.splitlines()) + 1 <= height
+    assert "lot 49" not in text
+
+
+def test_plain_lines_without_a_terminal(job: Job) -> None:
+    file = io.StringIO()
+    with _Stream(job) as stream:
+        shown = StreamView(Console(file=file), stream, lambda rows: [], "title")
+        with shown.shown():
+            shown.update()
+            shown.update()  # at once: not shown again
+    assert file.getvalue() == f"{line(0, SOME, FACTS)}\n"
+
+
+class _Gone(_Stream):
+    """One whose Java was shown to stop as well, or has died by itself."""
+
+    @property
+    def running(self) -> bool:
+        raise SparkError("the stream stopped: Connection refused")
+
+    def check(self) -> None:
+        raise AssertionError("nobody is there to be asked")
+
+
+def test_a_stream_may_be_gone_after_an_interrupt(job: Job) -> None:
+    with InterruptGuard() as interrupt, _Gone(job) as stream:
+        shown = StreamView(Console(file=io.StringIO()), stream, lambda rows: [], "title")
+        with pytest.raises(SparkError, match="Connection refused"):
+            follow(shown, stream, interrupt)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupt.wait(60)
+        follow(shown, stream, interrupt)
+
+
+def test_mistakes_are_refused_before_java_is_started(tmp_path: Path, capsys: Capture) -> None:
+    log, index, out = (str(tmp_path / name) for name in ("log", "index", "out"))
+    where = ("--log", log, "--index", index, "--out", out)
+    assert "is not a log" in refused(capsys, "spark", "run", *where)
+    assert "available-now" in refused(capsys, "spark", "run", *where, "--trigger", "sometimes")
+    assert "--out" in refused(capsys, "spark", "run", "--log", log, "--index", index)
+    refused(capsys, "spark", "walk")
+    Log.create(tmp_path / "log", SCHEMA)
+    assert "no attribute 'm'" in refused(capsys, "spark", "run", *where, "--columns", "n,m")
+    (tmp_path / "index").touch()
+    assert "index: cannot be read: Not a directory" in refused(capsys, "spark", "run", *where)
+
+
+def test_the_demo_refuses_another_log(tmp_path: Path, capsys: Capture) -> None:
+    Log.create(tmp_path / "log", SCHEMA)
+    assert run("demo", "--folder", str(tmp_path)) == 2
+    assert "belongs to something else" in capsys.readouterr().err
+
+
+def test_the_demo_continues_an_earlier_log(tmp_path: Path) -> None:
+    log = Log.create(tmp_path / "log", schema(), ids="int64")
+    load_subscriptions(log, 5, datetime.now(UTC))
+
+    def said(subscriptions: int, *, given: bool) -> str:
+        file = io.StringIO()
+        with InterruptGuard() as interrupt:
+            steps = StartupSteps(Console(file=file, width=200), interrupt)
+            _, snapshot = _open_log(steps, tmp_path / "log", subscriptions, given=given)
+        assert len(snapshot) == 5
+        return file.getvalue()
+
+    assert said(5, given=True) == ""
+    assert "5 subscriptions are in the log of an earlier run; --subscriptions does not" in said(
+        3, given=True
+    )
+    log.publish(make("auctions", 0).events(1))
+    assert "earlier run; --subscriptions does not change that" in said(9, given=True)
+    assert "earlier run\n" in said(9, given=False)
