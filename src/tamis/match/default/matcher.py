@@ -226,6 +226,9 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         """Finish a plan that is being made, and moving to it. Without any, make one."""
         if self._index is None and len(self):
             self._prepare(EventBatch(0, columns={}))
+        self._finish_plan()
+
+    def _finish_plan(self) -> None:
         if self._workers.forked:
             self._planning = None
         if self._planning is not None:
@@ -316,7 +319,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     # -- saving ------------------------------------------------------------------------------------
 
     def index_arrays(self) -> dict[str, NDArray[Any]]:
-        self.settle()
+        self._finish_plan()  # if none was begun, the first events decide
         if self._index is None:
             return {}
         saved = add_prefix("index", flatten(trimmed(self._index.record)))
