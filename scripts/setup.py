@@ -205,9 +205,7 @@ def java_home() -> Path | None:
     except (SetupError, OSError, subprocess.SubprocessError) as error:
         if os.environ.get("CI") == "true":
             raise SetupError(f"with CI=true a Java is required: {describe(error)}") from error
-        say(
-            f"WARNING: no Java {OLDEST_JAVA} or later, so Spark will not work; the rest does"
-        )
+        say(f"WARNING: no Java {OLDEST_JAVA} or later, so Spark will not work; the rest does")
         say(f"  {describe(error)}")
         say(
             f"  to install one, as root: apt-get install openjdk-{OLDEST_JAVA}-jre-headless; or "

@@ -1,7 +1,7 @@
 """One tree of exceptions. Each says what was wrong, where, and what would be right.
 
-Everything that tamis raises on purpose is a `TamisError`; a command line or a service catches that
-one class and shows its text. Anything else that escapes is a bug of ours.
+Every error that tamis raises on purpose is a `TamisError`; a command line or a service catches that
+class and shows its text. Any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 Span = tuple[int, int]
 """Half-open range of offsets into a condition's text."""
 
-_EXCERPT = 100  # columns of a long line shown around the place
+_EXCERPT = 100  # columns of a long line that are shown
 
 
 class TamisError(Exception):
@@ -20,7 +20,7 @@ class TamisError(Exception):
 
 
 class SchemaError(TamisError):
-    """A schema document, an import or an extension that breaks a rule of schemas."""
+    """A schema document, an import or an extension that breaks a rule."""
 
 
 class EventError(TamisError):
@@ -49,7 +49,7 @@ class EventError(TamisError):
         return f"{where}{self.message}{rule}"
 
     def at_row(self, row: int) -> EventError:
-        """The same refusal, naming the event's position in its batch."""
+        """The same error, with the position of the event in its batch."""
         return EventError(self.message, rule=self.rule, attribute=self.attribute, row=row)
 
 
@@ -82,26 +82,26 @@ class ConditionError(TamisError):
 
     @property
     def line(self) -> int | None:
-        """Line of the place, counted from 1; None where the condition has no text."""
+        """The line, from 1; None if the condition has no text."""
         if self.span is None or self.text is None:
             return None
         return self.text.count("\n", 0, self.span[0]) + 1
 
     @property
     def column(self) -> int | None:
-        """Column of the place, counted from 1; None where the condition has no text."""
+        """The column, from 1; None if the condition has no text."""
         if self.span is None or self.text is None:
             return None
         return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
 
     def with_text(self, text: str) -> ConditionError:
-        """The same error, able to show the place in `text`."""
+        """The same error, which shows its place in `text`."""
         if self.text is None:
             self.text = text
         return self
 
     def at_row(self, row: int) -> ConditionError:
-        """The same error, naming the row of the table that the condition came from."""
+        """The same error, with the row of the condition in its table."""
         self.row = row
         return self
 
@@ -132,31 +132,31 @@ class LimitError(ConditionError):
 
 
 class NeverTrueError(ConditionError):
-    """A condition with a clause that no event can satisfy."""
+    """A condition with a clause that no event satisfies."""
 
 
 class SubscriptionError(TamisError):
-    """A subscription id that is taken, unknown or of the wrong type, or a malformed table."""
+    """An id that is taken, unknown or of the wrong type, or a malformed table."""
 
 
 class MatcherError(TamisError):
-    """An unknown matcher or option, or a batch that a matcher cannot take."""
+    """An unknown matcher or option, or a batch that a matcher refuses."""
 
 
 class OperatorError(TamisError):
-    """An operator that is declared wrongly, unknown, or cannot be loaded."""
+    """An operator with a wrong declaration, an unknown one, or one that cannot be loaded."""
 
 
 class SchedulerError(TamisError):
-    """An unknown scheduler or option, or clauses and results that a scheduler cannot take."""
+    """An unknown scheduler or option, or clauses or results that a scheduler refuses."""
 
 
 class SavedIndexError(TamisError):
-    """A saved index that cannot be written, or that is damaged, foreign or of another format."""
+    """A saved engine that cannot be written, is damaged, or has another format."""
 
 
 class SparkError(TamisError):
-    """A Spark that cannot be started, or a DataFrame whose columns do not fit."""
+    """Spark cannot be started, or the columns of a DataFrame do not fit."""
 
 
 class StoreError(TamisError):
@@ -164,7 +164,7 @@ class StoreError(TamisError):
 
 
 def _caret(text: str, span: Span) -> list[str]:
-    """The line of the place and a row of carets under it, cut to what fits a terminal."""
+    """The line of an error with carets under the span, shortened to fit a terminal."""
     start, end = span
     left = text.rfind("\n", 0, start) + 1
     right = text.find("\n", start)
@@ -174,18 +174,18 @@ def _caret(text: str, span: Span) -> list[str]:
     before = "…" if shown_from > left else ""
     after = "…" if shown_to < right else ""
     shown = text[shown_from:shown_to].replace("\t", " ")
-    line = "".join(c if c.isprintable() else "\ufffd" for c in shown)  # terminals choke on others
+    line = "".join(c if c.isprintable() else "\ufffd" for c in shown)  # others confuse terminals
     width = max(1, min(end, shown_to) - start)
     pad = " " * (len(before) + start - shown_from)
     return [f"  {before}{line}{after}", f"  {pad}{'^' * width}"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """A hint naming what the user probably meant, or None when nothing is close."""
+    """A hint with the name that the user probably meant, or None."""
     known = sorted(names)
     if len(name) > 256:
         return None
-    # difflib is slow, and a publisher may be wrong in every event: only names of like length.
+    # difflib is slow, and every event of a publisher may be wrong: try names of similar length.
     like = [each for each in known if abs(len(each) - len(name)) <= 1 + len(name) // 3]
     close = difflib.get_close_matches(name, like[:500], n=1, cutoff=0.6)
     if close:

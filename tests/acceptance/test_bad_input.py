@@ -242,7 +242,7 @@ def test_a_table_with_a_bad_id(engine: Engine, ids: list[int | None]) -> None:
 
 @pytest.mark.parametrize("id", ["nobody", 99, None, ["a"], True])
 def test_unsubscribing_nobody(engine: Engine, id: Any) -> None:
-    with pytest.raises(SubscriptionError, match="there is no subscription"):
+    with pytest.raises(SubscriptionError, match="no subscription has the id"):
         engine.unsubscribe(id)
     assert_unchanged(engine)
 

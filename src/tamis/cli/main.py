@@ -17,6 +17,8 @@ from tamis.errors import TamisError
 
 REFUSED = 2  # as click exits for a wrong option
 INTERRUPTED = 130  # 128 + SIGINT, as in a shell
+# The extras of the package that bring optional libraries.
+EXTRAS = {"pyspark": "spark", "pandas": "spark", "matplotlib": "lab", "duckdb": "sql"}
 
 
 COMMANDS = {
@@ -74,6 +76,11 @@ def _run(arguments: list[str] | None) -> int:
         return 1
     except TamisError as error:
         return _refused(str(error))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        return _refused(f"this command needs {package}: pip install 'tamis[{EXTRAS[package]}]'")
     except MemoryError:
         return _refused("there is not enough memory")
     except OSError as error:  # an unreadable path, a full disk

@@ -1,1 +1,1 @@
-"""The cloakroom: values leave their coats and go on as ordered int64 codes."""
+"""Encoding: values of every domain become ordered int64 codes."""

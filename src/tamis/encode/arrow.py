@@ -1,7 +1,7 @@
 """Arrow tables to event batches: a column at a time, without a Python object per event.
 
 The rules R1 to R3 are checked on whole columns. A row that breaks one is then read again as a
-plain event, which raises the same error that the event would raise alone.
+single event, which raises the same error as that event alone.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class _ReadColumn(NamedTuple):
 
 
 class EncodedTable(NamedTuple):
-    """A table in codes, and the rows that may not be events at all.
+    """A table in codes, and the rows that may be invalid.
 
-    Whether a suspect row really breaks a rule is for `refusals` to say. Where there are suspects,
-    the codes are not those of a batch.
+    `refusals` decides whether a suspect row is invalid. If there are suspects, the codes cannot be
+    used as a batch.
     """
 
     table: pa.Table  # without structs
     columns: dict[int, Column]
     texts: dict[int, Texts]
     certain: Rows  # rows with a value outside its domain; may repeat
-    suspect: Rows  # rows that seem to break a rule, as far as presence tells; may repeat
+    suspect: Rows  # rows that break a rule, judging by presence only; may repeat
 
 
 class RefusedRow(NamedTuple):
-    """A row that is no event, and why, in the words that the event alone would be refused with."""
+    """An invalid row, and the error of that event alone."""
 
     row: int
     why: EventError
@@ -69,9 +69,9 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
 
 
 def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> EncodedTable:
-    """The codes of a table, and which of its rows to look at before they are believed.
+    """Encode a table, and find the rows that may be invalid.
 
-    Raw texts are kept of attributes with patterns, or of `every_text` attribute.
+    Raw texts are kept for attributes with patterns; with `every_text`, for every text attribute.
     """
     table = _flat(as_table(table), encoder)
     size = table.num_rows
@@ -100,7 +100,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
 
 
 def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
-    """The rows that are no events, in order; each is read again, as the plain event it would be."""
+    """The invalid rows, in order; each suspect is validated as a single event."""
     certain = np.unique(encoded.certain)
     rows = np.union1d(certain, encoded.suspect)
     sure = np.isin(rows, certain, assume_unique=True)
@@ -125,7 +125,7 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
 
 
 class TableEvents:
-    """Rows of a table, read as events when an operator asks for one."""
+    """The rows of a table as events, read lazily for operators."""
 
     def __init__(self, table: pa.Table, schema: Schema) -> None:
         self._table, self._schema = table, schema
@@ -147,7 +147,7 @@ def as_table(given: Any) -> pa.Table:
 
 
 def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
-    """Struct columns as dotted columns, unless the struct itself is an (opaque) attribute."""
+    """Flatten structs to dotted columns, except structs that are opaque attributes."""
     while True:
         names = [
             field.name
@@ -169,7 +169,7 @@ def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
 
 
 def _one(chunked: pa.ChunkedArray) -> pa.Array:
-    """One array, in the plain layout where Arrow has several for the same values."""
+    """One array in a plain layout: no extension, run-end, fixed-size or view types."""
     array = one_chunk(chunked)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -178,7 +178,7 @@ def _one(chunked: pa.ChunkedArray) -> pa.Array:
     if isinstance(array, pa.FixedSizeListArray):
         array = array.cast(pa.list_(array.values.type))
     elif types.is_list_view(array.type) or types.is_large_list_view(array.type):
-        # A cast loses the items of a view; its lengths and its items say it all.
+        # A cast loses the items of a view: rebuild it from lengths and items.
         lengths = np.asarray(pc.list_value_length(array).fill_null(0)).astype(np.int64)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         array = pa.LargeListArray.from_arrays(pa.array(ends), pc.list_flatten(array))
@@ -186,7 +186,7 @@ def _one(chunked: pa.ChunkedArray) -> pa.Array:
 
 
 def one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
-    """The chunks of a column as one array; copied only where there are several."""
+    """The chunks of a column as one array; copied only if there are several."""
     if chunked.num_chunks == 1:
         return chunked.chunk(0)
     combined = chunked.combine_chunks()
@@ -207,13 +207,13 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
         rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
         array = array.flatten()
     if types.is_string_view(array.type):
-        array = array.cast(pa.large_string())  # Arrow computes little over views
+        array = array.cast(pa.large_string())  # few Arrow functions take views
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
-        array = array.dictionary_decode()  # a null may hide in the dictionary itself
+        array = array.dictionary_decode()  # the dictionary itself may contain a null
     if array.null_count:
         bound = np.flatnonzero(_valid(array))
         rows = bound if rows is None else rows[bound]
-        # Arrow cannot filter every type; of opaque values only the number matters.
+        # Arrow cannot filter every type; of opaque values only the count matters.
         unread = isinstance(encoder.codecs[at].domain, Opaque)
         array = array.slice(0, len(bound)) if unread else array.drop_null()
     codes, wrong, texts = column_codes(encoder, at, array)
@@ -225,7 +225,7 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
 
 
 def _always_multiple(encoder: Encoder, at: int) -> bool:
-    """Whether a list is several values of an attribute, and not one opaque value that is a list."""
+    """Whether a list is several values of an attribute, not one opaque value."""
     name = list(encoder.schema.attributes)[at]
     uses = [view[name] for view in encoder.schema.event_types.values() if name in view]
     return all(use.multiple for use in uses)
@@ -257,7 +257,7 @@ def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Row
         if not members.any():
             continue
         if not combination:
-            found.append(np.flatnonzero(members))  # R1: names no event type
+            found.append(np.flatnonzero(members))  # R1: no event type
             continue
         view = schema.view(kinds[code] for code in combination if code < len(kinds))
         found.append(_breaks(encoder, columns, view, members, size))
@@ -276,7 +276,7 @@ def _filled(column: Column, code: int, size: int) -> Column:
 
 
 def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ...]]]:
-    """Number the combinations of event types, and say which each event has."""
+    """Number the combinations of event types; return the number of each event."""
     few = int(codes.max(initial=0)) < 62
     if few:  # a combination is a set of bits
         bits = np.zeros(size, np.int64)
@@ -288,7 +288,7 @@ def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ..
     bounds = np.searchsorted(rows, np.arange(size + 1))
     numbers: dict[tuple[int, ...], int] = {}
     group = np.empty(size, np.int64)
-    for row in range(size):  # very many event types: no word has a bit for each
+    for row in range(size):  # more event types than bits in a word
         run = tuple(codes[bounds[row] : bounds[row + 1]].tolist())
         group[row] = numbers.setdefault(run, len(numbers))
     return group, list(numbers)
@@ -301,7 +301,7 @@ def _breaks(
     members: NDArray[np.bool_] | None,
     size: int,
 ) -> Rows:
-    """Rows (of the members) that break R2 or R3 under a view, as far as presence tells."""
+    """The members that break R2 or R3 under a view, judging by presence only."""
     wrong = np.zeros(size, np.bool_)
     uses = {encoder.positions[name]: use for name, use in view.items()}
     for at, (_, rows) in columns.items():
@@ -320,7 +320,7 @@ def _breaks(
         if not use.multiple and len(rows) > 1:
             wrong[rows[1:][rows[1:] == rows[:-1]]] = True
     if any(use.mandatory for use in uses.values()):
-        wrong[:] = True  # a mandatory attribute has no column at all
+        wrong[:] = True  # a mandatory attribute has no column
     if members is not None:
         wrong &= members
     return np.flatnonzero(wrong)

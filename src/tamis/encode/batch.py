@@ -1,8 +1,7 @@
-"""`EventBatch`: events as codes, by columns or by events, whichever a matcher wants.
+"""`EventBatch`: encoded events, by column or by event, as a matcher needs them.
 
-A batch is the unit; one event is a batch of one. What a batch came from decides which of the two
-forms is there first (Arrow: columns, without a copy where possible; dicts: events); the other is
-made when somebody asks for it, once.
+A batch is the unit; one event is a batch of one. Arrow tables start as columns (without a copy if
+possible), dicts start by event. The other form is built lazily, once.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 class Column(NamedTuple):
     """The codes of one attribute. Without `rows`, event i has the one value `codes[i]`.
 
-    With `rows` (ascending), `codes[j]` is a value of event `rows[j]`: an event that is not there
-    does not bind the attribute, one that is there twice has two values.
+    With `rows` (ascending), `codes[j]` is a value of event `rows[j]`. An event not in `rows` does
+    not bind the attribute; an event that is in `rows` twice has two values.
     """
 
     codes: NDArray[np.int64]
@@ -45,15 +44,15 @@ class Texts(NamedTuple):
 
 
 class Raw(Protocol):
-    """The events themselves, for those who look at values and not at codes."""
+    """The events as published, for operators, which read values and not codes."""
 
     def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
-        """What an event binds, by attribute."""
+        """The values of an event, by attribute."""
         ...
 
 
 class EventBatch:
-    """A number of events in codes. `stamp` says which state of the encoder they belong to."""
+    """Encoded events. `stamp` identifies the state of the encoder that encoded them."""
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class EventBatch:
 
     @property
     def columns(self) -> Mapping[int, Column]:
-        """Column by attribute position; an attribute that no event binds is not there."""
+        """The column of each attribute that some event binds, by position."""
         if self._columns is None:
             assert self._pairs is not None
             self._columns = _columns(self._pairs, self.size)
@@ -95,11 +94,11 @@ class EventBatch:
         return self._pairs
 
     def __getitem__(self, part: slice) -> EventBatch:
-        """Some of the events, as a batch of their own."""
+        """A run of the events, as a batch."""
         starts, attribute, code = self.pairs
         first, last, step = part.indices(self.size)
         if step != 1:
-            raise ValueError("a batch is cut into runs of events: the step must be 1")
+            raise ValueError("a slice of a batch must have step 1")
         last = max(first, last)
         inner = slice(starts[first], starts[last])
         pairs = Pairs(starts[first : last + 1] - starts[first], attribute[inner], code[inner])
@@ -114,9 +113,9 @@ class EventBatch:
         )
 
     def raw_values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
-        """What an event binds, by attribute, as it was published; for operators."""
+        """The values of an event as published, by attribute, for operators."""
         if self._raw is None:
-            raise ValueError("the batch was made of codes alone")
+            raise ValueError("the batch has codes only")
         return self._raw.values(self._first + event)
 
 
@@ -151,7 +150,7 @@ def _pairs(columns: Mapping[int, Column], size: int) -> Pairs:
             places = free.copy()
             free += 1
         else:
-            # The k-th value of an event goes k places after its first.
+            # The k-th value of an event goes k positions after its first.
             first = np.searchsorted(rows, every)
             places = free[rows] + (np.arange(len(rows)) - first[rows])
             free += np.bincount(rows, minlength=size)

@@ -1,9 +1,8 @@
-"""The bulk door: predicates in an Arrow table to terms, a column at a time.
+"""Bulk encoding: predicates of an Arrow table to terms, a column at a time.
 
-Most predicates of a large table are one interval on an ordered domain. Those are coded and folded
-as arrays. A row with anything else in it (a pattern, `contains`, two inequalities on one attribute,
-a mistake) is left to the caller, who takes it through the same door as a single subscription; that
-door also finds the words for what is wrong.
+Most predicates of a large table are one interval on an ordered domain. They are encoded and folded
+as arrays. A row with anything else (a pattern, `contains`, two `!=` on one attribute, a mistake) is
+left to the caller, who compiles it like a single subscription and reports mistakes.
 """
 
 from __future__ import annotations
@@ -34,40 +33,40 @@ Bools = NDArray[np.bool_]
 COMPARATORS = ("=", "<", "<=", ">", ">=", "!=")
 _SAME = {"==": "=", "<>": "!="}
 _EQUAL, _UNEQUAL = 0, 5
-_PAST = 9.2e18  # doubles beyond are left to the exact path
+_PAST = 9.2e18  # larger doubles are left to the exact path
 
 
 class FlatPredicates(NamedTuple):
-    """All predicates of a table, one below the other."""
+    """All predicates of a table, as columns."""
 
     row: Int64s
-    attribute: Int64s  # position, -1 where unknown
+    attribute: Int64s  # position, -1 if unknown
     comparator: Int64s  # index into COMPARATORS, -1 for any other
-    value: NDArray[np.float64]  # NaN where null, infinite where only the exact path may look
-    text: Int64s  # index into texts, -1 where null
+    value: NDArray[np.float64]  # NaN if null, infinite if it needs the exact path
+    text: Int64s  # index into texts, -1 if null
     texts: list[str]
     rows: int
 
 
 class FoldedPredicates(NamedTuple):
-    """One interval (or, for `!=`, one hole) per row and attribute, sorted by both."""
+    """One interval (for `!=`, one hole) per row and attribute, sorted by both."""
 
     row: Int64s
     attribute: Int64s
     low: Int64s
     high: Int64s
-    hole: Bools  # the interval is what is *not* asked for
-    text: Int64s  # index of the one text whose label is asked for, or -1
+    hole: Bools  # the predicate holds outside the interval
+    text: Int64s  # index of the text that the value must equal, or -1
 
 
 class BulkTerms:
-    """The rows of a table that could be coded as arrays, and those that could not."""
+    """The rows of a table that are encoded as arrays, and those that are not."""
 
     def __init__(
         self, encoder: Encoder, lists: pa.ListArray | pa.LargeListArray, longest: int
     ) -> None:
         flat = _flatten(encoder, lists)
-        # A null list or one of more than `longest` predicates is a mistake, for the caller to name.
+        # A null list, or more than `longest` predicates, is a mistake: the caller reports it.
         odd = np.asarray(lists.is_null()) | (np.bincount(flat.row, minlength=flat.rows) > longest)
         folded, slow = _fold(encoder, flat, odd)
         self._encoder, self._folded, self._texts = encoder, folded, flat.texts
@@ -75,12 +74,12 @@ class BulkTerms:
         self.fast = np.flatnonzero(~slow)
 
     def text_uses(self) -> dict[int, Counter[str]]:
-        """How often the coded rows use each text as a constant, by attribute."""
+        """How often the encoded rows use each text as a constant, by attribute."""
         uses: dict[int, Counter[str]] = {}
         for at in np.unique(self._folded.attribute[self._folded.text >= 0]).tolist():
             mine = self._folded.text[(self._folded.attribute == at) & (self._folded.text >= 0)]
             index, counts = np.unique(mine, return_counts=True)
-            # An equality is cut below and above its constant: two uses.
+            # An equality has a cut below and a cut above its constant: two uses.
             uses[at] = Counter(
                 {
                     self._texts[i]: 2 * count
@@ -90,7 +89,7 @@ class BulkTerms:
         return uses
 
     def terms(self) -> Terms:
-        """The terms of `fast`, once the texts they use are labelled."""
+        """The terms of `fast`. Their text constants must have labels."""
         row, attribute, low, high, hole, text = self._folded
         for at, uses in self.text_uses().items():
             labels = self._encoder.labels[at]
@@ -101,7 +100,7 @@ class BulkTerms:
             low[mine] = high[mine] = codes[text[mine]]
         bottom, top = _bounds(self._encoder)
         below, above = hole & (low > bottom[attribute]), hole & (high < top[attribute])
-        # A hole leaves the part below it and the part above it; any other is itself.
+        # A hole becomes the interval below it and the one above it.
         copies = np.where(hole, below.astype(np.int64) + above, 1)
         source = np.repeat(np.arange(len(row)), copies)
         second = np.zeros(len(source), np.bool_)
@@ -112,7 +111,7 @@ class BulkTerms:
         out_low = np.where(lower, bottom[attribute[source]], out_low)
         out_high = np.where(lower, low[source] - 1, high[source])
         out_high = np.where(upper, top[attribute[source]], out_high)
-        # As `closed` does for single clauses: an end at the domain's own end is unbounded.
+        # As `closed` does for single clauses: an end at the end of the domain is unbounded.
         point = out_low == out_high
         out_low = np.where(~point & (out_low == bottom[attribute[source]]), LOWEST, out_low)
         out_high = np.where(~point & (out_high == top[attribute[source]]), HIGHEST, out_high)
@@ -162,14 +161,14 @@ def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> FlatP
 
 
 def _values(array: pa.Array) -> NDArray[np.float64]:
-    """The numbers of all predicates; NaN stands for null and for nothing else."""
+    """The numbers of all predicates; NaN means null and nothing else."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     doubles = array.cast(pa.float64(), safe=False)
     values = np.array(doubles.to_numpy(zero_copy_only=False), np.float64)
     values[np.isnan(values)] = np.inf
     if not isinstance(array, pa.FloatingPointArray):
-        values[np.abs(values) >= 2.0**53] = np.inf  # a double may not tell such integers apart
+        values[np.abs(values) >= 2.0**53] = np.inf  # may not be exact
     values[np.asarray(array.is_null())] = np.nan
     return values
 
@@ -188,17 +187,17 @@ def _fields(structs: pa.Array) -> list[pa.Array]:
 
 
 def _distinct(array: pa.Array) -> tuple[list[str], Int64s]:
-    """Distinct texts and the index of each row's, -1 for null."""
+    """Distinct texts, and the index of each row; -1 for null."""
     if isinstance(array, pa.NullArray):
         return [], np.full(len(array), -1, np.int64)
     if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
-        array = array.dictionary_decode()  # a null may hide in the dictionary itself
+        array = array.dictionary_decode()  # the dictionary itself may contain a null
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     index = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
     texts: list[str] = encoded.dictionary.to_pylist()
-    if len(set(texts)) < len(texts):  # Arrow lets a dictionary name a value twice
+    if len(set(texts)) < len(texts):  # an Arrow dictionary may repeat a value
         numbers: dict[str, int] = {}
         same = [numbers.setdefault(text, len(numbers)) for text in texts]
         texts, index = list(numbers), np.array([*same, -1], np.int64)[index]
@@ -206,7 +205,7 @@ def _distinct(array: pa.Array) -> tuple[list[str], Int64s]:
 
 
 def _fold(encoder: Encoder, flat: FlatPredicates, odd: Bools) -> tuple[FoldedPredicates, Bools]:
-    """Code every predicate that is simple, fold those on one attribute, and mark other rows."""
+    """Encode simple predicates, fold those on one attribute, and mark all other rows."""
     low, high, simple, text = _code(encoder, flat)
     slow = odd.copy()
     slow[flat.row[~simple]] = True
@@ -235,7 +234,7 @@ def _fold(encoder: Encoder, flat: FlatPredicates, odd: Bools) -> tuple[FoldedPre
 
 
 def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools, Int64s]:
-    """For each predicate its interval (the hole, for `!=`), and whether it was simple."""
+    """The interval of each predicate (for `!=`, the hole), and whether it is simple."""
     size = len(flat.row)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
     simple = np.zeros(size, np.bool_)
@@ -250,7 +249,7 @@ def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools
             code, exact, usable = _numbers(codec, np.where(numeric, flat.value[mine], 0.0))
             usable &= numeric
             low[mine], high[mine] = _ends(kind, code, exact, codec)
-            # `= 1.5` over integers is empty and `!= 1.5` is no hole: both go the slow way.
+            # `= 1.5` over integers is empty and `!= 1.5` is everything: both are not simple.
             usable &= exact | ((kind != _EQUAL) & (kind != _UNEQUAL))
         elif isinstance(codec, TextCodec):
             usable = worded & (kind == _EQUAL)
@@ -262,8 +261,8 @@ def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools
             low[mine], high[mine], usable = _words(codec, flat, mine, kind)
             usable &= worded
         if not isinstance(codec, TextCodec):
-            # A point outside the domain and a hole as wide as the domain leave nothing, a hole
-            # outside is none: the slow way says so.
+            # A point outside the domain, or a hole as wide as the domain, leaves nothing; a hole
+            # outside is empty. The caller handles them.
             point = (kind == _EQUAL) | (kind == _UNEQUAL)
             usable &= ~(point & ((low[mine] < codec.bottom) | (high[mine] > codec.top - 1)))
             whole = (low[mine] == codec.bottom) & (high[mine] == codec.top - 1)
@@ -298,7 +297,7 @@ def _ends(kind: Int64s, code: Int64s, exact: Bools, codec: Codec) -> tuple[Int64
 def _words(
     codec: Codec, flat: FlatPredicates, mine: Int64s, kind: Int64s
 ) -> tuple[Int64s, Int64s, Bools]:
-    """Names and timestamps: each distinct (comparator, text) once, in Python."""
+    """Names and timestamps: encode each distinct (comparator, text) once, in Python."""
     pairs = kind * (len(flat.texts) + 1) + flat.text[mine] + 1
     distinct, index = np.unique(pairs, return_inverse=True)
     low, high = np.zeros(len(distinct), np.int64), np.zeros(len(distinct), np.int64)
@@ -313,7 +312,7 @@ def _words(
 
 
 def _word(codec: Codec, comparator: int, text: str) -> tuple[int, int] | None:
-    """The one interval of a predicate (its hole, for !=), or None where it is not so simple."""
+    """The interval of a predicate (for !=, the hole), or None if it is not just one."""
     word = "=" if comparator == _UNEQUAL else COMPARATORS[comparator]
     if word not in codec.domain.comparators:
         return None

@@ -1,14 +1,14 @@
-"""Clauses folded to constraints: per attribute one set of values, and what concerns whole sets.
+"""Clauses folded to constraints on attributes.
 
-In a clause the predicates on one attribute that speak of one value fold into one constraint, since
-one and the same value must satisfy them all. `contains` and `excludes` look at the whole set of
-values, each on its own. A clause that no event can satisfy is refused here, with its place.
+The predicates of a clause on one attribute fold into one constraint, since one value must satisfy
+them all. `contains` and `excludes` are about the set of values; each is a constraint of its own. A
+clause that no event can satisfy is refused, with its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tamis.encode import intervals
 from tamis.encode.codes import Codec, TextCodec
@@ -18,21 +18,21 @@ from tamis.errors import NeverTrueError, Span
 from tamis.model.condition import Clause, Literal, Not
 from tamis.model.printer import to_text
 
-EVENT_TYPE_POSITION = 0  # a schema has it first
+EVENT_TYPE_POSITION = 0  # the first attribute of every schema
 SOME, NONE, MISSING = 0, 1, 2
-"""Kinds of constraint: some value lies in the intervals; the attribute is bound and no value does;
-the attribute is not bound."""
+"""Kinds of constraint: some value is in the intervals; the attribute is bound and no value is; the
+attribute is not bound."""
 
 
 class PatternTest(NamedTuple):
-    """A text pattern that the value must fit, or must not."""
+    """A text pattern that the value must match, or must not."""
 
     pattern: Pattern
     positive: bool
 
 
 class Constraint(NamedTuple):
-    """What a clause asks of one attribute. With `patterns`, the same value must pass them too."""
+    """A constraint on one attribute. The same value must also pass all `patterns`."""
 
     attribute: int
     kind: int
@@ -43,7 +43,7 @@ class Constraint(NamedTuple):
 def fold(
     clause: Clause, codecs: list[Codec], positions: Mapping[str, int]
 ) -> tuple[Constraint, ...]:
-    """The constraints of a clause, sorted by attribute; a `NeverTrueError` where none can hold."""
+    """The constraints of a clause, sorted by attribute; a `NeverTrueError` for a contradiction."""
     groups: dict[int, list[Literal]] = {}
     special: set[int] = set()
     for literal in clause:
@@ -62,17 +62,17 @@ def fold(
 
 
 def _fold_intervals(attribute: int, literals: list[Literal], codec: Codec) -> Constraint:
-    """Predicates that are intervals: nearly all are, so this is kept short."""
+    """Fold predicates that are intervals. Hot path: nearly all are."""
     values = codec.satisfying(literals[0])
     for literal in literals[1:]:
         values = intervals.intersect(values, codec.satisfying(literal))
     if not values:
-        raise _never(literals)
+        raise never_true(literals)
     return Constraint(attribute, SOME, values)
 
 
 def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list[Constraint]:
-    """Predicates of which some are about the set of values, or are patterns."""
+    """Fold predicates some of which are patterns or about the set of values."""
     values = codec.everything
     patterns: list[PatternTest] = []
     contained: list[Intervals] = []
@@ -101,14 +101,14 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
                 patterns.append(test)
     values = _drop_unfit_points(values, patterns)
     if attribute == EVENT_TYPE_POSITION:
-        bound = True  # every event names its types
+        bound = True  # every event has a type
     if not values or (missing and (bound or contained or constrained)):
-        raise _never(literals)
+        raise never_true(literals)
     outside = intervals.complement(excluded, codec.bottom, codec.top)
     if not intervals.intersect(values, outside) or not all(
         point and intervals.intersect(point, outside) for point in contained
     ):
-        raise _never(literals)
+        raise never_true(literals)
     if missing:
         return [Constraint(attribute, MISSING, ())]
     found = [Constraint(attribute, SOME, point) for point in dict.fromkeys(contained)]
@@ -123,7 +123,7 @@ _SPECIAL = frozenset(("exists", "missing", "contains", "excludes", "ends with", 
 
 
 def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | None]:
-    """The intervals of a literal, and the test that remains where they do not say it all."""
+    """The intervals of a literal, and the pattern test that remains, if any."""
     predicate, positive = literal
     if predicate.comparator not in ("like", "ends with"):
         return codec.satisfying(literal), None
@@ -143,7 +143,7 @@ def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | No
 
 
 def _drop_unfit_points(values: Intervals, patterns: list[PatternTest]) -> Intervals:
-    """Single texts that fail a pattern: no event value needs to be compared with them."""
+    """Drop single texts that fail a pattern."""
     if not patterns:
         return values
 
@@ -155,7 +155,8 @@ def _drop_unfit_points(values: Intervals, patterns: list[PatternTest]) -> Interv
     return tuple((low, high) for low, high in values if fits(low, high))
 
 
-def _never(literals: list[Literal]) -> NeverTrueError:
+def never_true(literals: Sequence[Literal[Any]]) -> NeverTrueError:
+    """The error for literals that cannot hold together."""
     spans = [literal.predicate.span for literal in literals if literal.predicate.span]
     span: Span | None = (
         (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None

@@ -1,7 +1,7 @@
 """One ordered int64 space for every domain.
 
-A codec turns the values of one domain into codes that keep its order, and a comparator with its
-constant into the intervals of codes that satisfy it. Matchers see nothing else of a domain.
+A codec maps the values of one domain to codes in the same order, and a comparator with its constant
+to the intervals of codes that satisfy it. Matchers know nothing else of a domain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ENDLESS = 1 << 62
 _DOUBLE, _WHOLE = struct.Struct("<d"), struct.Struct("<q")
-_DIRECT = frozenset(("=", "<", "<=", ">", ">=", "starts with"))  # what codecs compare themselves
+_DIRECT = frozenset(("=", "<", "<=", ">", ">=", "starts with"))  # comparators that codecs implement
 
 
 def decimal_code(value: float) -> int:
@@ -40,7 +40,7 @@ def timestamp_code(value: datetime) -> int:
 
 
 class Codec(ABC):
-    """The codes of one domain. `bottom` and `top` are the cuts that enclose all of its values."""
+    """The codes of one domain. All its values are between the cuts `bottom` and `top`."""
 
     bottom: Cut
     top: Cut
@@ -87,10 +87,10 @@ class Codec(ABC):
 
 
 class NumberCodec(Codec):
-    """Domains whose codes are in a total order: a constant lies at a code or between two."""
+    """Domains with a total order: a constant is at a code or between two."""
 
     def floor(self, constant: Any) -> tuple[int, bool]:
-        """The greatest code that is not above the constant, and whether it equals it."""
+        """The greatest code up to the constant, and whether it is exact."""
         return self.code(constant), True
 
     def compare(self, comparator: str, constant: Any) -> Intervals:
@@ -152,14 +152,13 @@ class BooleanCodec(NumberCodec):
 
 
 class NameCodec(Codec):
-    """Enumerated and hierarchical domains: names numbered so that what is asked for lies together.
+    """Enumerated and hierarchical domains: related names get neighbouring codes.
 
-    A tree is numbered in preorder, which makes "is a kind of" one interval. A DAG is numbered along
-    its first parents and a partial order along its pairs; they need several intervals where the
-    numbering cannot keep a set together.
+    A tree is numbered in preorder, so "is a kind of" is one interval. A DAG is numbered along its
+    first parents, and a partial order along its pairs; both may need several intervals.
 
-    A domain that `grows` (that of event types) has no last name: `!=` and `exists` reach beyond
-    the names known today, so that subscriptions hold for those still to come.
+    A domain that `grows` (event types) has no last name: `!=` and `exists` include names that do
+    not exist yet.
     """
 
     bottom = 0
@@ -207,7 +206,7 @@ class NameCodec(Codec):
         return seen
 
     def _preorder(self) -> list[str]:
-        """Each name after its first parent, and all below it before its next sibling."""
+        """Preorder along first parents."""
         below: dict[str, list[str]] = {name: [] for name in self._up}
         for name, above in self._up.items():
             if above:
@@ -221,15 +220,14 @@ class NameCodec(Codec):
         return order
 
     def _by_height(self) -> list[str]:
-        """Low names first (Kahn's algorithm), so that a chain keeps its order.
+        """Topological order, low names first (Kahn's algorithm): a chain keeps its order.
 
-        Without an order every name is ready at once and the names keep theirs, which lets the
-        domain of event types grow at its end.
+        Without an order the names stay as they are, so event types can grow at the end.
         """
         waiting = {name: len(lower) for name, lower in self._down.items()}
         ready = [name for name, count in waiting.items() if count == 0]
         order: list[str] = []
-        for name in ready:  # grows while it is read
+        for name in ready:  # grows during the loop
             order.append(name)
             for higher in self._up[name]:
                 waiting[higher] -= 1
@@ -239,7 +237,7 @@ class NameCodec(Codec):
 
 
 class OpaqueCodec(Codec):
-    """Only whether it is bound: every value has code 0."""
+    """Every value has code 0: only presence matters."""
 
     bottom, top = 0, 1
 
@@ -251,7 +249,7 @@ class OpaqueCodec(Codec):
 
 
 class TextCodec(Codec):
-    """Text is cut between texts; what a cut's code is, the labels of the attribute decide."""
+    """Intervals between texts; the labels of the attribute map them to codes."""
 
     bottom, top = TEXT_BOTTOM, TEXT_TOP
 
@@ -272,7 +270,7 @@ class TextCodec(Codec):
 
 
 def codec(domain: Domain, grows: bool = False) -> Codec:
-    """The codec of a domain, which `grows` where more names may come later."""
+    """The codec of a domain; `grows` if more names may come."""
     if isinstance(domain, Integer):
         return IntegerCodec(domain)
     if isinstance(domain, Enumerated | Hierarchy):

@@ -1,7 +1,7 @@
 """The codes of one Arrow column, vectorised by domain and Arrow type.
 
-Every function takes an array without nulls and gives (codes, wrong, texts): `wrong` marks values
-outside the domain (None: none), `texts` the raw texts of a text attribute.
+Each function takes an array without nulls and returns (codes, wrong, texts): `wrong` marks values
+outside the domain, or is None; `texts` are the raw texts of a text attribute.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NUMPY: dict[pa.DataType, Any] = {
 
 
 def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
-    """The codes of a column's values, by the codec of the attribute at position `at`."""
+    """Encode a column with the codec of the attribute at position `at`."""
     codec = encoder.codecs[at]
     if isinstance(codec, OpaqueCodec):
         return np.zeros(len(array), np.int64), None, None
@@ -80,7 +80,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def numbers(array: pa.Array) -> NDArray[Any] | None:
-    """The buffer of a primitive array as NumPy sees it, not copied; None for other types."""
+    """The buffer of a primitive array as a NumPy view; None for other types."""
     dtype = _NUMPY.get(array.type)
     if dtype is None:
         return None
@@ -96,7 +96,7 @@ def _buffer(array: pa.Array, dtype: Any) -> NDArray[Any]:
 
 
 def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
-    """Integers are their own codes; int64 is not even copied."""
+    """Integers are their own codes; int64 is not copied."""
     values = numbers(array)
     if values is None:
         return _all_wrong(array)
@@ -125,9 +125,9 @@ def whole_numbers(codec: IntegerCodec, values: NDArray[np.float64]) -> tuple[Int
 
 def _decimals(codec: DecimalCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
     if types.is_decimal(array.type):
-        # By way of text: Arrow's own cast multiplies, and is off by one double at times.
+        # Through text: Arrow's own cast multiplies, and is sometimes off by one double.
         exact, array = array, array.cast(pa.string()).cast(pa.float64())
-        if (np.abs(np.asarray(array)) >= 2.0**53).any():  # a whole one may have no double
+        if (np.abs(np.asarray(array)) >= 2.0**53).any():  # a whole number may have no exact double
             return _one_by_one(codec, exact)
     values = numbers(array)
     if values is None:
@@ -147,7 +147,7 @@ def _decimals(codec: DecimalCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
 
 
 def decimal_codes(values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
-    """The image of the bits; for values without a sign the bits themselves, not copied."""
+    """The order-preserving image of the bits; not copied if no value is negative."""
     bits = values.view(np.int64)
     if len(bits) == 0 or (bits.min() >= 0 and bits.max() < _INFINITY_BITS):
         return bits, None
@@ -177,7 +177,7 @@ def _timestamps(array: pa.Array) -> tuple[Int64s, Wrong]:
 
 
 def _dictionary(array: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Distinct values and the index of each row's."""
+    """Distinct values, and the index of each row."""
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     return encoded.dictionary, np.asarray(encoded.indices).astype(np.int64)
 
@@ -193,7 +193,7 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
     domain = encoder.codecs[at].domain
     wrong_texts = np.zeros(len(texts), np.bool_)
     for place, text in enumerate(texts):
-        if text is None or len(text) > 100_000:  # short texts from Arrow are always in the domain
+        if text is None or len(text) > 100_000:  # shorter texts from Arrow are valid
             try:
                 domain.value(text)
             except RefusalError:
@@ -205,12 +205,12 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
 
 
 def _looked_up(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
-    """Names, and timestamps written as text."""
+    """Names, and timestamps in text."""
     return _one_by_one(codec, array) if _is_text(array.type) else _all_wrong(array)
 
 
 def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
-    """Each distinct value once, in Python."""
+    """Encode each distinct value once, in Python."""
     distinct, index = _dictionary(array)
     try:
         values = distinct.to_pylist()

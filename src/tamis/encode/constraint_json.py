@@ -1,7 +1,6 @@
-"""Constraints with patterns as JSON text, for what is saved.
+"""Constraints with patterns as JSON, for saved engines.
 
-The intervals of such a constraint are between texts, and JSON keeps texts and whole numbers as they
-are; nothing of a constraint is lost.
+Their intervals are between texts. JSON preserves texts and whole numbers, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from tamis.encode.pattern import Pattern, Piece
 
 
 def constraint_to_json(constraint: Constraint) -> str:
-    """The constraint as text; equal constraints are written alike.
+    """The constraint as JSON; equal constraints have equal texts.
 
     >>> from tamis.encode.intervals import after, before
     >>> constraint_to_json(Constraint(2, 0, ((before("a"), after("b")),),
@@ -27,7 +26,7 @@ def constraint_to_json(constraint: Constraint) -> str:
 
 
 def constraint_from_json(text: str) -> Constraint:
-    """The constraint that was written so."""
+    """The constraint from its JSON."""
     attribute, kind, intervals, patterns = json.loads(text)
     return Constraint(
         attribute,

@@ -1,7 +1,7 @@
 """The encoder of a schema: its codecs, the labels of its text attributes, and their state.
 
-Subscriptions pass through `terms` (and `release` when they go), events through `events` and, from
-Arrow, through `encode.arrow`.
+Subscriptions pass through `terms`, and through `release` when they go. Events pass through `events`
+or, from Arrow, through `encode.arrow`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class EncodedClauses(NamedTuple):
 
 
 class Encoder:
-    """Codes for one schema. Attributes are known by their position in the schema."""
+    """Codes for one schema. Attributes are identified by their position in the schema."""
 
     def __init__(self, schema: Schema) -> None:
         self.labels: dict[int, Labels] = {}
@@ -42,7 +42,7 @@ class Encoder:
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
-        """Follow an extension of the schema: new attributes, new event types."""
+        """Adopt an extension of the schema: new attributes, new event types."""
         self.schema = schema
         self.restamp()
         for position, (name, domain) in enumerate(schema.attributes.items()):
@@ -56,20 +56,20 @@ class Encoder:
                 self.labels[position] = Labels()
 
     def restamp(self) -> None:
-        """What a batch holds would be different from now on: those made before are out of date.
+        """Invalidate all batches so far: from now on their codes would differ.
 
-        A stamp is drawn at random, so that no two encoders take each other's batches.
+        The stamp is random, so that no encoder accepts the batches of another.
         """
         self.stamp = secrets.randbits(62)
 
     # -- subscriptions -----------------------------------------------------------------------------
 
     def fold(self, clause: Clause) -> tuple[Constraint, ...]:
-        """The constraints of a clause; refuses one that can never hold. Changes nothing."""
+        """The constraints of a clause; refuses one that can never hold. Has no side effect."""
         return fold(clause, self.codecs, self.positions)
 
     def terms(self, clauses: Sequence[Sequence[Constraint]]) -> EncodedClauses:
-        """The terms of folded clauses, labelling the texts that they mention."""
+        """The terms of folded clauses; assigns labels to their text constants."""
         texts: dict[int, dict[str, int]] = {}
         for clause in clauses:
             for constraint in clause:
@@ -79,13 +79,13 @@ class Encoder:
                         uses[text] = uses.get(text, 0) + 1
                     if constraint.patterns:
                         if not self.patterned[constraint.attribute]:
-                            self.restamp()  # batches did not keep the raw texts so far
+                            self.restamp()  # earlier batches did not keep the raw texts
                         self.patterned[constraint.attribute] += 1
         moved = self.count_texts(texts) if texts else {}
         return EncodedClauses(from_rows([self._rows(clause) for clause in clauses]), moved)
 
     def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
-        """Count uses of texts as constants; tells which labels moved."""
+        """Count uses of texts as constants; return the labels that moved."""
         found: dict[int, Moved] = {}
         fresh = False
         for at, uses in texts.items():
@@ -100,10 +100,10 @@ class Encoder:
         return found
 
     def release(self, terms: Terms, clauses: Sequence[Sequence[Constraint]] = ()) -> None:
-        """Give back the text constants of terms, and the patterns of clauses, no longer used.
+        """Release the text constants of terms and the patterns of clauses.
 
-        Each end of an interval on a text attribute is the label of one constant or one beside it,
-        so the terms themselves tell which constants they used.
+        Each end of an interval on a text attribute is the label of a constant, or next to it. So
+        the terms themselves identify their constants.
         """
         for clause in clauses:
             for constraint in clause:
@@ -139,7 +139,7 @@ class Encoder:
     # -- events ------------------------------------------------------------------------------------
 
     def events(self, events: Sequence[Event]) -> EventBatch:
-        """A batch from checked events."""
+        """Encode validated events."""
         ends: list[int] = [0]
         attributes: list[int] = []
         codes: list[int] = []
@@ -173,7 +173,7 @@ class Encoder:
 
 
 class _ListedEvents:
-    """Checked events, kept for operators."""
+    """Validated events, kept for operators."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -183,10 +183,10 @@ class _ListedEvents:
 
 
 def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:
-    """An interval as matchers see it: an end at the domain's own end is written as unbounded.
+    """An interval as matchers see it: an end at the end of the domain becomes unbounded.
 
-    Events bind no values beyond the domain, so nothing changes but that a matcher can tell
-    `price < 5` from a range. A single value stays one: it is an equality, wherever it lies.
+    The meaning is the same, since no event has a value beyond the domain; but a matcher can tell
+    `price < 5` from a range. A single value stays an equality.
     """
     if low == high:
         return low, high
@@ -194,7 +194,7 @@ def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:
 
 
 def cut_texts(constraint: Constraint) -> list[str]:
-    """The texts that a constraint's intervals are cut at, one for each bounded end."""
+    """The text constants of a constraint, one for each bounded end of an interval."""
     found: list[str] = []
     for low, high in constraint.intervals:
         if low[:2] != (0, "") or low[2]:

@@ -1,7 +1,7 @@
 """Sets of values as sorted, disjoint, half-open intervals between cuts.
 
-A cut is a place between values. For every domain but text a cut is an integer code (the cut lies
-just below it); for text it is a `TextCut`. Both compare with `<`, which is all that is needed here.
+A cut is a position between values. For text it is a `TextCut`; for every other domain it is an
+integer code, and the cut is just below it. Both compare with `<`, which is all that is needed here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Interval = tuple[Cut, Cut]
 Intervals = tuple[Interval, ...]
 
 TextCut = tuple[int, str, int]
-"""(0, s, 0) lies just before s and (0, s, 1) just after it; (1, "", 0) is above every text."""
+"""(0, s, 0) is just before s and (0, s, 1) just after it; (1, "", 0) is above every text."""
 
 TEXT_BOTTOM: TextCut = (0, "", 0)
 TEXT_TOP: TextCut = (1, "", 0)
@@ -34,7 +34,7 @@ def after_prefix(prefix: str) -> TextCut:
     """The cut above all texts that start with `prefix`: below its successor of the same length."""
     for end in range(len(prefix), 0, -1):
         code = ord(prefix[end - 1]) + 1
-        if code == 0xD800:  # surrogates are no code points of a text
+        if code == 0xD800:  # text contains no surrogates
             code = 0xE000
         if code <= 0x10FFFF:
             return before(prefix[: end - 1] + chr(code))
@@ -42,7 +42,7 @@ def after_prefix(prefix: str) -> TextCut:
 
 
 def empty(low: Cut, high: Cut) -> bool:
-    """Whether no value lies between two cuts."""
+    """Whether no value is between two cuts."""
     if not low < high:
         return True
     # Between "a" and its immediate successor "a\0" there is no text.
@@ -51,7 +51,7 @@ def empty(low: Cut, high: Cut) -> bool:
 
 def intersect(left: Intervals, right: Intervals) -> Intervals:
     """Values in both."""
-    if len(left) == 1 and len(right) == 1:  # by far the most common case
+    if len(left) == 1 and len(right) == 1:  # the most common case
         low, high = max(left[0][0], right[0][0]), min(left[0][1], right[0][1])
         return () if empty(low, high) else ((low, high),)
     found: list[Interval] = []

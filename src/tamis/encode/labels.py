@@ -1,11 +1,10 @@
-"""Ordered labels for text: an order-keeping integer for every constant that subscriptions mention.
+"""Ordered labels for text: an order-preserving integer for every constant of the subscriptions.
 
-The constants of an attribute are kept sorted, each with an int64 label; labels are sparse, so that
-a new constant finds room between its neighbours. A text that is no constant takes the code just
-above the label of the constant below it: it lies strictly between its neighbours, like the text
-itself. Where the room between two neighbours is used up, the labels around it are spread out again
-over the smallest range that is not crowded (tag-range relabelling, Bender et al. 2002), and the
-caller is told which labels moved so that codes already handed out can follow.
+The constants of an attribute are sorted, each with an int64 label. Labels are sparse, so that a new
+constant fits between its neighbours. Any other text gets the code just above the label of the
+constant below it, strictly between its neighbours. When a gap is used up, the labels around it are
+spread over the smallest range that is not crowded (tag-range relabelling, Bender et al. 2002). The
+caller learns which labels moved, so that codes already in use can follow.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from numpy.typing import NDArray
 
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
 
-_SPACE = 1 << 61  # labels lie within ±_SPACE: codes just beside them never leave the int64 range
-_ROOM = 4  # least distance of neighbours with room for a label and a code on either side of it
-_STEP = 1 << 32  # distance at the ends, where constants often arrive in order
+_SPACE = 1 << 61  # labels are within ±_SPACE, so their neighbours stay in the int64 range
+_ROOM = 4  # least gap that fits a label and a code on either side
+_STEP = 1 << 32  # gap at the ends, where constants often arrive in order
 _RUN = 6  # constants that arrive in order take 1 / 2^_RUN of the gap each
-_MANY = 64  # from this many new constants on, they are merged in together
-_LEAST_BITS = 20  # smallest range that is spread out: a smaller one would soon be full again
-_CROWDED = 1.5  # how quickly the tolerated density falls as the range doubles
+_MANY = 64  # from this many new constants on, they are merged together
+_LEAST_BITS = 20  # smallest range to spread: a smaller one would soon be full again
+_CROWDED = 1.5  # how fast the tolerated density falls as the range doubles
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
@@ -37,26 +36,26 @@ class Moved(NamedTuple):
     new: NDArray[np.int64]
 
     def follow_lower(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Lower ends of intervals at their new place: a lower end is a label or one above it."""
+        """Move lower ends of intervals; a lower end is a label or one above it."""
         wanted = np.maximum(codes, LOWEST + 1) - 1
         return self._follow(codes, np.searchsorted(self.old, wanted), 0, 1)
 
     def follow_upper(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Upper ends at their new place: an upper end is a label or one below it."""
+        """Move upper ends; an upper end is a label or one below it."""
         return self._follow(codes, np.searchsorted(self.old, codes), -1, 0)
 
     def _follow(
         self, codes: NDArray[np.int64], at: NDArray[np.int64], least: int, most: int
     ) -> NDArray[np.int64]:
         at = np.minimum(at, len(self.old) - 1)
-        outer = (codes == LOWEST) | (codes == HIGHEST)  # unbounded ends; also keeps off overflow
+        outer = (codes == LOWEST) | (codes == HIGHEST)  # unbounded ends; avoids overflow
         beside = np.where(outer, 0, codes) - self.old[at]
         moved = ~outer & (beside >= least) & (beside <= most)
         return np.where(moved, self.new[at] + beside, codes)
 
 
 class LabelState(NamedTuple):
-    """Labels in a form to be saved. `uses` is 0 for a constant that nobody uses at present."""
+    """The state of labels, to be saved. `uses` is 0 for an unused constant."""
 
     texts: list[str]
     labels: NDArray[np.int64]
@@ -73,15 +72,15 @@ class Labels:
         self._labels: list[int] = []
         self._known: dict[str, int] = {}
         self._uses: dict[str, int] = {}
-        self._last: str | None = None  # the constant that came last, and on which side of it
-        self._side = 0  # the one before was
-        self.version = 0  # grows whenever the code of some text changes
+        self._last: str | None = None  # the constant that came last,
+        self._side = 0  # and its side of the one before
+        self.version = 0  # increases whenever the code of some text changes
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def add(self, texts: Iterable[str]) -> Moved | None:
-        """Count one use of each text, labelling the new ones; tells which labels moved."""
+        """Count one use of each text and label new ones; return the labels that moved."""
         counted: dict[str, int] = {}
         for text in texts:
             counted[text] = counted.get(text, 0) + 1
@@ -95,10 +94,10 @@ class Labels:
         return self._insert(fresh)
 
     def drop(self, texts: Iterable[str]) -> None:
-        """Give back one use of each text.
+        """Release one use of each text.
 
-        A constant that nobody uses stays until half of them are such: its label still lies where
-        the text belongs, so no code changes, and forgetting many at once is cheap.
+        Unused constants stay until they are half of all: their labels are still in order, so no
+        code changes, and dropping many at once is cheap.
         """
         for text in texts:
             uses = self._uses[text] - 1
@@ -112,28 +111,28 @@ class Labels:
             self._labels = list(self._known.values())
 
     def lower(self, cut: TextCut) -> int:
-        """The code that an interval starting at a cut begins with."""
+        """The lowest code of an interval that starts at a cut."""
         if cut == TEXT_BOTTOM:
             return LOWEST
         return self._known[cut[1]] + cut[2]
 
     def upper(self, cut: TextCut) -> int:
-        """The code that an interval ending at a cut ends with, inclusive."""
+        """The highest code of an interval that ends at a cut."""
         if cut == TEXT_TOP:
             return HIGHEST
         return self._known[cut[1]] - 1 + cut[2]
 
     def codes(self, texts: Iterable[str]) -> list[int]:
-        """The codes of an event's texts."""
+        """The codes of the texts of an event."""
         known = self._known
         return [known[text] if text in known else self._between(text) for text in texts]
 
     def lower_text(self, code: int) -> str:
-        """The constant whose `lower` code this is: its label is the code or one below it."""
+        """The constant with this `lower` code: its label is the code or one below it."""
         return self._texts[bisect_left(self._labels, code - 1)]
 
     def upper_text(self, code: int) -> str:
-        """The constant whose `upper` code this is: its label is the code or one above it."""
+        """The constant with this `upper` code: its label is the code or one above it."""
         return self._texts[bisect_left(self._labels, code)]
 
     def check(self) -> None:
@@ -158,12 +157,12 @@ class Labels:
         if not fresh:
             return None
         self.version += 1
-        before: dict[str, int] = {}  # constants that moved, with the label they had
+        before: dict[str, int] = {}  # old labels of constants that moved
         left = self._merge(sorted(fresh)) if len(fresh) > _MANY else fresh
         for text in left:
             self._insert_one(text, before)
         for text in fresh:
-            before.pop(text, None)  # nobody has seen the label that a new one had for a moment
+            before.pop(text, None)  # a new constant has no old label
         return self._moved(before)
 
     def _insert_one(self, text: str, before: dict[str, int]) -> None:
@@ -198,9 +197,9 @@ class Labels:
         self._last = text
 
     def _direction(self, at: int) -> int:
-        """+1 or -1 where constants have been arriving in order, each beside the one before.
+        """+1 or -1 if constants arrive in order, each next to the one before.
 
-        A run takes a small part of the gap each time; by halves it would use it up in sixty.
+        A run takes a small part of the gap each time; halving it would use it up in sixty steps.
         """
         side = 0
         if at and self._texts[at - 1] == self._last:
@@ -212,7 +211,7 @@ class Labels:
         return run
 
     def _merge(self, fresh: list[str]) -> list[str]:
-        """Label many sorted texts in one pass, evenly in their gaps; gives those without room."""
+        """Label many sorted texts in one pass, evenly in their gaps; return those without room."""
         left: list[str] = []
         texts: list[str] = []
         labels: list[int] = []
@@ -233,20 +232,20 @@ class Labels:
                 labels.extend(low + pitch * place for place in range(1, end - start + 1))
             start = end
         self._known.update(zip(texts, labels, strict=True))
-        # Both are sorted runs, in the same order: merging them is one pass.
+        # Both are sorted runs in the same order: sorting merges them in one pass.
         self._texts = sorted(self._texts + texts)
         self._labels = sorted(self._labels + labels)
         return left
 
     def _spread(self, around: int, before: dict[str, int]) -> None:
-        """Space out the labels of the smallest aligned range about `around` with room to spare."""
+        """Spread the labels of the smallest aligned range about `around` that is not crowded."""
         labels = self._labels
         bits = _LEAST_BITS
         while True:
             size = 1 << bits
             start = (around + _SPACE) // size * size - _SPACE
             first, last = bisect_left(labels, start), bisect_right(labels, start + size - 1)
-            # A range of 2^b may hold (2/_CROWDED)^b labels: the larger, the emptier it must be.
+            # A range of 2^b may hold (2/_CROWDED)^b labels: a larger one must be emptier.
             whole = size >= 2 * _SPACE
             if (last - first) * _ROOM * 2 <= size and (
                 last - first <= (2 / _CROWDED) ** bits or whole
@@ -270,7 +269,7 @@ class Labels:
     # -- saving ------------------------------------------------------------------------------------
 
     def state(self) -> LabelState:
-        """All that there is to know, to be saved."""
+        """The whole state, to be saved."""
         return LabelState(
             self._texts,
             np.array(self._labels, np.int64),
@@ -281,7 +280,7 @@ class Labels:
 
     @classmethod
     def restored(cls, state: LabelState) -> Labels:
-        """Labels as they were."""
+        """Labels from a saved state."""
         made = cls()
         made._texts, made._labels = state.texts, state.labels.tolist()
         made._known = dict(zip(made._texts, made._labels, strict=True))

@@ -1,4 +1,4 @@
-"""Text patterns that are no interval: `ends with`, and `like` with a wildcard before its end."""
+"""Text patterns that are not intervals: `ends with`, and `like` with a wildcard inside."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 Piece = str | tuple[str | None, ...]
-"""What a pattern has between two `%`: text, or code points where None stands for `_`."""
+"""The part of a pattern between two `%`: text, or code points with None for `_`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A `like` pattern cut at its `%` signs."""
+    """A `like` pattern, split at its `%` signs."""
 
     pieces: tuple[Piece, ...]
 
     @classmethod
     def like(cls, text: str) -> Pattern:
-        """From the text of a `like`: `%` any text, `_` one code point, backslash escapes."""
+        """Parse a `like` pattern: `%` is any text, `_` one code point, a backslash escapes."""
         pieces: list[list[str | None]] = [[]]
         escaped = False
         for character in text:
@@ -35,18 +35,18 @@ class Pattern:
 
     @classmethod
     def ends_with(cls, text: str) -> Pattern:
-        """Any text, then `text`."""
+        """The pattern of texts that end with `text`."""
         return cls(("", text))
 
     @property
     def literal(self) -> str | None:
-        """The one text that the pattern matches, where it has no wildcard."""
+        """The only text that the pattern matches, if it has no wildcard."""
         piece = self.pieces[0]
         return piece if len(self.pieces) == 1 and isinstance(piece, str) else None
 
     @property
     def prefix(self) -> str:
-        """What every matching text starts with."""
+        """The prefix of every matching text."""
         first = self.pieces[0]
         if isinstance(first, str):
             return first
@@ -54,11 +54,11 @@ class Pattern:
 
     @property
     def only_prefix(self) -> bool:
-        """Whether starting with the prefix is all that the pattern asks."""
+        """Whether the pattern is equivalent to its prefix."""
         return len(self.pieces) > 1 and isinstance(self.pieces[0], str) and not any(self.pieces[1:])
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text fits. Linear: inner pieces are found leftmost first."""
+        """Whether the whole text matches. Linear: inner pieces are found leftmost first."""
         first, last = self.pieces[0], self.pieces[-1]
         if len(self.pieces) == 1:
             return len(text) == len(first) and _fits(first, text, 0)
@@ -96,5 +96,5 @@ def _find(piece: Piece, text: str, start: int, end: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _expression(piece: tuple[str | None, ...]) -> re.Pattern[str]:
-    """A piece with `_` as an expression of fixed length: nothing in it can backtrack."""
+    """A piece with `_` as a regular expression of fixed length, which cannot backtrack."""
     return re.compile("".join("." if c is None else re.escape(c) for c in piece), re.DOTALL)

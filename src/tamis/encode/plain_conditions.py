@@ -1,9 +1,8 @@
-"""Plain conditions, read many at a time: `price < 5 and kind = "oak"`.
+"""Plain conditions such as `price < 5 and kind = "oak"`, read a column at a time.
 
-Most conditions of a large table are comparisons with `and` between them. Arrow cuts these up, a
-column at a time, in a tenth of the time that the parser takes, one after the other. What is
-written in any other way is left to the parser, and so is all that could be a mistake: a text is
-read here only if the parser would read the same in it.
+Most conditions of a large table are comparisons joined by `and`. Arrow splits a column of them in a
+tenth of the time of the parser. Every other condition, and every possible mistake, is left to the
+parser. A text is read here only if the parser would read the same.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ import pyarrow.compute as pc
 
 from tamis.model.printer import KEYWORDS
 
-_AT_ONCE = 1 << 16  # conditions: Arrow counts the bytes of an array in 32 bits
+_AT_ONCE = 1 << 16  # conditions: the offsets of an Arrow array have 32 bits
 _AND = r"[ \t\r\n]+(?i:and)[ \t\r\n]+"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-# Digits and exponents of a length that no double is too small for.
+# So few digits that no number overflows a double.
 _NUMBER = r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?"
-# A quoted text with a quote or an escape in it is for the parser. With that no text goes on behind
-# an `and`: what stands before the first one is a whole comparison, and so is what follows.
+# Text with a quote or an escape inside is left to the parser. So no text continues after an `and`:
+# everything between two of them is a whole comparison.
 _COMPARISON = (
     r"^[ \t\r\n]*"
     rf"(?P<attribute>{_NAME}(?:\.{_NAME})*)"
@@ -30,7 +29,7 @@ _COMPARISON = (
     rf"(?:(?P<number>{_NUMBER})|\"(?P<double>[^\"\\]+)\"|'(?P<single>[^'\\]+)'|(?P<word>{_NAME}))"
     r"[ \t\r\n]*$"
 )
-_EXACT = 15  # characters of a number that a double tells from all others
+_EXACT = 15  # a number of up to this many characters is exact as a double
 _KEYWORDS = pa.array(sorted(KEYWORDS))
 _PREDICATES = pa.large_list(
     pa.struct(
@@ -47,10 +46,10 @@ _PREDICATES = pa.large_list(
 def read_plain(
     column: pa.Array, longest: int, progress: Callable[[int], object] = lambda _: None
 ) -> pa.LargeListArray:
-    """The predicates of each condition that is plain, as the bulk door takes them; null for others.
+    """The predicates of each plain condition, as a bulk load takes them; null for others.
 
-    `longest` is how many bytes a condition may have. `progress` is told how many plain ones there
-    are so far, now and then.
+    A condition of more than `longest` bytes is not read. `progress` is called with the number of
+    plain conditions so far.
     """
     parts: list[pa.LargeListArray] = []
     for at in range(0, max(1, len(column)), _AT_ONCE):
@@ -75,7 +74,7 @@ def _read_plain(column: pa.Array, longest: int) -> pa.LargeListArray:
     lists = pc.split_pattern_regex(pc.if_else(fits, texts, None), _AND)
     found = pc.extract_regex(lists.flatten(), _COMPARISON)
     attribute, comparator, number, double, single, word = found.flatten()
-    # One of them at most is not empty.
+    # At most one is not empty.
     texts = pc.binary_join_element_wise(double, single, word, pa.scalar("", word.type))
     numeric = pc.not_equal(pc.binary_length(number), 0)
     structs = pa.StructArray.from_arrays(
@@ -93,7 +92,7 @@ def _read_plain(column: pa.Array, longest: int) -> pa.LargeListArray:
         )
     )
     offsets = np.asarray(lists.offsets) - lists.offsets[0].as_py()
-    # Of each condition, how many of its parts are no comparison.
+    # Counts the parts that are not comparisons.
     bad = np.concatenate([[0], np.cumsum(~good)])
     odd = (bad[offsets[1:]] != bad[offsets[:-1]]) | np.asarray(lists.is_null())
     return pa.LargeListArray.from_arrays(pa.array(offsets), structs, mask=pa.array(odd))
@@ -104,8 +103,8 @@ def _keyword(words: pa.Array) -> pa.Array:
 
 
 def _values(numbers: pa.Array) -> pa.Array:
-    """As doubles; infinite where the parser may find another number, or a mistake."""
-    doubles = pc.add(numbers.cast(pa.float64()), 0.0)  # there is no -0 among whole numbers
+    """Numbers as doubles; infinite if the parser might read another number, or a mistake."""
+    doubles = pc.add(numbers.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
     long = pc.greater(pc.binary_length(numbers), _EXACT)
     unsure = pc.and_(long, pc.equal(pc.floor(doubles), doubles))
     return pc.if_else(unsure, np.inf, doubles)

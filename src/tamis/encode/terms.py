@@ -1,7 +1,7 @@
-"""Terms: encoded clauses as flat arrays, the only form in which matchers see subscriptions.
+"""Terms: encoded clauses as flat arrays, the only form of subscriptions that matchers see.
 
-A row is one closed interval of codes. The rows of a clause stand together, sorted by attribute; the
-rows with the same `term` number belong to one constraint of the clause. Most terms have one row.
+A row is one closed interval of codes. The rows of a clause are contiguous and sorted by attribute;
+rows with the same `term` number form one constraint of the clause. Most terms have one row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Terms(NamedTuple):
 
     @property
     def clauses(self) -> int:
-        """How many clauses there are."""
+        """The number of clauses."""
         return len(self.starts) - 1
 
     def take(self, which: NDArray[np.int64]) -> Terms:
@@ -43,7 +43,7 @@ Row = tuple[int, int, int, int, int]
 
 
 def from_rows(clauses: Sequence[Sequence[Row]]) -> Terms:
-    """Terms from Python rows, for subscriptions that come one by one."""
+    """Terms from Python rows, for single subscriptions."""
     starts = [*accumulate(map(len, clauses), initial=0)]
     rows = clauses[0] if len(clauses) == 1 else [row for clause in clauses for row in clause]
     return Terms(

@@ -1,10 +1,10 @@
-"""Events that were validated and encoded once, for all engines of one schema.
+"""Validated events: validated and encoded once, for all engines of one schema.
 
 The code of a text depends on the constants of an engine's subscriptions; all other codes depend on
-the schema alone. So a second engine gets its batch for the price of its distinct texts.
+the schema alone. So a batch for a second engine costs only its distinct texts.
 
-`events_from_arrow` refuses a whole table for one bad row, which suits a publisher who waits for an
-answer. A pipeline keeps the good rows and sets the others aside, each with its reason.
+`events_from_arrow` refuses a whole table for one bad row, which suits a publisher who waits for a
+reply. A pipeline keeps the valid rows and sets the others aside, each with its reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OUTSIDE = "a value is not in the domain of its attribute"
 
 
 class Refused(NamedTuple):
-    """A row that is no event, and the reason, in the words of a single event's refusal."""
+    """A refused row, and the reason: the error of that event alone."""
 
     row: int
     reason: str
@@ -35,7 +35,7 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True)
 class ValidEvents:
-    """The consistent events of a table in codes; the other rows with their reasons."""
+    """The consistent events of a table, encoded; the other rows with their reasons."""
 
     table: pa.Table  # the events, without structs
     rows: NDArray[np.int64]  # which rows of the given table they are
@@ -49,7 +49,7 @@ class ValidEvents:
         return len(self.rows)
 
     def batch(self, encoder: Encoder) -> EventBatch:
-        """The events in the codes of an encoder. One of another schema validates them anew."""
+        """The events as a batch of an encoder. Another schema validates them again."""
         if not same_codes(self.schema, encoder.schema):
             return events_from_arrow(encoder, self.table)
         columns = self.columns
@@ -68,11 +68,11 @@ class ValidEvents:
 
 
 def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEvents:
-    """Validate the rows of a table (domains, and rules R1 to R3), and encode the good ones.
+    """Validate the rows of a table (domains, and rules R1 to R3), and encode the valid ones.
 
-    With `partial`, rows are valid events of which only some attributes were read: an attribute that
-    is absent is no reason to refuse one. An `EventError` is left for what is wrong with the table
-    as a whole: that it is no table, or that two of its columns have one name.
+    With `partial`, rows are valid events of which only some attributes were read: a missing
+    attribute does not refuse a row. Raises an `EventError` only if the table as a whole is wrong:
+    if it is not a table, or has two columns with one name.
     """
     encoded = encode(encoder, table, every_text=True)
     if partial:
@@ -95,7 +95,7 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
 def _without_refused(given: ValidEvents) -> ValidEvents:
     good = np.ones(len(given.rows), np.bool_)
     good[[row for row, _ in given.refused]] = False
-    place = np.cumsum(good) - 1  # of each good row among the good ones
+    place = np.cumsum(good) - 1  # position of each valid row among the valid ones
     size = int(np.count_nonzero(good))
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
@@ -105,7 +105,7 @@ def _without_refused(given: ValidEvents) -> ValidEvents:
             continue
         left = None if rows is None else place[rows[kept]]
         if left is not None and len(left) == size and (np.diff(left) > 0).all():
-            left = None  # every event that is left has one value
+            left = None  # every remaining event has one value
         columns[at] = Column(codes[kept], left)
         if at in given.texts:
             distinct, which, _ = given.texts[at]
@@ -116,5 +116,5 @@ def _without_refused(given: ValidEvents) -> ValidEvents:
 
 @lru_cache(maxsize=64)
 def same_codes(one: Schema, other: Schema) -> bool:
-    """Whether two schemas agree, in the order of their attributes too."""
+    """Whether two schemas are equal, including the order of their attributes."""
     return json.dumps(one.to_dict()) == json.dumps(other.to_dict())

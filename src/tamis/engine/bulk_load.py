@@ -12,7 +12,7 @@ from pyarrow import types
 from tamis.encode.arrow import one_chunk
 from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.plain_conditions import none_plain, read_plain
-from tamis.engine.compiled_clause import CompiledClause, CompiledCondition
+from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
 from tamis.engine.ids import Id
 from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import check_id

@@ -1,7 +1,7 @@
-"""What subscriptions were given as, to show and to explain them: kept under their leading slot.
+"""The conditions of subscriptions as they were given, to show and explain them, by leading slot.
 
-A condition that came alone is kept as it came. Those of a table stay in the table's column, which
-is kept whole while enough of its rows are live.
+A single condition is kept as given. The conditions of a table stay in its column, which is kept
+whole while enough of its rows are live.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class ConditionSources:
     """What each subscription was given as, by leading slot."""
 
     def __init__(self) -> None:
-        self._single: dict[int, str | Condition] = {}  # those that came alone
-        self._column: dict[int, tuple[pa.Array, int]] = {}  # number -> (column, rows still live)
-        self._column_of = np.zeros(0, np.int32)  # number of a slot's column, or -1
+        self._single: dict[int, str | Condition] = {}  # conditions not from a table, by slot
+        self._column: dict[int, tuple[pa.Array, int]] = {}  # number -> (column, live rows)
+        self._column_of = np.zeros(0, np.int32)  # number of the column of a slot, or -1
         self._row_of = np.zeros(0, np.int64)
         self._columns_made = 0
 
     def keep(self, slot: int, source: str | Condition) -> None:
-        """Keep a condition that came alone."""
+        """Keep a single condition."""
         self._single[slot] = source
 
     def keep_table(self, slots: NDArray[np.int64], column: pa.Array) -> None:
@@ -56,14 +56,14 @@ class ConditionSources:
         self._row_of[slots] = np.arange(len(slots))
 
     def of(self, slot: int) -> ConditionSource:
-        """What the subscription of a slot was given as."""
+        """The condition of a slot, as it was given."""
         single = self._single.get(slot)
         if single is not None:
             return single
         return TableRow(self._column[int(self._column_of[slot])][0], int(self._row_of[slot]))
 
     def drop(self, slot: int) -> None:
-        """Forget the source of a slot, and the table it came with when few of its rows are left."""
+        """Forget the condition of a slot, and its table when few live rows are left."""
         if self._single.pop(slot, None) is not None:
             return
         number = int(self._column_of[slot])
@@ -79,7 +79,7 @@ class ConditionSources:
             self._column[number] = (column, live - 1)
 
     def saved(self) -> SavedPart:
-        """All sources, as few columns: conditions that came alone as one, and tables joined."""
+        """All conditions in few columns: single ones in one, and tables joined by type."""
         pieces: dict[pa.DataType, list[_Piece]] = {}
         for piece in self._pieces():
             pieces.setdefault(piece.column.type, []).append(piece)
@@ -96,7 +96,7 @@ class ConditionSources:
         )
 
     def restore(self, saved: SavedPart) -> None:
-        """Take over what `saved` gave: every source is a row of a column then."""
+        """Restore what `saved` returned: then every condition is a row of a column."""
         self._column_of, self._row_of = saved.arrays["column"], saved.arrays["row"]
         self._column = {
             number: (saved.columns[str(number)]["source"], live)
@@ -116,13 +116,13 @@ class ConditionSources:
         numbers, firsts = np.unique(self._column_of[live], return_index=True)
         for number, slots in zip(numbers.tolist(), np.split(live, firsts)[1:], strict=True):
             column, rows = self._column[number][0], self._row_of[slots]
-            if len(column) > 2 * len(rows):  # most of it is gone
+            if len(column) > 2 * len(rows):  # most rows are gone
                 column, rows = column.take(pa.array(rows)), np.arange(len(rows))
             yield _Piece(slots, rows, column)
 
 
 class _Piece(NamedTuple):
-    """A column, and which slot has which row of it."""
+    """A column, and the row of each slot."""
 
     slots: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -130,7 +130,7 @@ class _Piece(NamedTuple):
 
 
 def _joined(pieces: list[_Piece]) -> list[_Piece]:
-    """Pieces of one type as one; as they are, where one column cannot hold them all."""
+    """Join pieces of one type; unchanged if one column cannot hold them all."""
     if len(pieces) == 1:
         return pieces
     try:

@@ -1,4 +1,4 @@
-"""The engine: everything between a condition in text and the ids that an event matches."""
+"""The engine: from conditions in text to the ids of the subscriptions that an event matches."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from tamis.encode.terms import Terms
 from tamis.engine import bulk_load, saved_engine, snapshot, warm_start
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
-from tamis.engine.calls.contradiction import refuse_contradiction
-from tamis.engine.compiled_clause import CompiledClause, CompiledCondition, compile_clause
+from tamis.engine.compiled_condition import CompiledClause, CompiledCondition, compile_condition
 from tamis.engine.condition_sources import TableRow
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
 from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import Slots, SlotTable
-from tamis.errors import ConditionError, EventError, MatcherError, SchemaError
-from tamis.language import expand, parse, to_text
-from tamis.language.dialects.registry import NATIVE, check_condition, translate
+from tamis.errors import EventError, MatcherError, SchemaError
+from tamis.language import parse, to_text
+from tamis.language.dialects.registry import NATIVE
 from tamis.match.base import Matcher, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import Plans, match_bits
@@ -37,9 +36,9 @@ from tamis.model.condition import Condition
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
-from tamis.operators.faults import Report
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
+from tamis.operators.report import Report
 
 DEFAULT = "tamis"
 SCHEDULER = "adaptive"
@@ -49,8 +48,8 @@ class Engine:
     """Live subscriptions over one schema, in memory.
 
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
-    `operators` are those that conditions may call, beside those that are registered; `scheduler`,
-    a name from `tamis.schedulers()`, decides in which order they are evaluated.
+    Conditions may call the registered operators and those in `operators`. `scheduler` is a name
+    from `tamis.schedulers()`; it decides the order of evaluation.
 
     >>> engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
     >>> engine.subscribe('price < 5 and title starts with "old"', id="bargains")
@@ -59,10 +58,10 @@ class Engine:
     ['bargains']
 
     Subscriptions may come and go between any two matches. An engine may be used from several
-    threads; it serves them one at a time. The operators that it calls may not use it.
+    threads; it serves them one at a time. Operators must not use the engine that calls them.
 
-    Operators may run in threads and processes, which wait for the next event until the program
-    ends; `close`, or the end of a `with` block, ends them before.
+    Operators may run in threads and processes, which stay alive for the next event. `close`, or the
+    end of a `with` block, stops them.
     """
 
     def __init__(
@@ -80,10 +79,10 @@ class Engine:
             )
         if isinstance(matcher, Matcher):
             if options:
-                raise MatcherError(f"a matcher that is made already takes no {', '.join(options)}")
+                raise MatcherError(f"a matcher object takes no options: {', '.join(options)}")
             if len(matcher):
-                raise MatcherError("the matcher holds clauses already; each engine has its own")
-        self._lock = EngineLock()  # kernels let other threads run, and share scratch between calls
+                raise MatcherError("the matcher holds clauses already; each engine needs its own")
+        self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
@@ -96,7 +95,7 @@ class Engine:
         return self.encoder.schema
 
     def extend(self, schema: Schema) -> None:
-        """Go over to an extension of the schema; refused where it is more than an extension."""
+        """Replace the schema by an extension of it; refuse any other schema."""
         if not isinstance(schema, Schema):
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
@@ -145,10 +144,10 @@ class Engine:
         *,
         language: str = NATIVE,
     ) -> int:
-        """Add all subscriptions of an Arrow table, or none and an error that names the row.
+        """Add all subscriptions of an Arrow table; on an error, which names the row, add none.
 
-        The table has `id` (int64 or string) and either `condition` (text) or `predicates`, a
-        list of structs of attribute, comparator, value (double) and text, of which one is null.
+        The table has `id` (int64 or string) and either `condition` (text) or `predicates`: a list
+        of structs of attribute, comparator, value (double) and text; value or text is null.
         An empty list of predicates matches every event. `language` is the dialect of the
         conditions. `progress` is called with the rows done and the rows in total. Returns the
         number of subscriptions.
@@ -164,7 +163,7 @@ class Engine:
             slots = self.slot_table.slots(id)
             try:
                 self._remove(slots)
-            except BaseException:  # what was begun is done to its end
+            except BaseException:  # finish what has begun
                 self.evict(slots)
                 self.slot_table.remove(id)
                 raise
@@ -176,46 +175,33 @@ class Engine:
             self.calls.remove(slot)
         terms = self.matcher.terms(slots) if self.encoder.labels else None
         self.matcher.remove(slots)
-        if terms is not None:  # without text attributes there is nothing to give back
+        if terms is not None:  # without text attributes there are no constants to release
             self.encoder.release(terms, tests)
 
     def evict(self, slots: Slots) -> None:
-        """Leave nothing in slots whose change was broken off."""
+        """Clear slots after an interrupted change."""
         here = slots[np.isin(slots, self.matcher.clauses.live_slots())]
         if len(here):
             self._remove(here)
 
     def condition(self, id: Id) -> str | None:
-        """The condition of a subscription as text; None where it asks nothing."""
+        """The condition of a subscription as text; None if it has no predicates."""
         found = self._condition(id)
         return None if found is None else to_text(found)
 
     def compile(self, condition: str | Condition, language: str = NATIVE) -> CompiledCondition:
         """The clauses of a condition. Every refusal of a condition happens here."""
-        text = condition if isinstance(condition, str) else None
-        parsed = condition if text is None else translate(text, self.schema, language)
-        if not isinstance(parsed, Condition):
-            raise ConditionError(f"a condition is text, got {type(condition).__name__}")
-        operators = self.calls.operators
-        check_condition(parsed, self.schema, operators.signatures, text, language)
-        try:
-            clauses = expand(parsed)
-            for clause in clauses:
-                refuse_contradiction(clause)
-            compiled = [compile_clause(clause, self.encoder, operators) for clause in clauses]
-        except ConditionError as error:
-            raise (error if text is None else error.with_text(text)) from None
-        return CompiledCondition(condition if language == NATIVE else parsed, compiled)
+        return compile_condition(condition, self.encoder, self.calls.operators, language)
 
     def place(self, slots: Slots, compiled: Sequence[CompiledClause], owners: Slots) -> None:
-        """Put clauses into the matcher; those of one owner are alternatives of each other."""
+        """Add clauses to the matcher; clauses with one owner are alternatives of each other."""
         folded = [each.constraints for each in compiled]
         terms, moved = self.encoder.terms(folded)
         self.put(slots, terms, moved, folded)
         for slot, owner, each in zip(slots.tolist(), owners.tolist(), compiled, strict=True):
             self.patterns.add(slot, each.constraints)
-            if each.asked is not None:
-                self.calls.add(slot, owner, each.asked, each.text)
+            if each.calls is not None:
+                self.calls.add(slot, owner, each.calls, each.text)
 
     def put(
         self,
@@ -224,25 +210,25 @@ class Engine:
         moved: Mapping[int, Moved],
         folded: Sequence[tuple[Constraint, ...]] = (),
     ) -> None:
-        """Put terms into the matcher, once it has followed the labels that moved for them."""
+        """Add terms to the matcher, after it has followed the labels that moved."""
         failed: list[BaseException] = []
         for attribute, labels in moved.items():
             try:
                 self.matcher.follow(attribute, labels)
-            except BaseException as error:  # noqa: BLE001 - the others must follow all the same
+            except BaseException as error:  # noqa: BLE001 - the other attributes must follow too
                 failed.append(error)
         try:
             if failed:
                 raise failed[0]
             self.matcher.add(slots, terms)
-        except BaseException:  # nothing half done: the texts are not used after all
+        except BaseException:  # all or nothing: release the constants
             self.encoder.release(terms, folded)
             raise
 
     # -- events ------------------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
-        """The ids of all subscriptions that the event satisfies, in no particular order."""
+        """The ids of all subscriptions that match the event, in any order."""
         with self._lock.mutex:
             self._lock.refuse_operators()
             batch = self.encoder.events([Event.of(self.schema, event)])
@@ -250,7 +236,7 @@ class Engine:
             return found
 
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
-        """The answer for each event of a list of dicts, an Arrow table, or an encoded batch."""
+        """The matches of each event of a list of dicts, an Arrow table, or an encoded batch."""
         with self._lock.mutex:
             self._lock.refuse_operators()
             batch = self._current(events)
@@ -261,7 +247,7 @@ class Engine:
             return self.slot_table.with_ids(found)
 
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
-        """The same answer as bits, a row for each event: to count, and to join answers."""
+        """The same matches as bits, a row for each event: to count and to combine them."""
         with self._lock.mutex:
             self._lock.refuse_operators()
             batch = self._current(events)
@@ -275,13 +261,13 @@ class Engine:
         batch = events if isinstance(events, EventBatch) else self.encode(events)
         if batch.stamp != self.encoder.stamp:
             raise EventError(
-                "the batch was encoded before subscriptions brought new text constants, or by "
-                "another engine; encode it again"
+                "the batch is out of date: subscriptions have brought new text constants since, or "
+                "another engine encoded it; encode it again"
             )
         return batch
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
-        """Check events and encode them, for matching the same batch several times."""
+        """Validate and encode events, to match the same batch several times."""
         if isinstance(events, Mapping) or not isinstance(events, (list, tuple)):
             if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
                 return events_from_arrow(self.encoder, events)
@@ -299,7 +285,7 @@ class Engine:
             raise why.at_row(row) from None
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
-        """Why a subscription matches an event, or why not, predicate by predicate."""
+        """Explain why a subscription matches an event or not, predicate by predicate."""
         checked = Event.of(self.schema, event)
         with self._lock.mutex:
             self._lock.refuse_operators()
@@ -311,15 +297,15 @@ class Engine:
                 return explain(condition, checked, self.schema, evaluators, fits)
 
     def report(self) -> Report:
-        """What operators were called for, how long that took, and what went wrong with them."""
+        """The calls of operators: how many, how long, and what failed."""
         return self.calls.report()
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
-        """Where the matcher has put the subscriptions, what that is expected to cost, and why.
+        """The plan of the matcher: where it keeps the subscriptions, the expected cost, and why.
 
-        With an `id`, also where the clauses of that subscription lie, and what other places would
-        cost. Of each sort of thing at most so many `lines` are told one by one. A `MatcherError`
-        where the matcher makes no plan, or none yet: one is made for the first events.
+        With an `id`, also where the clauses of that subscription are, and what other places would
+        cost. At most `lines` things of each kind are listed. Raises a `MatcherError` if the matcher
+        has no plan, or none yet: it plans for the first events.
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
@@ -330,7 +316,7 @@ class Engine:
             return self.matcher.plan(slots, lines).named(list(self.schema.attributes))
 
     def expect(self, past: warm_start.PastStatistics) -> None:
-        """Be ready for events like past ones (`tamis.store.Stats`), with the clauses of now."""
+        """Prepare for events like past ones (`tamis.store.Stats`), with the present clauses."""
         with self._lock.mutex:
             self._lock.refuse_operators()
             warm_start.expect(self, past)
@@ -344,15 +330,17 @@ class Engine:
         given = source.column[source.row].as_py()
         if not isinstance(given, str):
             return condition_of(given, self.schema)
-        return parse(given, limit=None)  # one that a program built may be longer in text
+        return parse(
+            given, limit=None
+        )  # a condition built by a program may exceed the limit as text
 
     # -- saving and closing ------------------------------------------------------------------------
 
     def save(self, folder: str | PathLike[str], *, replace: bool = False) -> None:
-        """Write all of it to a folder, which `Engine.open` opens again.
+        """Save the engine to a folder, for `Engine.open`.
 
-        A folder that exists is refused. With `replace`, one that holds a saved engine is exchanged
-        for the new one, and those who have opened it go on with what they have.
+        An existing folder is refused. With `replace`, a folder that holds a saved engine is
+        replaced; processes that have opened it keep the old one.
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
@@ -368,18 +356,18 @@ class Engine:
         scheduler: str | None = None,
         **options: Any,
     ) -> Self:
-        """The engine that was saved to a folder; a `SavedIndexError` where that is damaged.
+        """Open a saved engine; a `SavedIndexError` if its folder is damaged.
 
-        Its files are mapped into memory: processes that open the same folder share one copy of
-        them, and what one changes it changes for itself. Without `verify` checksums are not
-        compared: for a process that opens what another has verified. `options` are those of the
-        matcher that are to differ, or that are not saved, such as a password. Operators are code,
-        and are not saved: those that conditions call have to be registered, or given here.
+        The files are mapped into memory: processes that open the same folder share one copy, and
+        changes are private to a process. Without `verify`, checksums are not compared; use it when
+        another process has verified the folder. `options` override options of the matcher, or add
+        those that are not saved, such as a password. Operators are code and are not saved: register
+        those that conditions call, or pass them here.
         """
-        return saved_engine.opened(cls, folder, verify, operators, scheduler, options)
+        return saved_engine.open_engine(cls, folder, verify, operators, scheduler, options)
 
     def close(self) -> None:
-        """End the threads and worker processes of operators; a later match starts new ones."""
+        """Stop the threads and processes of operators; a later match starts new ones."""
         with self._lock.mutex:
             self._lock.refuse_operators()
             self.calls.runner.close()
@@ -394,19 +382,19 @@ class Engine:
         with self._lock.mutex:
             parts = {name: part for name, part in vars(self).items() if name != "_lock"}
             for name in ("encoder", "slot_table", "patterns"):
-                parts[name] = snapshot.in_bytes(parts[name])
+                parts[name] = snapshot.pickled(parts[name])
             parts["matcher"] = snapshot.copied(self.matcher)
-            parts["calls"] = snapshot.as_told(self.calls)
+            parts["calls"] = snapshot.reduced(self.calls)
             return parts
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        for name, part in parts.items():  # of a shallow copy they are frozen still
-            vars(self)[name] = part.thawed() if isinstance(part, snapshot.Snapshot) else part
+        for name, part in parts.items():  # a shallow copy still holds snapshots
+            vars(self)[name] = part.restored() if isinstance(part, snapshot.Snapshot) else part
         self._lock = EngineLock()
-        self.encoder.restamp()  # it goes its own way from here: batches are not exchanged
+        self.encoder.restamp()  # the copies do not exchange batches
 
     def check(self) -> None:
-        """Raise if an invariant is broken. Slow; for tests."""
+        """Raise if an invariant is broken. Slow, for tests."""
         self.matcher.check()
         for labels in self.encoder.labels.values():
             labels.check()

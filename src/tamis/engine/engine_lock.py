@@ -1,4 +1,4 @@
-"""Whose turn it is: an engine serves one thread at a time, and not the operators that it calls."""
+"""The lock of an engine: one thread at a time, and never the operators that it calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tamis.errors import OperatorError
 
 
 class EngineLock:
-    """A lock that a thread may take several times, save while it calls operators.
+    """A re-entrant lock that refuses operators which call back into the engine.
 
         with lock.mutex:
             lock.refuse_operators()
@@ -16,22 +16,21 @@ class EngineLock:
             with lock.in_operators:
                 ...
 
-    An operator is called in the middle of a match. If it came back to the engine by the same
-    thread, to unsubscribe somebody say, it would pull away what the match goes on with. What other
-    threads ask for, those that operators run in included, waits until the match is done.
+    The engine calls operators in the middle of a match. An operator that used the engine in the
+    same thread, for example to unsubscribe somebody, would change the state under the match. Other
+    threads, including those that operators run in, wait until the match is done.
 
-    Both are locks of Python itself, as a Ctrl-C may come between any two steps that are written in
-    Python: between taking a lock and the block that gives it back, say. Between the steps of these
-    it does not come.
+    Both are plain locks of `threading`. A Ctrl-C can arrive between any two steps of Python code,
+    for example between taking a lock and entering its block, but not inside these.
     """
 
     def __init__(self) -> None:
         self.mutex = RLock()
-        self.in_operators = Lock()  # only whoever has the turn takes it, or looks
+        self.in_operators = Lock()  # only the holder of `mutex` takes it or looks at it
 
     def refuse_operators(self) -> None:
-        """Raise if whoever has the turn is calling operators, and this is one of them."""
+        """Raise if the holder of the mutex is inside a call of operators."""
         if self.in_operators.locked():
             raise OperatorError(
-                "an operator may not use the engine that calls it; do it when the match is done"
+                "an operator must not use the engine that calls it; wait until the match is done"
             )

@@ -1,9 +1,9 @@
-"""The id of each slot, for answers that look them up later.
+"""The id of each slot. Results resolve ids lazily and keep the ids as of the match.
 
-An answer keeps its slots and a `SlotIds`: the arrays below, in which the ids of those slots must
-stay what they were. A slot that is new takes its id in place, as no answer knows it. Before one
-that was in use takes another, the arrays are left to the answers that still look at them, if any
-does, and copied: once for all answers so far, at a cost that does not depend on what they hold.
+A result keeps its slots and a `SlotIds`, which refers to the arrays below. The ids of the result's
+slots must not change in them. A new slot gets its id in place, since no result refers to it. Before
+a used slot gets another id, the arrays are copied if a result still refers to them: once for all
+results so far, at a cost that does not depend on their size.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Id = int | str
 
 
 class IdTable:
-    """Ids by slot: numbers in one array, texts in another once there are any."""
+    """Ids by slot: numbers in one array, and texts in another if there are any."""
 
     def __init__(self) -> None:
         self._number = np.zeros(0, np.int64)
-        self._text: NDArray[np.object_] | None = None  # None where the id is a number
+        self._text: NDArray[np.object_] | None = None  # None for an id that is a number
         self._mapped: MappedTexts | None = None  # the same, from a file, until something changes
-        self._texts = 0  # ids that are text
+        self._texts = 0  # number of ids that are text
         self._top = 0  # slots from here on have never had an id
-        self._seen: ReferenceType[SlotIds] | None = None  # what answers look at, while any does
+        self._seen: ReferenceType[SlotIds] | None = None  # what results refer to, while any does
 
     def now(self) -> SlotIds:
-        """The ids of this moment."""
+        """The ids as of now."""
         ids = self._seen() if self._seen is not None else None
         if ids is None:
             texts = self._text if self._mapped is None else self._mapped
@@ -43,7 +43,7 @@ class IdTable:
         return ids
 
     def put(self, slot: int, id: Id) -> None:
-        """Give a slot its id."""
+        """Set the id of a slot."""
         self._prepare(slot, slot, isinstance(id, str))
         if isinstance(id, str):
             assert self._text is not None
@@ -55,7 +55,7 @@ class IdTable:
                 self._text[slot] = None
 
     def put_all(self, slots: NDArray[np.int64], ids: Sequence[Id]) -> None:
-        """Give many slots their ids, which are all numbers or all text."""
+        """Set the ids of many slots: all numbers or all text."""
         texts = isinstance(ids[0], str)
         self._prepare(int(slots.min()), int(slots.max()), texts)
         if texts:
@@ -68,38 +68,38 @@ class IdTable:
                 self._text[slots] = None
 
     def drop(self, slot: int, id: Id) -> None:
-        """A slot is in use no more. A number may stay; a text takes memory."""
+        """Forget the id of a slot. A number may stay; a text takes memory."""
         if isinstance(id, str):
             self._unmap()
-            self._leave_seen()
+            self._copy_on_write()
             assert self._text is not None
             self._text[slot] = None
             self._texts -= 1
 
     def _prepare(self, low: int, high: int, texts: bool) -> None:
-        """Make room for slots from `low` to `high`, without changing what answers look at."""
+        """Make room for slots from `low` to `high`, without changing what results refer to."""
         self._unmap()
-        if low < self._top or (texts and not self._texts):  # so far, ids were plain numbers
-            self._leave_seen()
+        if low < self._top or (texts and not self._texts):  # results so far know numbers only
+            self._copy_on_write()
         if high >= len(self._number):
             more = max(high + 1, 2 * len(self._number), 16) - len(self._number)
             self._number = np.append(self._number, np.zeros(more, np.int64))
             if self._text is not None:
                 self._text = np.append(self._text, np.full(more, None))
-            self._seen = None  # answers so far look at the shorter arrays
+            self._seen = None  # results so far refer to the shorter arrays
         if texts and self._text is None:
             self._text = np.full(len(self._number), None)
         self._top = max(self._top, high + 1)
 
-    def _leave_seen(self) -> None:
-        """Leave the arrays to the answers that look at them, if any does, and go on with copies."""
+    def _copy_on_write(self) -> None:
+        """Copy on write: leave the arrays to the results that refer to them, if any."""
         if self._seen is not None and self._seen() is not None:
             self._number = self._number.copy()
             self._text = None if self._text is None else self._text.copy()
         self._seen = None
 
     def saved(self) -> SavedPart:
-        """All ids. A slot that is free has any."""
+        """All ids. A free slot may have any."""
         arrays = {"number": self._number[: self._top]}
         if self._mapped is not None:
             texts = self._mapped.column
@@ -110,7 +110,7 @@ class IdTable:
         return SavedPart(arrays, {"texts": self._texts}, {"texts": {"text": texts}})
 
     def restore(self, saved: SavedPart) -> None:
-        """Take over what `saved` gave."""
+        """Restore what `saved` returned."""
         self._number, self._texts = saved.arrays["number"], saved.facts["texts"]
         self._top = len(self._number)
         if self._texts:
@@ -121,4 +121,4 @@ class IdTable:
             self._text, self._mapped = self._mapped.all(), None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_seen": None}  # an answer does not travel with the table
+        return {**self.__dict__, "_seen": None}  # results are not pickled with the table

@@ -1,8 +1,7 @@
-"""A dict that is not made before somebody looks into it.
+"""A dict that is built on first use.
 
-An engine that was opened knows its subscriptions by arrays. To find one by its id it needs a dict
-of all of them, which takes longer to make than everything else; a process that only matches never
-does.
+An opened engine knows its subscriptions by arrays. To find one by its id it needs a dict of all of
+them, which takes longer to build than everything else. A process that only matches never needs it.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ V = TypeVar("V")
 
 
 class LazyDict(MutableMapping[K, V]):
-    """Made by `make`, which has `size` items, when it is first asked for more than its size."""
+    """A dict that `make` builds on first use; its `size` is known before."""
 
     def __init__(self, make: Callable[[], dict[K, V]] = dict, size: int = 0) -> None:
         self._make: Callable[[], dict[K, V]] | None = make
         self._size = size
         self._made: dict[K, V] = {}
-        self._lock = Lock()  # two threads must not each make one, and write to it
+        self._lock = Lock()  # two threads must not build it twice and write to both
         if not size:
             self._make = None
 
@@ -53,11 +52,11 @@ class LazyDict(MutableMapping[K, V]):
         return iter(self._all())
 
     def find(self, key: K) -> V | None:
-        """What a key leads to, if it is there."""
+        """The value of a key, or None."""
         return self._all().get(key)
 
     def put_all(self, items: Iterable[tuple[K, V]]) -> None:
-        """Enter many at once."""
+        """Set many items at once."""
         self._all().update(items)
 
     def __reduce__(self) -> tuple[Any, ...]:

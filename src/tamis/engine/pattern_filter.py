@@ -1,7 +1,7 @@
-"""Text patterns, checked on the pairs that the matcher let through, and on no others.
+"""Text patterns, tested only on the candidates of the matcher.
 
-Many subscriptions share a pattern and many events a text: each (pattern, text) is tried once a
-batch, and the pairs take the verdict from there without a Python object each.
+Many subscriptions share a pattern, and many events share a text. Each (pattern, text) is tested
+once per batch, and the candidates look up the result without a Python object each.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tamis.encode.batch import EventBatch, Texts
 from tamis.encode.clause import Constraint
 from tamis.encode.constraint_json import constraint_from_json, constraint_to_json
 from tamis.encode.intervals import before
+from tamis.engine.interner import Interner
 from tamis.engine.lazy_dict import LazyDict
 from tamis.engine.saved_part import SavedPart
 from tamis.match.answers import FoundSlots, Matches
@@ -24,28 +25,27 @@ from tamis.match.bitmaps import Bitmaps
 
 Int64s = NDArray[np.int64]
 _NO_TEST, _SEVERAL = -1, -2
-_STEP = 1 << 20  # pairs looked at together
+_STEP = 1 << 20  # candidates examined together
 
 
 class PatternFilter:
-    """The constraints with patterns, by slot. Equal constraints are one test, kept once."""
+    """The constraints with patterns, by slot. Equal constraints are interned as one test."""
 
     def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
-        self._number: LazyDict[Constraint, int] = LazyDict()
-        self._uses: list[int] = []
-        self._tests: list[Constraint | str | None] = []  # text: as saved, and not needed so far
-        self._attribute = np.zeros(0, np.int64)  # of each test
-        self._free: list[int] = []
+        self._numbers: Interner[Constraint] = Interner()
+        self._uses: list[int] = []  # by number, as the next two
+        self._tests: list[Constraint | str | None] = []  # text: as saved, not parsed yet
+        self._attribute = np.zeros(0, np.int64)
         self._of: LazyDict[int, tuple[int, ...]] = LazyDict()  # slot -> its tests
-        # Of each slot its one test, or one of the above; the last one is _NO_TEST: slots beyond
-        # the end read that.
+        # The test of each slot, or _NO_TEST, or _SEVERAL. The last entry is _NO_TEST: slots beyond
+        # the end read it.
         self._test = np.full(1, _NO_TEST, np.int32)
 
     def add(self, slot: int, constraints: Sequence[Constraint]) -> None:
-        """Keep those constraints of a clause that intervals do not tell whole."""
+        """Keep the constraints of a clause that intervals do not express."""
         tests = [self._intern(each) for each in constraints if each.patterns]
         if not tests:
             return
@@ -56,7 +56,7 @@ class PatternFilter:
         self._test[slot] = tests[0] if len(tests) == 1 else _SEVERAL
 
     def remove(self, slot: int) -> tuple[Constraint, ...]:
-        """Forget a slot; gives what was kept of it."""
+        """Remove a slot; return its constraints."""
         numbers = self._of.find(slot)
         if numbers is None:
             return ()
@@ -66,19 +66,18 @@ class PatternFilter:
         for number, test in zip(numbers, gone, strict=True):
             self._uses[number] -= 1
             if not self._uses[number]:
-                del self._number[test]
+                self._numbers.remove(test)
                 self._tests[number] = None
-                self._free.append(number)
         if not self._of:
             self._clear()
         return gone
 
     def filter(self, batch: EventBatch, found: Matches) -> Matches:
-        """The matches whose texts fit as well."""
+        """The candidates whose texts match the patterns."""
         if not self._of:
             return found
         patterned = [np.zeros(0, np.int64)]
-        for first in range(0, len(found.slots), _STEP):  # to keep what is made on the way small
+        for first in range(0, len(found.slots), _STEP):  # bounds the temporary arrays
             part = found.slots[first : first + _STEP]
             tests = self._test.take(part, mode="clip")
             patterned.append(np.flatnonzero(tests != _NO_TEST) + first)
@@ -87,7 +86,7 @@ class PatternFilter:
         return found.without(pairs[~self._fitting(batch, events, found.slots[pairs])])
 
     def filter_bits(self, batch: EventBatch, found: Bitmaps) -> None:
-        """Clear the bits of those whose texts do not fit."""
+        """Clear the bits of candidates whose texts do not match the patterns."""
         if not self._of:
             return
         tests = self._test[np.minimum(found.slots, len(self._test) - 1)]
@@ -97,7 +96,7 @@ class PatternFilter:
         found.clear(events[unfit], bits[which[unfit]])
 
     def _fitting(self, batch: EventBatch, events: Int64s, slots: FoundSlots) -> NDArray[np.bool_]:
-        """For each pair of event and slot with tests, whether the event's texts pass them."""
+        """For each (event, slot) with tests, whether the event's texts pass them."""
         tests = self._test[slots]
         several = np.flatnonzero(tests == _SEVERAL)
         theirs = [self._of[slot] for slot in slots[several].tolist()]
@@ -114,8 +113,11 @@ class PatternFilter:
         return fits
 
     def saved(self) -> SavedPart:
-        """All tests, as text, and which slots have which."""
-        texts = [None if test is None else _written(test) for test in self._tests]
+        """All tests as text, and the tests of each slot."""
+        texts = [
+            constraint_to_json(test) if isinstance(test, Constraint) else test
+            for test in self._tests
+        ]
         several = np.flatnonzero(self._test == _SEVERAL)
         numbers = [self._of[slot] for slot in several.tolist()]
         return SavedPart(
@@ -132,17 +134,17 @@ class PatternFilter:
         )
 
     def restore(self, saved: SavedPart) -> None:
-        """Take over what `saved` gave. A test is read when it is first tried."""
+        """Restore what `saved` returned. Tests are parsed lazily."""
         arrays = saved.arrays
         self._tests = saved.columns["tests"]["test"].to_pylist()
         self._uses, self._attribute = arrays["uses"].tolist(), arrays["attribute"]
-        self._free = [number for number, test in enumerate(self._tests) if test is None]
+        free = [number for number, test in enumerate(self._tests) if test is None]
         self._test = arrays["test"]
         several, runs, starts = (
             arrays[name] for name in ("several", "several_tests", "several_starts")
         )
 
-        def number() -> dict[Constraint, int]:
+        def numbers() -> dict[Constraint, int]:
             live = (n for n, test in enumerate(self._tests) if test is not None)
             return {self._known(n): n for n in live}
 
@@ -156,18 +158,17 @@ class PatternFilter:
                 found[slot] = tuple(run.tolist())
             return found
 
-        self._number = LazyDict(number, len(self._tests) - len(self._free))
+        top = len(self._tests)
+        self._numbers = Interner(LazyDict(numbers, top - len(free)), free, top)
         self._of = LazyDict(of, saved.facts["slots"])
 
     def _intern(self, test: Constraint) -> int:
-        number = self._number.find(test)
-        if number is None:
-            number = self._free.pop() if self._free else len(self._tests)
-            if number == len(self._tests):
-                self._tests.append(test)
-                self._uses.append(0)
+        number = self._numbers.intern(test)
+        if number == len(self._tests):
+            self._tests.append(None)
+            self._uses.append(0)
+        if self._tests[number] is None:
             self._tests[number] = test
-            self._number[test] = number
             if number >= len(self._attribute):
                 self._attribute = np.append(self._attribute, np.zeros(number + 16, np.int64))
             self._attribute[number] = test.attribute
@@ -182,7 +183,7 @@ class PatternFilter:
         return test
 
     def _fits(self, column: Texts, tests: NDArray[np.int32], events: Int64s) -> NDArray[np.bool_]:
-        """For each pair of test and event, whether one of the event's texts passes."""
+        """For each (test, event), whether one of the event's texts passes."""
         if column.rows is None:
             pair, which = np.arange(len(events)), column.which[events]
         else:
@@ -209,12 +210,8 @@ class PatternFilter:
         return passed
 
 
-def _written(test: Constraint | str) -> str:
-    return test if isinstance(test, str) else constraint_to_json(test)
-
-
 def _passes(test: Constraint, text: str) -> bool:
-    """Whether a text lies in the intervals and passes all patterns."""
+    """Whether a text is in the intervals and passes all patterns."""
     cut = before(text)
     return any(low <= cut < high for low, high in test.intervals) and all(
         pattern.matches(text) == positive for pattern, positive in test.patterns

@@ -1,4 +1,4 @@
-"""Rows of the bulk door as conditions: what a list of predicates says."""
+"""A list of predicates, as a table of subscriptions has it, as a condition."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ _LISTS = ("in", "between")
 
 
 def condition_of(
-    predicates: Sequence[Mapping[str, Any] | None] | None, schema: Schema
+    predicates: Sequence[Mapping[str, Any] | None], schema: Schema
 ) -> Condition | None:
-    """The conjunction of the predicates; None for no predicates, which every event satisfies."""
-    if predicates is None:
-        raise ConditionError("the list of predicates is null")
+    """The conjunction of the predicates; None for an empty list, which matches every event."""
     parts = tuple(_predicate(given, schema) for given in predicates)
     if not parts:
         return None
@@ -30,13 +28,13 @@ def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
         raise ConditionError("a predicate is null")
     attribute, comparator = given["attribute"], given["comparator"]
     if attribute is None or comparator is None:
-        raise ConditionError("a predicate lacks its attribute or its comparator")
+        raise ConditionError("a predicate needs an attribute and a comparator")
     comparator = _SAME.get(comparator, comparator)
     value, text = given.get("value"), given.get("text")
     if comparator in _LISTS:
         raise ConditionError(
-            f"{comparator!r} takes several values, which a predicate of a table cannot hold",
-            hint="write it as a condition, or a range as two predicates",
+            f"{comparator!r} takes several values; a predicate of a table has one",
+            hint="write a condition in text, or a range as two predicates",
         )
     if comparator not in COMPARATORS:
         raise ConditionError(
@@ -44,7 +42,7 @@ def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
         )
     if value is not None and text is not None:
         raise ConditionError(
-            f"the predicate on {attribute!r} has both a value and a text; one of them is null"
+            f"the predicate on {attribute!r} has a value and a text; one of them must be null"
         )
     constant = value if text is None else text
     if comparator in ("exists", "missing"):

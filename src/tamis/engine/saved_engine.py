@@ -1,9 +1,8 @@
-"""An engine saved to a folder, and opened again.
+"""Save an engine to a folder, and open it again.
 
-Everything an engine knows goes into one saved index (see `index.saved`): arrays as they are, what
-is text as Arrow files, the rest as facts. Opening maps the files and copies nothing that grows with
-the number of subscriptions, except for the text constants. Nothing in the folder is code: it is
-read, never run.
+All state of an engine goes into one folder (see `files.array_folder`): arrays as they are, text as
+Arrow files, the rest as JSON facts. Opening maps the files and copies nothing that grows with the
+number of subscriptions, except the text constants. The folder holds no code.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
 
     AnEngine = TypeVar("AnEngine", bound=Engine)
 
-CONTENTS = 2  # what an engine saves; the next number when the parts or their arrays change
+CONTENTS = 2  # version of the parts and their arrays; increase it when they change
 
 
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
-    """Write all of an engine to a folder."""
+    """Write an engine to a folder."""
     matcher = engine.matcher
     form = saved_form(matcher)
     parts = {
@@ -69,7 +68,7 @@ def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     write(folder, arrays, facts, blobs(parts), replace=replace, written_by=__version__)
 
 
-def opened(
+def open_engine(
     kind: type[AnEngine],
     folder: str | os.PathLike[str],
     verify: bool,
@@ -83,15 +82,15 @@ def opened(
         contents = saved.facts.get("contents")
         if contents != CONTENTS:
             raise SavedIndexError(
-                f"it holds an engine in form {contents!r}, and this tamis reads form {CONTENTS}; "
-                "open it with the tamis that wrote it"
+                f"it holds an engine in format {contents!r}, and this tamis reads format "
+                f"{CONTENTS}; open it with the tamis that wrote it"
             )
         made_by = saved.facts["made_by"]
         matcher = create(made_by["name"], **{**made_by["options"], **options})
         if made_by["layout"] != layout_of(matcher):
             raise SavedIndexError(
-                f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and has "
-                f"layout {layout_of(matcher)} here; open it with the tamis that wrote it"
+                f"matcher {made_by['name']!r} saved it in layout {made_by['layout']}, and this "
+                f"tamis has layout {layout_of(matcher)}; open it with the tamis that wrote it"
             )
         engine = kind(
             Schema.from_dict(saved.facts["schema"]),
@@ -110,7 +109,7 @@ def opened(
 
 @contextmanager
 def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Say of which folder something is wrong, and take all that does not fit for a fault of it."""
+    """Name the folder in errors, and report every inconsistency as a `SavedIndexError`."""
     where = os.fspath(folder)
     try:
         yield
@@ -118,7 +117,7 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
         raise type(why)(f"{where}: {why}") from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as why:
         raise SavedIndexError(
-            f"{where}: does not fit together ({type(why).__name__}: {why}); was it edited?"
+            f"{where}: is inconsistent ({type(why).__name__}: {why}); was it edited?"
         ) from why
 
 
@@ -131,12 +130,12 @@ def _part(saved: Saved, name: str) -> SavedPart:
 
 
 def _made_by(matcher: Matcher) -> dict[str, Any]:
-    """The name and options by which a matcher like this one is made."""
+    """The name and the options from which an equal matcher is created."""
     name, kind = name_of(matcher), type(matcher)
     if name is None:
         raise SavedIndexError(
-            f"a {kind.__name__} cannot be saved, since it could not be made again: it is not "
-            "registered; see tamis.match.registry.register"
+            f"a {kind.__name__} cannot be saved: it is not registered, so it could not be created "
+            "again; see tamis.match.registry.register"
         )
     options = {
         option: value for option, value in matcher.given.items() if matcher.options()[option].saved
@@ -146,8 +145,8 @@ def _made_by(matcher: Matcher) -> dict[str, Any]:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
             raise SavedIndexError(
-                f"matcher {name!r} cannot be saved with {option}={value!r}; options that are "
-                "saved are numbers, texts, booleans and lists of them"
+                f"matcher {name!r} cannot be saved with {option}={value!r}; a saved option is a "
+                "number, a text, a boolean or a list of these"
             ) from None
     return {"name": name, "options": options}
 

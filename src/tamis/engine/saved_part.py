@@ -1,4 +1,4 @@
-"""Arrow tables in a saved index: as files in Arrow's IPC format, read where they are mapped."""
+"""The parts of a saved engine: arrays, facts, and Arrow tables in mapped IPC files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUFFIX = ".arrow"
 
 
 class SavedPart(NamedTuple):
-    """What one part of an engine has to save, and gets back: arrays, columns and facts."""
+    """What one part of an engine saves and restores: arrays, facts and columns."""
 
     arrays: dict[str, NDArray[Any]] | Arrays
     facts: dict[str, Any]
@@ -35,7 +35,7 @@ def blobs(parts: dict[str, SavedPart]) -> dict[str, WriteBlob]:
 
 
 def columns(prefix: str, found: dict[str, Bytes]) -> dict[str, dict[str, pa.Array]]:
-    """The tables of one part, by name; their columns lie in the mapped files."""
+    """The tables of one part, by name; their columns stay in the mapped files."""
     stem = f"{prefix}."
     return {
         name.removeprefix(stem).removesuffix(_SUFFIX): _read(name, blob)
@@ -57,9 +57,9 @@ def _writer(columns: dict[str, pa.Array]) -> WriteBlob:
 def _read(name: str, blob: Bytes) -> dict[str, pa.Array]:
     try:
         table = pa.ipc.open_file(pa.py_buffer(blob)).read_all()
-        table.validate()  # what costs nothing; checksums have told the rest, or nobody asked
+        table.validate()  # cheap checks only; checksums cover the content
     except (pa.ArrowException, OSError) as why:
-        raise SavedIndexError(f"the blob {name!r} is no Arrow file: {why}") from None
+        raise SavedIndexError(f"the blob {name!r} is not an Arrow file: {why}") from None
     return {
         each: one_chunk(column)
         for each, column in zip(table.column_names, table.columns, strict=True)
@@ -67,7 +67,7 @@ def _read(name: str, blob: Bytes) -> dict[str, pa.Array]:
 
 
 class MappedTexts:
-    """Texts by slot that stay in their file; those that are asked for are made."""
+    """Texts by slot that stay in their file; strings are created on demand."""
 
     def __init__(self, column: pa.Array) -> None:
         self.column = column
@@ -76,5 +76,5 @@ class MappedTexts:
         return self.column.take(pa.array(slots)).to_numpy(zero_copy_only=False)
 
     def all(self) -> NDArray[np.object_]:
-        """Every one, None where a slot has no text."""
+        """All texts; None for a slot without text."""
         return self.column.to_numpy(zero_copy_only=False)

@@ -1,8 +1,8 @@
-"""Who sits in which slot: subscriptions by id, their slots, and where their condition is kept.
+"""The slots of each subscription, by id, and the subscription of each slot.
 
-A subscription takes one slot for each of its clauses; the first is its leader, under which all
-that is known of it is kept. Slots are recycled. Most subscriptions have one clause, and where all
-have, a slot in an answer needs no translation.
+A subscription has one slot for each of its clauses. The first is its leader; its id and its
+condition are kept there. Slots are recycled. Most subscriptions have one clause; if all do, the
+slots of a result need no translation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
 
 Slots = NDArray[np.int64]
 _ALONE = -1
-_SCRATCH = 1 << 20  # places for pairs of event and leader, by which doubles are found
+_SCRATCH = 1 << 20  # (event, leader) cells in which duplicates are found
 
 
 class SlotTable:
@@ -41,8 +41,8 @@ class SlotTable:
         self._followers: LazyDict[int, list[int]] = (
             LazyDict()
         )  # of subscriptions of several clauses
-        # Of each slot its leader if there are followers, else _ALONE, which is also the last one:
-        # slots beyond the end read that.
+        # The leader of each slot of a subscription with several clauses, else _ALONE. The last
+        # entry is _ALONE: slots beyond the end read it.
         self._leader = np.full(1, _ALONE, np.int32)
         self._free: list[int] = []
         self._top = 0
@@ -56,18 +56,20 @@ class SlotTable:
         return self._find(id) is not None
 
     def ids(self) -> list[Id]:
-        """All ids, in the order in which they came."""
+        """All ids, in order of arrival."""
         return list(self._leader_of)
 
     def check_new(self, id: Any) -> Id:
-        """An id for a new subscription, as given or the next number; refuses one that is taken."""
+        """The id for a new subscription: the one given if it is free, or the next number."""
         if id is None:
             while self._next in self._leader_of:
                 self._next += 1
             return self._next
         checked = check_id(id)
         if checked in self._leader_of:
-            raise SubscriptionError(f"the id {show(id)} is taken; ids are unique while they live")
+            raise SubscriptionError(
+                f"the id {show(id)} is taken; live subscriptions have unique ids"
+            )
         return checked
 
     def slots(self, id: Any) -> Slots:
@@ -78,17 +80,17 @@ class SlotTable:
     def _known(self, id: Any) -> int:
         leader = self._find(id)
         if leader is None:
-            raise SubscriptionError(f"there is no subscription {show(id)}")
+            raise SubscriptionError(f"no subscription has the id {show(id)}")
         return leader
 
     def _find(self, id: Any) -> int | None:
-        """The leader of an id. 1.0 and True equal 1, but are no ids."""
+        """The leader of an id. 1.0 and True equal 1, but are not ids."""
         if isinstance(id, bool) or not isinstance(id, (int, str, np.integer)):
             return None
         return self._leader_of.find(id if isinstance(id, str) else int(id))
 
     def reserve(self, count: int) -> Slots:
-        """Free slots, which stay free until `add`."""
+        """Free slots; they stay free until `add`."""
         if count == 1:
             return np.array([self._free[-1] if self._free else self._top], np.int64)
         reused = self._free[-count:] if count else []
@@ -98,7 +100,7 @@ class SlotTable:
         )
 
     def add(self, id: Id, slots: Slots, source: str | Condition) -> None:
-        """A subscription takes slots that were just reserved."""
+        """Give a subscription slots that were just reserved."""
         leader, *followers = listed = slots.tolist()
         self._take(len(listed), max(listed))
         self._leader_of[id] = leader
@@ -110,7 +112,7 @@ class SlotTable:
         self._next += id == self._next
 
     def add_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
-        """Subscriptions of a table: row i takes the next `counts[i]` of the reserved slots."""
+        """Give row i of a table the next `counts[i]` of the reserved slots."""
         self._take(len(slots), int(slots.max()))
         firsts = np.cumsum(counts) - counts
         leaders = slots[firsts]
@@ -123,11 +125,11 @@ class SlotTable:
         self._ids.put_all(leaders, ids)
 
     def remove(self, id: Id) -> None:
-        """A subscription gives its slots back."""
+        """Free the slots of a subscription."""
         leader = self._known(id)
         del self._leader_of[id]
         if not self._leader_of:
-            self._clear()  # but numbers go on: an id given out is not given out again
+            self._clear()  # but keep counting: a number is never given out again
             return
         followers = self._followers.find(leader)
         if followers:
@@ -139,13 +141,13 @@ class SlotTable:
         self._ids.drop(leader, id)
 
     def source(self, id: Id) -> ConditionSource:
-        """What a subscription's condition was given as."""
+        """The condition of a subscription, as it was given."""
         return self._sources.of(self._known(id))
 
     # -- slots to subscriptions --------------------------------------------------------------------
 
     def with_ids(self, found: Matches) -> Matches:
-        """The answer of a matcher with ids, each subscription once an event."""
+        """The matches with ids, each subscription once per event."""
         if self._followers:
             found = self._distinct(found)
         return Matches(found.starts, found.slots, self._ids.now())
@@ -162,17 +164,17 @@ class SlotTable:
         return Bitmaps(found.words, found.slots, self._ids.now())
 
     def owners(self, slots: FoundSlots) -> FoundSlots | None:
-        """The leader of each slot's subscription; None where every slot is its own."""
+        """The leader of each slot; None if every slot is its own leader."""
         if not self._followers:
             return None
         leaders = self._leader.take(slots, mode="clip")
         return np.where(leaders == _ALONE, slots, leaders)
 
     def _distinct(self, found: Matches) -> Matches:
-        """Each subscription once an event, as its leader, when several of its clauses matched.
+        """Each subscription once per event, as its leader, if several of its clauses matched.
 
-        Some events at a time: all pairs of event and leader leave their number in one place, where
-        only one of those that are the same finds its own again.
+        Some events at a time: each (event, leader) pair writes its number to one cell. Of equal
+        pairs, only the last finds its own number there.
         """
         step = max(1, _SCRATCH // self._top)
         place = np.empty(min(step, len(found)) * self._top, np.int32)
@@ -202,7 +204,7 @@ class SlotTable:
     # -- saving ------------------------------------------------------------------------------------
 
     def saved(self) -> dict[str, SavedPart]:
-        """All of it, in parts."""
+        """The whole table, in parts."""
         followers = list(self._followers.values())
         own = SavedPart(
             {
@@ -219,7 +221,7 @@ class SlotTable:
         return {"roster": own, "ids": self._ids.saved(), "sources": self._sources.saved()}
 
     def restore(self, parts: dict[str, SavedPart]) -> None:
-        """Take over what `saved` gave. What finds a subscription by its id is made when needed."""
+        """Restore what `saved` returned. The dict of ids is built lazily."""
         self._clear()
         self._ids.restore(parts["ids"])
         self._sources.restore(parts["sources"])
@@ -248,7 +250,7 @@ class SlotTable:
         self._top = max(self._top, highest + 1)
 
     def _lead(self, slots: Slots, leader: int) -> None:
-        top = int(slots.max()) + 2  # with room for the last one
+        top = int(slots.max()) + 2  # and one for the last entry
         if top > len(self._leader):
             more = max(top, 2 * len(self._leader)) - len(self._leader)
             self._leader = np.append(self._leader, np.full(more, _ALONE, np.int32))
@@ -256,7 +258,7 @@ class SlotTable:
 
 
 def check_id(id: Any) -> Id:
-    """An id is a 64-bit integer or text that is not empty."""
+    """Refuse what is not an id: a 64-bit integer or non-empty text."""
     if isinstance(id, str):
         try:
             text = Text().value(id)

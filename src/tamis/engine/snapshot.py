@@ -1,8 +1,7 @@
-"""ClauseParts of an engine as they are now, for whoever pickles it.
+"""Snapshots of the parts of an engine, for pickling.
 
-A pickler asks an engine for its parts, and goes through them after that; by then other threads may
-have changed one part or another. So what it gets are parts that change no more, made while nobody
-else has the turn. Each of them is pickled as the part itself.
+A pickler asks an engine for its parts and walks through them later; by then other threads may have
+changed them. So it gets snapshots, taken under the lock. Each is pickled as the part itself.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _PROTOCOL = 5
 
 
 class Snapshot:
-    """A part as it was, by what it is made again of: what `__reduce__` returns."""
+    """A part at one moment: what its `__reduce__` returned."""
 
     def __init__(self, reduced: tuple[Any, ...] = ()) -> None:
         self.reduced = reduced
@@ -23,27 +22,27 @@ class Snapshot:
     def __reduce__(self) -> tuple[Any, ...]:
         return self.reduced
 
-    def thawed(self) -> Any:
+    def restored(self) -> Any:
         """The part itself."""
-        return copy.deepcopy(self)  # which asks `__reduce__`
+        return copy.deepcopy(self)  # goes through `__reduce__`
 
 
-def in_bytes(part: Any) -> Snapshot:
-    """A part of ours: it has nothing that picklers differ in."""
+def pickled(part: Any) -> Snapshot:
+    """A snapshot of a part of ours, which every pickler treats alike."""
     return Snapshot((pickle.loads, (pickle.dumps(part, _PROTOCOL),)))
 
 
 def copied(part: Any) -> Snapshot:
-    """A part of a class that may be somebody else's, which each pickler has its own way with."""
+    """A snapshot of a part whose class may be a user's, which picklers may treat differently."""
     made = Snapshot()
-    made.reduced = copy.deepcopy(as_told(part).reduced, {id(part): made})
+    made.reduced = copy.deepcopy(reduced(part).reduced, {id(part): made})
     return made
 
 
-def as_told(part: Any) -> Snapshot:
-    """A part whose state, as it gives it, is a copy already."""
+def reduced(part: Any) -> Snapshot:
+    """A snapshot of a part whose state is a copy already."""
     function, *more = part.__reduce_ex__(_PROTOCOL)
-    # Picklers refuse this function for what is of another class than it makes.
+    # Picklers refuse `__newobj__` for an object of another class than it creates.
     return Snapshot((_new if function.__name__ == "__newobj__" else function, *more))
 
 

@@ -1,7 +1,7 @@
-"""What past events tell an engine: where clauses should lie, and which operators come first.
+"""Warm start: plan an engine for events like past ones.
 
-An engine learns both from the events that it matches, and until it has seen some it guesses. Who
-has statistics of past events need not wait for that.
+An engine learns from the events that it matches where to place clauses and which operators to call
+first. Statistics of past events spare it that phase.
 """
 
 from __future__ import annotations
@@ -24,56 +24,56 @@ if TYPE_CHECKING:
 
 
 class PastStatistics(Protocol):
-    """What an engine wants to know of past events. `tamis.store.Stats` is one."""
+    """Statistics of past events. `tamis.store.Stats` implements it."""
 
     @property
     def sample(self) -> pa.Table:
-        """Some of the events, in no order."""
+        """A sample of the events, in any order."""
         ...
 
     @property
     def known(self) -> Mapping[str, PredicateEstimate]:
-        """What came of predicates on operators, by their texts; costs are in milliseconds."""
+        """Outcomes of operator predicates, by their texts; costs are in milliseconds."""
         ...
 
 
 def expect(engine: Engine, past: PastStatistics) -> None:
-    """Tell the scheduler and the matcher of an engine what events are like."""
+    """Prepare the scheduler and the matcher of an engine for events like past ones."""
     engine.calls.expect(past.known)
     if past.sample.num_rows and not plan_for(engine, past.sample):
         reason = validate(engine.encoder, past.sample.slice(0, 1)).refused[0].reason
         raise EventError(
-            "the past events are of another schema than the engine: not one of their sample is an "
-            f"event of its schema; the first: {reason}"
+            "the past events have another schema than the engine: no event of their sample is "
+            f"valid under its schema; the first: {reason}"
         )
 
 
 def plan_for(engine: Engine, events: pa.Table) -> int:
-    """Have a matcher decide where clauses lie, by what some events are like; how many are good.
+    """Let the matcher plan for events like these; return how many of them are valid.
 
-    No operator is called for that: what they answer has no part in it.
+    No operator is called: the plan does not depend on operators.
     """
     valid = validate(engine.encoder, events)
     if len(valid):
         batch = valid.batch(engine.encoder)
-        for _ in range(2):  # a plan for the first few is made again when there are more
+        for _ in range(2):  # a plan for few events is replaced when there are more
             engine.matcher.match(batch)
             settle(engine.matcher)
     return len(valid)
 
 
 class MeasuredMatches(NamedTuple):
-    """Matches, and what came of each predicate on operators, by its text."""
+    """Matches, and the outcomes of each operator predicate, by its text."""
 
     found: Matches
     told: Mapping[str, PredicateCounts]
 
 
 def match_and_measure(engine: Engine, events: pa.Table | EventBatch) -> MeasuredMatches:
-    """Match events, and have all predicates on operators evaluated that could matter to them.
+    """Match events, and evaluate every operator predicate of every candidate clause.
 
-    These are the predicates of clauses whose ordinary ones hold. That is what a scheduler will be
-    asked about as well: of `borough = Bronx and locIn(Bronx)` it never sees an event elsewhere.
+    Candidates are the clauses whose ordinary predicates hold. A scheduler sees the same events: for
+    `borough = Bronx and locIn(Bronx)` it never sees an event elsewhere.
     """
     with engine._lock.mutex, engine.calls.measuring() as told:
         found = engine.match_batch(events)

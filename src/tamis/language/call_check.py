@@ -1,4 +1,4 @@
-"""The type check of calls and value constraints, each by itself."""
+"""The type check of single calls and value constraints."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def check_call(
     operators: Mapping[str, Signature],
     text: str | None,
 ) -> None:
-    """Whether there is such an operator, and it takes such arguments and reads what there is."""
+    """Refuse an unknown operator, wrong arguments, and an operator whose attributes are missing."""
     if not isinstance(call.operator, str) or not isinstance(call.arguments, tuple):
-        raise ConditionError(f"{show(call)} is no part of a condition")
+        raise ConditionError(f"{show(call)} is not a condition")
     signature = operators.get(call.operator)
     if signature is None:
         _refuse_unknown(call, operators, text)
@@ -51,7 +51,7 @@ def check_call(
     for attribute in signature.reads:
         if attribute not in attributes:
             raise ConditionError(
-                f"{call.operator!r} reads the attribute {attribute!r}, which the schema lacks",
+                f"{call.operator!r} reads the attribute {attribute!r}, which is not in the schema",
                 span=spans.operator_name(text, call),
                 text=text,
             )
@@ -69,7 +69,7 @@ def _refuse_unknown(call: Call, operators: Mapping[str, Signature], text: str | 
 
 def _free_names(signature: Signature) -> str | None:
     free = [parameter.name for parameter in signature.parameters if parameter.free]
-    return f"a variable may stand for: {', '.join(free)}" if free else None
+    return f"a variable may be at: {', '.join(free)}" if free else None
 
 
 def _check_argument(
@@ -84,19 +84,19 @@ def _check_argument(
     if isinstance(given, Variable):
         if not parameter.free:
             raise ConditionError(
-                f"{where} is a constant, no variable",
+                f"{where} must be a constant, not a variable",
                 span=span,
                 text=text,
-                hint=_free_names(signature) or f"{signature.name!r} gives nothing to variables",
+                hint=_free_names(signature) or f"{signature.name!r} binds no variables",
             )
         return
     hint = None
     if isinstance(given, Word) and given in attributes:
-        hint = "operators read attributes by themselves; what they are given are constants"
+        hint = "operators read attributes themselves; their arguments are constants"
     elif parameter.kind == "boolean" and isinstance(given, str):
         hint = "write true or false, without quotes"
     elif parameter.kind == "text":
-        hint = "text is written in quotes"
+        hint = "put text in quotes"
     try:
         _constant(given, parameter.kind)
     except RefusalError as why:
@@ -108,7 +108,7 @@ def _check_argument(
 def check_constraint(
     constraint: ValueConstraint, attributes: Collection[str], text: str | None
 ) -> None:
-    """Whether a constraint is made of variables, constants and arithmetic, and has a variable."""
+    """Refuse a constraint that has no variable, or more than variables, constants, arithmetic."""
     if constraint.comparator not in COMPLEMENTS:
         raise ConditionError(
             f"variables have no comparator {show(constraint.comparator)}",
@@ -118,12 +118,12 @@ def check_constraint(
         )
     found = False
     stack: list[Expression] = [constraint.right, constraint.left]
-    seen: set[int] = set()  # a program may use a part in many spans
+    seen: set[int] = set()  # a program may share parts
     while stack:
         node = stack.pop()
         if isinstance(node, Arithmetic):
             if node.sign not in SIGNS:
-                raise ConditionError(f"{show(node.sign)} is no sign of arithmetic: + - * /")
+                raise ConditionError(f"{show(node.sign)} is not one of + - * /")
             if id(node) not in seen:
                 seen.add(id(node))
                 stack += (node.right, node.left)
@@ -142,11 +142,11 @@ def _check_operand(
 ) -> None:
     if isinstance(given, Word) and given in attributes:
         raise ConditionError(
-            f"{str(given)!r} is an attribute, which is not compared with variables",
+            f"{str(given)!r} is an attribute and cannot be compared with variables",
             span=spans.operand(text, constraint, given),
             text=text,
-            hint="an operator that reads it can give its value to a variable; if the text is "
-            "meant, write it in quotes",
+            hint="an operator that reads it can bind its value to a variable; if you mean the "
+            "text, put it in quotes",
         )
     try:
         _constant(given, "any")
@@ -166,11 +166,11 @@ def kind_of_constant(given: Constant) -> str:
 
 
 def kind_text(kind: str) -> str:
-    """A kind, as a sentence has it."""
+    """A kind, with an article."""
     return {"number": "a number", "boolean": "true or false"}.get(kind, kind)
 
 
 def _constant(given: Constant, kind: str) -> None:
-    """Refuse what is no constant of a kind. What no domain takes is no constant of any."""
+    """Refuse what is not a constant of a kind."""
     wanted = _DOMAINS.get(kind) or _DOMAINS[kind_of_constant(given)]
     wanted.constant(given)

@@ -1,7 +1,7 @@
 """Text to tokens, by one regular expression.
 
-Tokens are tuples (kind, text, start, end): the parser looks at the kind, which for keywords and
-punctuation is the word itself.
+Tokens are tuples (kind, text, start, end). The kind of a keyword or punctuation mark is the word
+itself.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _unescape(text: str, start: int, end: int) -> str:
             f"unknown escape {match[0]!r}",
             span=(place, place + len(match[0])),
             text=text,
-            hint=r"known are \\ \" \' \n \r \t \uXXXX \UXXXXXXXX; a backslash itself is written \\",
+            hint=r"known are \\ \" \' \n \r \t \uXXXX \UXXXXXXXX; write \\ for a backslash",
         )
 
     return _ESCAPE.sub(one, inner)
@@ -92,13 +92,13 @@ def _bad(text: str, start: int) -> ConditionError:
         end = start + 1
         while end < len(text) and (text[end].isalnum() or text[end] in "._"):
             end += 1
-        what, hint = f"{text[start:end][:40]!r} is no number", "text is written in quotes"
+        what, hint = f"{text[start:end][:40]!r} is not a number", "put text in quotes"
         return ConditionError(what, span=(start, end), text=text, hint=hint)
     elif character in "&|":
         what = f"{character!r} has no meaning here"
         hint = "write " + ("'and'" if character == "&" else "'or'")
     elif character == "?":
-        what, hint = "a lone question mark", "a variable is written ?people"
+        what, hint = "a lone question mark", "write a variable as ?people"
     else:
-        what, hint = f"{character!r} has no meaning here", "text is written in quotes"
+        what, hint = f"{character!r} has no meaning here", "put text in quotes"
     return ConditionError(what, span=(start, start + 1), text=text, hint=hint)

@@ -1,6 +1,6 @@
-"""Normal form: a condition as a list of clauses, any of which makes it match.
+"""Normal form: a condition as a list of clauses. It holds if one of them does.
 
-The size of the result is computed before it is built, so that a small text cannot ask for a large
+The size of the result is computed before it is built, so that a small text cannot cause a large
 expansion.
 """
 
@@ -46,14 +46,14 @@ def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
 def check_size(condition: Condition, text: str | None = None) -> None:
     """Refuse a condition that is nested too deeply or would expand to too much."""
     if _is_plain(condition):
-        return  # what most conditions are: a few predicates, all of them simple
+        return  # most conditions: a few simple predicates
     _check_depth(condition, text)
     number, longest, values = _size(condition, True, {})
     if number > CLAUSE_LIMIT:
         raise LimitError(
             f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
             text=text,
-            hint="a long 'or' over one attribute is better written with 'in (…)'",
+            hint="write a long 'or' over one attribute as 'in (…)'",
         )
     if longest > PREDICATE_LIMIT:
         raise LimitError(
@@ -63,15 +63,15 @@ def check_size(condition: Condition, text: str | None = None) -> None:
         raise LimitError(
             f"{_about(values)} values in the lists of all clauses; at most {VALUE_LIMIT:,}",
             text=text,
-            hint="a long 'in' is repeated in each clause that the 'or's beside it expand to",
+            hint="a long 'in' is repeated in each clause that an 'or' next to it expands to",
         )
 
 
 def _check_depth(condition: Condition, text: str | None) -> None:
-    """Count the levels that the text of the condition has: parentheses, `not` and arithmetic.
+    """Count the levels in the text of the condition: parentheses, `not` and arithmetic.
 
-    Without recursion: a condition built in a program may be nested without end, and may share
-    parts, which are looked at once a level.
+    Not recursive: a condition built by a program may be nested without limit, and may share parts,
+    which are visited once per level.
     """
     waiting: dict[int, dict[int, Condition]] = {0: {id(condition): condition}}
     for level in range(DEPTH_LIMIT + 1):
@@ -86,7 +86,7 @@ def _check_depth(condition: Condition, text: str | None) -> None:
                 continue
             for part in (node.part,) if isinstance(node, Not) else node.parts:
                 if not isinstance(part, Condition):
-                    raise ConditionError(f"{show(part)} is no part of a condition")
+                    raise ConditionError(f"{show(part)} is not a condition")
                 if isinstance(node, Not):
                     deeper = 2 if isinstance(part, And | Or) else 1
                 elif not isinstance(part, And | Or):
@@ -103,9 +103,7 @@ def _check_depth(condition: Condition, text: str | None) -> None:
 
 
 def height(constraint: ValueConstraint) -> int:
-    """How deeply arithmetic is nested in a constraint; what is deeper than the limit counts as one
-    level more. Its text has no more levels than that.
-    """
+    """The nesting of arithmetic in a constraint, up to one more than the limit."""
     level: dict[int, Expression] = {0: constraint.left, 1: constraint.right}
     for found in range(DEPTH_LIMIT + 1):
         nested = [node for node in level.values() if isinstance(node, Arithmetic)]
@@ -143,7 +141,7 @@ class _ExpandedSize(NamedTuple):
 def _size(
     condition: Condition, positive: bool, known: dict[tuple[int, bool], _ExpandedSize]
 ) -> _ExpandedSize:
-    """How large the expanded form will be; each number is cut off at `_MANY`."""
+    """The size of the expanded form; each number is capped at `_MANY`."""
     if isinstance(condition, Predicate):
         given = condition.value
         return _ExpandedSize(1, 1, len(given) if isinstance(given, tuple) else 1)
@@ -181,7 +179,7 @@ def _size(
 
 
 def _operands(expression: Expression, known: dict[int, int]) -> int:
-    """How many constants and variables an expression has, written out."""
+    """The number of operands in the text of an expression."""
     if not isinstance(expression, Arithmetic):
         return 1
     key = id(expression)
@@ -199,7 +197,7 @@ def _expand(condition: Condition, positive: bool) -> list[Clause]:
     if isinstance(condition, And) != positive:
         return [clause for part in condition.parts for clause in _expand(part, positive)]
     found: list[Clause] = [()]
-    run: list[Literal[Leaf]] = []  # leaves side by side, which most conditions are made of
+    run: list[Literal[Leaf]] = []  # adjacent leaves: most conditions have nothing else
     for part in condition.parts:
         if isinstance(part, LEAVES):
             run.append(Literal(part, positive))

@@ -8,7 +8,7 @@ from tamis.errors import ConditionError, Span
 
 
 def number(word: str, span: Span, text: str) -> int | float:
-    """The number that `word` says; an error shows its place in the text."""
+    """The number that `word` denotes; an error shows its place in the text."""
     digits = word.removeprefix("-")
     if digits.isdigit():
         digits = digits.lstrip("0") or "0"
@@ -29,7 +29,7 @@ def number(word: str, span: Span, text: str) -> int | float:
 
 
 def _whole(word: str, found: float, span: Span, text: str) -> int | float:
-    """A long literal whose double is whole: exact where it is whole itself, else refused.
+    """A long literal whose double is whole: exact if the literal is whole, otherwise refused.
 
     `9007199254740993.0` is that integer; `1.0000000000000000001` is not 1.
     """
@@ -38,4 +38,4 @@ def _whole(word: str, found: float, span: Span, text: str) -> int | float:
         return found
     if exact == exact.to_integral_value() and abs(exact) < 2**64:
         return int(exact)
-    raise ConditionError(f"no double is that exact; the nearest is {found!r}", span=span, text=text)
+    raise ConditionError(f"not exact as a double; the nearest is {found!r}", span=span, text=text)

@@ -10,8 +10,8 @@
     product     = signed { ( "*" | "/" ) signed }
     signed      = "-" signed | variable | constant | "(" sum ")"
 
-A parenthesis may open a condition or a sum, and only what follows tells which: what stands in it is
-read once, as whichever it turns out to be. Nothing is ever read twice.
+A parenthesis may open a condition or a sum; only what follows tells which. Its content is parsed
+once, as whichever it turns out to be: the parser never backtracks.
 
 Limits on length and nesting are checked before any work that grows with them.
 """
@@ -61,10 +61,10 @@ def parse(
     *,
     limit: int | None = TEXT_LIMIT,
 ) -> Condition:
-    """The condition that `text` says, type-checked where a schema is given.
+    """Parse a condition, and type-check it if a schema is given.
 
-    `operators` are those that a checked condition may call, by name. A text of more than `limit`
-    bytes is refused; None reads any, for what was accepted before.
+    `operators` are the operators that the condition may call, by name. A text of more than `limit`
+    bytes is refused; None means no limit, for text that was accepted before.
 
     >>> parse("price < 5 and category <= toy")
     And(parts=(Predicate(attribute='price', comparator='<', value=5), \
@@ -98,7 +98,7 @@ class _Parser(TokenReader):
         return condition
 
     def _condition(self, first: Condition | None = None) -> Condition:
-        """What `or` joins. `first` is what has been read of it already, as for the next one."""
+        """A disjunction; `first` is its first part, if it has been parsed already."""
         first = self._conjunction(first)
         if self.tokens[self.at][0] != "or":
             return first
@@ -133,14 +133,14 @@ class _Parser(TokenReader):
         )
 
     def _condition_or_sum(self) -> Condition | Expression:
-        """One part of a conjunction, or a sum that no comparator follows."""
+        """One part of a conjunction, or a sum without a comparator."""
         kind, word, start, _ = self.tokens[self.at]
         if kind == "name":
             return self._predicate()
         if kind in OPERANDS:
             return self._constraint(start, self.sum())
         if kind not in ("not", "("):
-            hint = f"as a name it stands in backquotes: `{word}`" if kind in KEYWORDS else None
+            hint = f"as a name, write it in backquotes: `{word}`" if kind in KEYWORDS else None
             raise self.error("expected a predicate, such as: price < 5", hint=hint)
         self.deeper()
         inner: Condition | Expression
@@ -198,7 +198,7 @@ class _Parser(TokenReader):
         if kind in SIGNS:
             raise self.error(
                 f"expected a comparator after {name!r}",
-                hint="attributes take no part in arithmetic; variables and numbers do",
+                hint="arithmetic takes variables and numbers, not attributes",
             )
         word = self.tokens[self.at][1]
         raise self.error(
@@ -221,18 +221,18 @@ class _Parser(TokenReader):
         if self.tokens[self.at][0] in SIGNS:
             raise self.error(
                 "expected ',' or ')' after an argument",
-                hint="arguments are constants and variables; arithmetic stands in constraints",
+                hint="arguments are constants and variables; use arithmetic in constraints",
             )
         self.expect(")", "expected ',' or ')' after an argument")
         if self.tokens[self.at][0] in COMPLEMENTS or self.tokens[self.at][0] in SIGNS:
             raise self.error(
-                f"{name!r} is an operator, which is true or false and is not compared",
-                hint=f"it can give a value to a variable: {name_text(name)}(…, ?x) and ?x > 5",
+                f"{name!r} is an operator: it is true or false and cannot be compared",
+                hint=f"it can bind a variable: {name_text(name)}(…, ?x) and ?x > 5",
             )
         return Call(name, tuple(arguments), (start, self.tokens[self.at - 1][3]))
 
     def _constraint(self, start: int, left: Expression) -> ValueConstraint | Expression:
-        """The constraint that `left` begins, or `left` itself where no comparator follows."""
+        """The constraint that starts with `left`, or `left` itself without a comparator."""
         kind, word, *_ = self.tokens[self.at]
         if kind in _OF_ATTRIBUTES:
             raise self.error(
@@ -244,7 +244,7 @@ class _Parser(TokenReader):
         right = self.sum()
         if self.tokens[self.at][0] in COMPLEMENTS:
             raise self.error(
-                "a constraint compares two sides", hint="write: 1 < ?x and ?x < 5, or the like"
+                "a constraint has two sides", hint="write, for example: 1 < ?x and ?x < 5"
             )
         found = ValueConstraint(left, kind, right, (start, self.tokens[self.at - 1][3]))
         if height(found) > DEPTH_LIMIT:

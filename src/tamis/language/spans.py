@@ -1,7 +1,7 @@
-"""Where the parts of a predicate, a call or a constraint stand in the text.
+"""The spans of parts of a predicate, a call or a constraint in the text.
 
-Nodes keep only the place of the whole; its parts are found again when an error needs them, which
-keeps parsing fast.
+Nodes keep only the span of the whole. The spans of parts are found again when an error needs them,
+which keeps parsing fast. This works for the native language only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def part_of_predicate(text: str | None, predicate: Predicate, part: int) -> Span
 
 
 def operator_name(text: str | None, call: Call) -> Span | None:
-    """The name that a call begins with."""
+    """The span of the operator's name in a call."""
     if text is None or call.span is None:
         return call.span
     return _tokens(text, call)[0][2:]
@@ -57,7 +57,7 @@ def argument(text: str | None, call: Call, position: int) -> Span | None:
 
 
 def operand(text: str | None, leaf: Leaf, wanted: Constant | Variable) -> Span | None:
-    """Where a variable or a constant first stands in a call or a constraint."""
+    """The first occurrence of a variable or a constant in a call or a constraint."""
     if text is None or leaf.span is None:
         return leaf.span
     sign: int | None = None

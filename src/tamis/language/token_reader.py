@@ -1,7 +1,4 @@
-"""Values and arithmetic, read from tokens; what conditions are made of besides names.
-
-A reader stands at one token and goes forward only.
-"""
+"""Reads values and arithmetic from tokens, forward only."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from tamis.model.condition import SIGNS, Arithmetic, Constant, Expression, Varia
 from tamis.model.printer import name_text
 
 OPERANDS = frozenset(("variable", "number", "date", "text", "true", "false", "-"))
-"""What an expression begins with, where it does not begin with a parenthesis."""
+"""The tokens that can start an expression, apart from a parenthesis."""
 _VALUE = "expected a value: a number, a name, true, false, or text in quotes"
-_ARITHMETIC = "arithmetic is done with variables and numbers only; text is written in quotes"
+_ARITHMETIC = "arithmetic takes variables and numbers only; put text in quotes"
 
 
 class TokenReader:
-    """The tokens of a text, and how deeply what is being read is nested."""
+    """The tokens of a text, the position, and the depth of nesting."""
 
     __slots__ = ("at", "depth", "text", "tokens")
 
@@ -67,13 +64,13 @@ class TokenReader:
         self.at -= 1
         if kind == "variable":
             raise self.error(
-                "attributes are compared with constants only, not with variables",
-                hint="an operator that reads the attribute can give its value to a variable",
+                "an attribute can be compared with constants only, not with variables",
+                hint="an operator that reads the attribute can bind its value to a variable",
             )
         raise self.error(_VALUE)
 
     def argument(self) -> Constant | Variable:
-        """A constant, or a variable where one may stand."""
+        """A constant or a variable."""
         kind, word, *_ = self.tokens[self.at]
         if kind == "variable":
             self.at += 1
@@ -83,7 +80,7 @@ class TokenReader:
         return self.constant()
 
     def sum(self, first: Expression | None = None) -> Expression:
-        """A sum; `first` is an operand that has been read already."""
+        """A sum; `first` is its first operand, if it has been read already."""
         left = self._product(first)
         while (kind := self.tokens[self.at][0]) in ("+", "-"):
             self.at += 1
@@ -115,24 +112,24 @@ class TokenReader:
         return inner
 
     def _check_word(self, word: str) -> None:
-        """A bare word may be compared with, as text; in arithmetic somebody meant an attribute."""
+        """Refuse a bare word in arithmetic: an attribute or an operator was meant."""
         before, after = self.tokens[self.at - 1][0], self.tokens[self.at + 1][0]
         if after == "(":
             raise self.error(
-                "an operator stands by itself, and gives its values to variables",
+                "an operator cannot be part of an expression; it can bind variables",
                 hint=f"write: {name_text(word)}(…, ?x) and … ?x …",
             )
         if before in SIGNS or after in SIGNS:
             raise self.error(
-                f"{word!r} is no number",
-                hint="attributes take no part in arithmetic; an operator that reads one can give "
-                "its value to a variable",
+                f"{word!r} is not a number",
+                hint="arithmetic takes no attributes; an operator that reads one can bind its "
+                "value to a variable",
             )
 
     # -- tokens ------------------------------------------------------------------------------------
 
     def deeper(self) -> None:
-        """Go past a token that opens one level of nesting; the caller leaves the level again."""
+        """Skip a token that opens a level of nesting; the caller closes the level."""
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
             raise LimitError(
@@ -141,20 +138,20 @@ class TokenReader:
         self.at += 1
 
     def expect(self, kind: str, message: str) -> None:
-        """Go past a token that has to be there."""
+        """Skip a required token."""
         if self.tokens[self.at][0] != kind:
             raise self.error(message, hint=self.misplaced_hint())
         self.at += 1
 
     def misplaced_hint(self) -> str | None:
-        """A hint for a token that fits nowhere."""
+        """A hint for a misplaced token."""
         return _ARITHMETIC if self.tokens[self.at][0] in SIGNS else None
 
     def span(self) -> Span:
-        """The place of the token that is next."""
+        """The span of the next token."""
         _, _, start, end = self.tokens[self.at]
         return start, end
 
     def error(self, message: str, hint: str | None = None) -> ConditionError:
-        """A refusal that shows the token that is next."""
+        """An error that shows the next token."""
         return ConditionError(message, span=self.span(), text=self.text, hint=hint)

@@ -1,8 +1,7 @@
 """The type check of a condition against a schema.
 
-Everything here is about the condition alone; whether its predicates contradict each other is found
-where they are folded (`encode.clause`). Calls and constraints are looked at in `calls`, each by
-itself, and in `binding`, beside the others of their clause.
+Contradictions between predicates are found later, when they are folded (`encode.clause`).
+`call_check` checks single calls and constraints, `variable_check` checks them within their clause.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def check(
 ) -> None:
     """Raise a `ConditionError` for an unknown name, a wrong comparator or a wrong type.
 
-    `operators` are those that the condition may call, by name.
+    `operators` are the operators that the condition may call, by name.
     """
     known = {} if operators is None else operators
     attributes = schema.attributes
@@ -43,8 +42,8 @@ def check(
             has_variables = has_variables or any(True for _ in variables(leaf))
         else:
             check_constraint(leaf, attributes, text)
-            has_variables = True  # or it would have been refused
-    if has_variables:  # which are of one clause each
+            has_variables = True  # checked
+    if has_variables:  # each belongs to one clause
         check_size(condition, text)
         check_clauses(condition, known, text)
 
@@ -53,7 +52,7 @@ def _check_predicate(
     predicate: Predicate, attributes: Mapping[str, Domain], text: str | None
 ) -> None:
     if not isinstance(predicate.attribute, str):
-        raise ConditionError(f"{show(predicate)} is no part of a condition")
+        raise ConditionError(f"{show(predicate)} is not a condition")
     domain = attributes.get(predicate.attribute)
     if domain is None:
         raise ConditionError(
@@ -102,11 +101,11 @@ def _check_value(
         except RefusalError as why:
             hint = None
             if domain.kind == "text" and not isinstance(item, str):
-                hint = "text is written in quotes"
+                hint = "put text in quotes"
             elif domain.kind == "boolean" and isinstance(item, str):
                 hint = "write true or false, without quotes"
             elif isinstance(item, Word) and item in attributes:
-                hint = "two attributes cannot be compared with each other"
+                hint = "two attributes cannot be compared"
             raise ConditionError(
                 f"{predicate.attribute!r} is {domain.kind}: {why}",
                 span=part_of_predicate(text, predicate, 2 + position),

@@ -1,7 +1,7 @@
-"""The variables of a clause: whether something gives each a value, and values that fit together.
+"""The check of variables: each must be bound, by values of one kind.
 
-A variable belongs to one clause. The positive calls of the clause give it its values; negated calls
-and constraints only ask about them, and so would have nothing to ask about without.
+A variable belongs to one clause. Positive calls of the clause bind it. Negated calls and value
+constraints only test it, so they need a positive call that binds it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tamis.model.printer import expression_text
 
 
 class BoundVariable(NamedTuple):
-    """What is known of a variable: the kind of its values, perhaps any, and who gives them."""
+    """The kind of a variable's values, perhaps `any`, and the operator that binds it."""
 
     kind: str
     by: Signature
@@ -40,7 +40,7 @@ class BoundVariable(NamedTuple):
 def check_clauses(
     condition: Condition, operators: Mapping[str, Signature], text: str | None
 ) -> None:
-    """Look at each clause of a condition whose size and whose leaves have been checked."""
+    """Check each clause of a condition whose size and leaves have been checked."""
     clauses = expand(condition)
     given = [_given(clause, operators, text) for clause in clauses]
     for clause, kinds in zip(clauses, given, strict=True):
@@ -58,7 +58,7 @@ def check_clauses(
 def _given(
     clause: Clause, operators: Mapping[str, Signature], text: str | None
 ) -> dict[str, BoundVariable]:
-    """The variables that the positive calls of a clause give values to."""
+    """The variables that the positive calls of a clause bind."""
     found: dict[str, BoundVariable] = {}
     for call, positive in parts_of(clause).calls:
         if not positive:
@@ -93,7 +93,7 @@ def _refuse_two_kinds(
     variable: Variable, call: Call, before: BoundVariable, kind: str, text: str | None
 ) -> None:
     raise ConditionError(
-        f"?{variable.name} is {kind_text(before.kind)} in {before.by}, and {kind_text(kind)} here",
+        f"?{variable.name} is {kind_text(before.kind)} in {before.by}, but {kind_text(kind)} here",
         span=spans.operand(text, call, variable),
         text=text,
     )
@@ -109,11 +109,11 @@ def _refuse_unbound(
         for other in variables(each)
     )
     if elsewhere:
-        hint = "each branch of an 'or' stands for itself, with variables of its own"
+        hint = "each branch of an 'or' has its own variables"
     elif called:
-        hint = "an operator under 'not' asks about values, and gives none; another one must"
+        hint = "an operator under 'not' binds no variable; a positive call must bind it"
     else:
-        hint = f"an operator beside it must give it its values, as in: operator(?{variable.name})"
+        hint = f"a call in the same conjunction must bind it, as in: operator(?{variable.name})"
     raise ConditionError(
         f"nothing binds ?{variable.name}",
         span=spans.operand(text, leaf, variable),
@@ -125,17 +125,17 @@ def _refuse_unbound(
 def _check_kinds(
     constraint: ValueConstraint, kinds: Mapping[str, BoundVariable], text: str | None
 ) -> None:
-    """Refuse what would compare values of two kinds, where the kinds are known."""
+    """Refuse comparisons between values of different kinds, if the kinds are known."""
     left = _kind(constraint.left, constraint, kinds, text)
     right = _kind(constraint.right, constraint, kinds, text)
     if "any" not in (left, right) and left != right:
         sides = constraint.left, constraint.right
         raise ConditionError(
             f"{expression_text(sides[0])} is {kind_text(left)}, "
-            f"and {expression_text(sides[1])} is {kind_text(right)}",
+            f"but {expression_text(sides[1])} is {kind_text(right)}",
             span=constraint.span,
             text=text,
-            hint=_who_gives(sides, kinds),
+            hint=_bound_by(sides, kinds),
         )
     if "boolean" in (left, right) and constraint.comparator not in ("=", "!="):
         raise ConditionError(
@@ -161,15 +161,15 @@ def _kind(
         if kind not in ("number", "any"):
             assert not isinstance(side, Arithmetic)
             raise ConditionError(
-                f"{expression_text(side)} is {kind_text(kind)}; arithmetic is done with numbers",
+                f"{expression_text(side)} is {kind_text(kind)}; arithmetic takes numbers",
                 span=spans.operand(text, constraint, side),
                 text=text,
-                hint=_who_gives((side,), kinds),
+                hint=_bound_by((side,), kinds),
             )
     return "number"
 
 
-def _who_gives(sides: tuple[Expression, ...], kinds: Mapping[str, BoundVariable]) -> str | None:
-    """A hint where the values of the sides that are variables come from."""
+def _bound_by(sides: tuple[Expression, ...], kinds: Mapping[str, BoundVariable]) -> str | None:
+    """A hint that names the operators which bind the variables."""
     names = [side.name for side in sides if isinstance(side, Variable)]
-    return "; ".join(f"?{name} is what {kinds[name].by} gives" for name in names) or None
+    return "; ".join(f"{kinds[name].by} binds ?{name}" for name in names) or None

@@ -1,1 +1,1 @@
-"""What things mean: schemas, events, conditions, and the definition of truth."""
+"""Schemas, events, conditions, and the semantics: when an event satisfies a condition."""

@@ -1,7 +1,7 @@
-"""What a subscriber writes: predicates, calls and constraints joined by `and`, `or` and `not`.
+"""Conditions: predicates, calls and value constraints joined by `and`, `or` and `not`.
 
-The nodes carry the place in the text they were read from, for errors; two conditions that differ
-only in that place are equal. They are plain records: what they mean is in `semantics`.
+Nodes carry their span in the text, for errors; conditions that differ only in spans are equal.
+Nodes are plain records: `semantics` defines their meaning.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MEMBERSHIP = ("=", "!=", "in", "contains", "excludes", "exists", "missing")
 TEXT = ("starts with", "ends with", "like")
 COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT)
 COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-"""The comparators of value constraints, each with the one that `not` makes of it."""
+"""The comparators of value constraints, each with its complement."""
 SIGNS = ("+", "-", "*", "/")
 NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 
@@ -35,7 +35,7 @@ Value = Constant | tuple[Constant, ...] | None
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
 class Predicate:
-    """attribute, comparator, value: the smallest thing that is true or false of an event.
+    """attribute, comparator, value: true or false of an event.
 
     `value` is a tuple for `in` and `between`, None for `exists` and `missing`.
     """
@@ -48,15 +48,15 @@ class Predicate:
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
 class Variable:
-    """A name for what an operator gives, written `?name`; `name` is without the question mark."""
+    """A variable, written `?name`, that operators bind; `name` has no question mark."""
 
     name: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or NAME.fullmatch(self.name) is None:
             raise ConditionError(
-                f"{self.name!r} cannot be a variable's name",
-                hint="one begins with a letter, and letters and digits follow",
+                f"{self.name!r} is not a name of a variable",
+                hint="a name starts with a letter, followed by letters and digits",
             )
 
 
@@ -74,7 +74,7 @@ Expression = Constant | Variable | Arithmetic
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
 class Call:
-    """An operator asked about the event: `locIn(Bronx)`, `distanceFrom(Bronx, ?metres)`."""
+    """A call of an operator: `locIn(Bronx)`, `distanceFrom(Bronx, ?metres)`."""
 
     operator: str
     arguments: tuple[Constant | Variable, ...] = ()
@@ -83,7 +83,7 @@ class Call:
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
 class ValueConstraint:
-    """What the values of variables must be to each other or to constants: `?y > 2 * ?z`."""
+    """A comparison of variables with each other or with constants: `?y > 2 * ?z`."""
 
     left: Expression
     comparator: str
@@ -93,7 +93,7 @@ class ValueConstraint:
 
 Leaf = Predicate | Call | ValueConstraint
 LEAVES = (Predicate, Call, ValueConstraint)
-"""What `and`, `or` and `not` join: a part of a condition that has no parts."""
+"""The parts of a condition that have no parts."""
 
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
@@ -125,7 +125,7 @@ class Not:
 
 Condition = Predicate | Call | ValueConstraint | And | Or | Not
 
-if TYPE_CHECKING:  # a default is newer than the oldest Python that tamis runs on
+if TYPE_CHECKING:  # the oldest supported Python has no defaults for type variables
     from typing_extensions import TypeVar
 
     Of = TypeVar("Of", default=Predicate, covariant=True)
@@ -136,10 +136,10 @@ else:
 
 
 class Literal(NamedTuple, Generic[Of]):
-    """A leaf, or its complement where `positive` is False.
+    """A leaf, or its complement if `positive` is False.
 
-    `Literal` alone is that of an ordinary predicate, whose complement is within the attribute's
-    domain; `Literal[Call]` and `Literal[ValueConstraint]` are the others.
+    `Literal` without a parameter is of an ordinary predicate, whose complement is within the domain
+    of the attribute; `Literal[Call]` and `Literal[ValueConstraint]` are the others.
     """
 
     predicate: Of
@@ -147,11 +147,11 @@ class Literal(NamedTuple, Generic[Of]):
 
 
 Clause = tuple[Literal[Any], ...]
-"""One conjunction, of leaves of all kinds. A subscription matches when any of its clauses does."""
+"""A conjunction of literals. A subscription matches if one of its clauses does."""
 
 
 class ClauseParts(NamedTuple):
-    """The literals of a clause, sorted by what answers them."""
+    """The literals of a clause by kind."""
 
     ordinary: tuple[Literal, ...]
     calls: tuple[Literal[Call], ...]
@@ -159,7 +159,7 @@ class ClauseParts(NamedTuple):
 
 
 def parts_of(clause: Clause) -> ClauseParts:
-    """What a clause asks of the matcher, of operators, and of the values that these give."""
+    """Split a clause: predicates for the matcher, calls for operators, value constraints."""
     return ClauseParts(
         tuple(literal for literal in clause if isinstance(literal.predicate, Predicate)),
         tuple(literal for literal in clause if isinstance(literal.predicate, Call)),
@@ -180,7 +180,7 @@ def predicates(condition: Condition) -> Iterator[Predicate]:
 def leaves(condition: Condition) -> Iterator[Leaf]:
     """Every predicate, call and value constraint of a condition, left to right.
 
-    Without recursion; a part that a program uses in several places is visited once.
+    Not recursive. A part that a program shares is visited once.
     """
     stack: list[Condition] = [condition]
     seen: set[int] = set()
@@ -199,7 +199,7 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
 
 
 def variables(leaf: Leaf) -> Iterator[Variable]:
-    """The variables of a leaf, left to right, each as often as it stands there."""
+    """The variables of a leaf, left to right, with repetitions."""
     if isinstance(leaf, Call):
         yield from (given for given in leaf.arguments if isinstance(given, Variable))
     elif isinstance(leaf, ValueConstraint):

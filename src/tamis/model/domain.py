@@ -1,7 +1,7 @@
-"""Domains: which values an attribute may take, and which comparators it has.
+"""Domains: the values that an attribute may have, and its comparators.
 
-A domain turns what people write (JSON values, Python objects) into one normal value, or says in
-words why it refuses. It knows nothing of codes.
+A domain converts JSON values and Python objects to one normal form, or refuses them with a reason.
+It knows nothing about codes.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from tamis.model.timestamp import parse_timestamp
 
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 _INFINITY = float("inf")
-TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; past that it belongs in `opaque`
+TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; use `opaque` for longer ones
 DEPTH_LIMIT = 64  # nesting of an opaque JSON value
 
 
 class RefusalError(TamisError):
-    """Why a value is not in a domain, in words. Callers add where."""
+    """Why a value is not in a domain. Callers add the place."""
 
 
-_shown = reprlib.Repr()  # cuts long and deep values short; a plain repr of a stranger's may not end
+_shown = reprlib.Repr()  # shortens long and deep values; repr of untrusted ones may not end
 _shown.maxstring = _shown.maxother = _shown.maxlong = 60
 _shown.maxlevel = 2
 
 
 def show(value: object) -> str:
-    """A value as an error shows it: short, whatever it is."""
+    """A value as errors show it, shortened."""
     try:
         return _shown.repr(value)
-    except ValueError:  # Python writes no integer of more than some thousand digits
+    except ValueError:  # Python refuses to print very long integers
         return f"a number of {value.bit_length():,} bits" if isinstance(value, int) else "a value"
 
 
 def noun(value: object) -> str:
-    """What a value is, in the words of JSON where it has one."""
+    """The type of a value, in terms of JSON if it has one."""
     kinds: tuple[tuple[type, str], ...] = (
         (bool, "a boolean"),
         (int, "a number"),
@@ -57,26 +57,26 @@ def noun(value: object) -> str:
 
 
 def refuse(value: object, why: str) -> NoReturn:
-    """Raise a `RefusalError` that shows the value, cut short."""
+    """Raise a `RefusalError` that shows the value, shortened."""
     raise RefusalError(f"{show(value)} {why}")
 
 
 class Domain(ABC):
-    """One set of values. `comparators` says what may be asked of them."""
+    """A set of values with its `comparators`."""
 
     kind: ClassVar[str]
     comparators: tuple[str, ...] = MEMBERSHIP
 
     @abstractmethod
     def value(self, given: object) -> Any:
-        """The normal form of a value of this domain, or a `RefusalError`."""
+        """The normal form of a value; raises a `RefusalError` if it is not in the domain."""
 
     def constant(self, given: object) -> Any:
         """The normal form of a constant in a condition; wider than `value` for numbers."""
         return self.value(given)
 
     def to_dict(self) -> str | dict[str, Any]:
-        """The document form: the kind's name where nothing else is to be said."""
+        """The document form: just the kind, if there is nothing else to say."""
         return self.kind
 
     def __eq__(self, other: object) -> bool:
@@ -94,11 +94,11 @@ class Domain(ABC):
 
 
 def _number(given: object, wanted: str) -> int | float:
-    """An int or a finite float, with Python's look-alikes (bool, NumPy scalars) sorted out."""
+    """An int or a finite float; handles look-alikes such as bool and NumPy scalars."""
     if (type(given) is int and INT_LOW <= given <= INT_HIGH) or (
         type(given) is float and -_INFINITY < given < _INFINITY
     ):
-        return given  # what nearly all are
+        return given  # nearly all values
     if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
         refuse(given, f"is a boolean, expected {wanted}")
     if isinstance(given, str):
@@ -106,7 +106,7 @@ def _number(given: object, wanted: str) -> int | float:
     if isinstance(given, PythonDecimal):
         if not given.is_finite():
             refuse(given, "is not a finite number")
-        # A whole one stays exact; the exponent keeps int() of a stranger's 1E+999999 off.
+        # A whole number stays exact; the exponent bounds int() of an untrusted 1E+999999.
         even = given.adjusted() < 20 and given == given.to_integral_value()
         given = int(given) if even else float(given)
     if isinstance(given, float):
@@ -116,7 +116,7 @@ def _number(given: object, wanted: str) -> int | float:
     try:
         whole = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
-        # NumPy's narrower floats are no Python floats, but convert exactly.
+        # NumPy's narrower floats are not Python floats, but convert exactly.
         if type(given).__module__ == "numpy" and type(given).__name__.startswith("float"):
             return _number(float(given), wanted)  # type: ignore[arg-type]
         refuse(given, f"is {noun(given)}, expected {wanted}")
@@ -174,7 +174,7 @@ class Integer(Domain):
 class Decimal(Domain):
     """IEEE doubles, finite; -0.0 is 0.0.
 
-    A whole number that no double equals (2^53 + 1) is refused rather than silently rounded.
+    A whole number without an exact double (2^53 + 1) is refused, not rounded.
     """
 
     kind = "decimal"
@@ -200,7 +200,7 @@ class Text(Domain):
         try:
             size = len(given) if given.isascii() else len(given.encode())
         except UnicodeEncodeError:
-            refuse(given, "holds a lone surrogate, which is no text")
+            refuse(given, "contains a lone surrogate, which is not text")
         if size > TEXT_LIMIT:
             refuse(given, f"is longer than {TEXT_LIMIT} bytes; declare large content as opaque")
         return str(given)
@@ -220,13 +220,13 @@ class Boolean(Domain):
 
 
 class Timestamp(Domain):
-    """Points in time, UTC, to the microsecond. Without an offset, UTC is meant."""
+    """Points in time, UTC, to the microsecond. Without an offset, a time is UTC."""
 
     kind = "timestamp"
     comparators = (*MEMBERSHIP, *ORDER)
 
     def value(self, given: object) -> datetime:
-        if getattr(given, "nanosecond", 0):  # pandas keeps more digits than a datetime
+        if getattr(given, "nanosecond", 0):  # pandas has nanoseconds
             refuse(given, "is finer than a microsecond")
         if isinstance(given, date) and not isinstance(given, datetime):
             return datetime(given.year, given.month, given.day, tzinfo=UTC)
@@ -241,11 +241,11 @@ class Timestamp(Domain):
             if isinstance(moment_or_why, str):
                 refuse(given, moment_or_why)
             return moment_or_why
-        refuse(given, 'is no timestamp, expected ISO 8601 such as "2026-01-31T12:00:00Z"')
+        refuse(given, 'is not a timestamp, expected ISO 8601 such as "2026-01-31T12:00:00Z"')
 
 
 class Opaque(Domain):
-    """Bytes or any JSON value, which only operators look at."""
+    """Bytes or any JSON value, which only operators read."""
 
     kind = "opaque"
     comparators = ("exists", "missing")
@@ -258,7 +258,7 @@ class Opaque(Domain):
 
 
 def _check_json(given: object) -> None:
-    """Refuse what JSON cannot say. Without recursion: the value may come from a stranger."""
+    """Refuse what JSON cannot express. Not recursive: the value may be untrusted."""
     stack: list[tuple[object, int]] = [(given, 0)]
     while stack:
         item, depth = stack.pop()

@@ -1,4 +1,4 @@
-"""Why an event satisfies a condition, or why not, predicate by predicate."""
+"""Explanations: why an event satisfies a condition or not, predicate by predicate."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ from tamis.model.printer import to_text
 from tamis.model.schema import Schema
 from tamis.model.semantics import Answer, OperatorTable, Substitution
 
-_MOST_STEPS = 200_000  # rows looked at for all verdicts of a branch, and as many to join its calls
-_LOOKED_AT = 1000  # substitutions that are gone through to name the values of variables
+_MOST_STEPS = 200_000  # rows visited for all verdicts of a branch, and as many to join its calls
+_LOOKED_AT = 1000  # substitutions examined to list the values of variables
 
 Fits = Callable[
     [Sequence[Literal[Call]], Sequence[Answer], Sequence[Literal[ValueConstraint]]], bool | None
 ]
-"""Whether one substitution satisfies calls, whose answers are given, and constraints; None where
-looking for it was given up."""
+"""Whether one substitution satisfies answered calls and constraints; None if the search gave up."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One predicate, call or constraint: whether it holds by itself, over which values, and why.
+    """One predicate, call or constraint: whether it holds by itself, for which values, and why.
 
-    `values` are those of the attribute, or the rows that the operator gave. A call or constraint
-    holds by itself when it does under some substitution that the calls beside it allow. If there
-    are too many of these to try, it is `given_up`, and not known to hold.
+    `values` are those of the attribute, or the rows of the operator. A call or constraint holds by
+    itself if it holds under some substitution that the other calls allow. If there are too many
+    substitutions to try, it is `given_up`, and not known to hold.
     """
 
     predicate: Leaf
@@ -60,14 +59,14 @@ class Branch:
     holds: bool
     verdicts: tuple[Verdict, ...]
     conflicts: tuple[str, ...]
-    """What holds one by one, but by no one value, or no one substitution, together."""
+    """Parts that hold one by one, but not for one value or substitution together."""
     given_up: bool = False
-    """Looking for a substitution would have taken too long; the branch counts as one that fails."""
+    """The search for a substitution gave up; the branch counts as failed."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All branches; the condition holds when one of them does. Printed, it is for people."""
+    """All branches. The condition holds if one of them does. `str` shows it to people."""
 
     holds: bool
     branches: tuple[Branch, ...]
@@ -95,11 +94,10 @@ def explain(
     operators: OperatorTable | None = None,
     fits: Fits | None = None,
 ) -> Explanation:
-    """The verdict of every predicate of the condition over the event.
+    """The verdict of every predicate of the condition for the event.
 
-    Each call is made once, also where its clause fails without it: an explanation shows it all.
-    `fits` is what decides whether one substitution satisfies all; whoever has decided before how
-    the event matches gives what it has decided with, so that both give up at the same joins.
+    Each call is made once, even if its clause fails without it. `fits` decides whether one
+    substitution satisfies all; an engine passes its own, so that both give up at the same joins.
     """
     checked = event if isinstance(event, Event) else schema.event(event)
     calls = (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
@@ -112,7 +110,7 @@ def explain(
 
 
 class _Explained:
-    """One clause, with what operators gave for its calls."""
+    """One clause, with the answers to its calls."""
 
     def __init__(
         self, clause: Clause, event: Event, schema: Schema, answers: Mapping[int, Answer]
@@ -121,7 +119,7 @@ class _Explained:
         self.ordinary, self.calls, self.constraints = parts_of(clause)
         semantics.refuse_unbound((*self.calls, *self.constraints))
         self.answers = answers
-        self.giving = [  # what gives variables their values
+        self.giving = [  # the answers that bind variables
             answers[id(literal.predicate)] for literal in self.calls if literal.positive
         ]
 
@@ -143,7 +141,7 @@ class _Explained:
         return Branch(ordinary_hold and fit is True, verdicts, conflicts, fit is None)
 
     def _verdict(self, literal: Literal[Any], fit: bool) -> Verdict:
-        """`fit` tells that one substitution satisfies all; then each holds by itself too."""
+        """If `fit`, one substitution satisfies all; then each literal holds by itself too."""
         leaf, positive = literal
         if isinstance(leaf, Call):
             return self._called(leaf, positive, fit)
@@ -185,7 +183,7 @@ class _Explained:
     def _try(
         self, literal: Literal[Any], holds: Callable[[Substitution, _Steps], bool]
     ) -> _Attempt:
-        """Substitutions that the calls allow which share a variable with the literal."""
+        """Try the substitutions of the calls that share a variable with the literal."""
         wanted = set(self._names((literal,)))
         sharing = [
             answer
@@ -206,13 +204,13 @@ class _Explained:
         return tried
 
     def _values(self, literal: Literal[ValueConstraint], tried: _Attempt) -> str:
-        """The values that the variables of a constraint can take."""
+        """The values that the variables of a constraint can have."""
         names = self._names((literal,))
         if not tried.known:
             shown = _listed(f"?{name}" for name in names)
             if tried.given_up:
                 return f"given up: too many rows to find values for {shown}"
-            return f"nothing gives {shown} a value"
+            return f"no call gives {shown} a value"
         known = tried.known
         found = {name: tuple(dict.fromkeys(_value(each[name]) for each in known)) for name in names}
         values = ", ".join(f"?{name} is {_join(values)}" for name, values in found.items())
@@ -235,7 +233,7 @@ def one_substitution_fits(
     answers: Sequence[Answer],
     constraints: Sequence[Literal[ValueConstraint]],
 ) -> bool | None:
-    """As `semantics` has it; None where more than `_MOST_STEPS` rows would have to be looked at."""
+    """As in `semantics`; None if it would visit more than `_MOST_STEPS` rows."""
     both = list(zip(calls, answers, strict=True))
     wanted = [answer for literal, answer in both if literal.positive]
     unwanted = [answer for literal, answer in both if not literal.positive]
@@ -251,12 +249,12 @@ def one_substitution_fits(
 
 
 class _GivenUpError(Exception):
-    """It would take too long."""
+    """The search visited too many rows."""
 
 
 @dataclass
 class _Attempt:
-    """What came of trying substitutions: whether one made it hold, and the first of those tried."""
+    """The result of trying substitutions: whether one works, and the first ones tried."""
 
     holds: bool
     given_up: bool = False
@@ -265,7 +263,7 @@ class _Attempt:
 
 @dataclass
 class _Steps:
-    """Loops over the rows of answers, as in `semantics`, as long as there are steps left."""
+    """Loops over the rows of answers, as in `semantics`, until no steps are left."""
 
     left: int
 
@@ -285,7 +283,7 @@ class _Steps:
         return semantics.is_true(answer, known)
 
     def _take(self, answer: Answer) -> None:
-        # One answer may be gone through however long it is: that is no more than reading it.
+        # One answer may be visited whole, however long it is: that is just reading it.
         if self.left <= 0:
             raise _GivenUpError
         self.left -= 1 + (len(answer.rows) if isinstance(answer.rows, tuple) else 0)

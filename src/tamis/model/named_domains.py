@@ -1,4 +1,4 @@
-"""Domains of names: a fixed set, with an order or organised by "is a kind of"."""
+"""Domains of names: enumerations, with an optional partial order, and hierarchies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Enumerated(Domain):
             for pair in self.order:
                 for name in pair:
                     if not isinstance(name, str) or name not in self._known:
-                        raise SchemaError(f"enumerated domain: order names {name!r}, not a value")
+                        raise SchemaError(f"enumerated domain: {name!r} in 'order' is not a value")
             higher: dict[str, list[str]] = {}
             for low, high in self.order:
                 higher.setdefault(low, []).append(high)
@@ -47,7 +47,7 @@ class Enumerated(Domain):
 
 
 class Hierarchy(Domain):
-    """Names organised by "is a kind of": a tree, a forest or a DAG, as name → its parents."""
+    """Names under "is a kind of": a tree, a forest or a DAG, given as parents of each name."""
 
     kind = "hierarchy"
     comparators = (*MEMBERSHIP, *ORDER)
@@ -66,7 +66,7 @@ class Hierarchy(Domain):
     def from_tree(
         cls, tree: Mapping[str, Any], parents: Mapping[str, Iterable[str]] | None = None
     ) -> Hierarchy:
-        """From nested mappings, plus further parents where the tree is really a DAG."""
+        """From nested mappings, plus further parents if the tree is a DAG."""
         above: dict[str, list[str]] = {}
         stack: list[tuple[str, Any, str | None]] = [
             (name, sub, None) for name, sub in reversed(_children(tree, "tree"))
@@ -75,8 +75,8 @@ class Hierarchy(Domain):
             name, below, parent = stack.pop()
             if name in above:
                 raise SchemaError(
-                    f"hierarchy: {name!r} stands twice in the tree; "
-                    "give its second parent under 'parents'"
+                    f"hierarchy: {name!r} is in the tree twice; "
+                    "list its second parent under 'parents'"
                 )
             above[name] = [] if parent is None else [parent]
             stack.extend((child, sub, name) for child, sub in reversed(_children(below, name)))
@@ -131,7 +131,7 @@ def _children(below: Any, name: str) -> list[tuple[str, Any]]:
 
 
 def _no_cycle(where: str, edges: Mapping[str, list[str]]) -> None:
-    """Refuse a cycle, naming it. Iterative depth-first search: hierarchies may be deep."""
+    """Refuse a cycle, and name it. Iterative depth-first search: hierarchies may be deep."""
     done: set[str] = set()
     for root in edges:
         path: dict[str, None] = {}
@@ -147,7 +147,7 @@ def _no_cycle(where: str, edges: Mapping[str, list[str]]) -> None:
                 stack.append((name, step + 1))
                 after = onward[step]
                 if after in path:
-                    raise SchemaError(f"{where} runs in a circle through {after!r} and {name!r}")
+                    raise SchemaError(f"{where} has a cycle through {after!r} and {name!r}")
                 stack.append((after, 0))
             else:
                 done.add(name)

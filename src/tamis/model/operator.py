@@ -1,7 +1,7 @@
-"""Operators as conditions know them: what a call takes and what it gives, and no function.
+"""Signatures of operators: parameters, attributes read, and rows returned, without the function.
 
-An operator is an expensive, pluggable function. Whoever reads, checks or explains a condition needs
-to know how a call of it is written and what it answers with, but never how it is computed.
+An operator is an expensive, pluggable function. To parse, check or explain a condition, one must
+know how a call is written and what it returns, but not how it is computed.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 KINDS = ("number", "text", "boolean", "any")
-"""Kinds of parameters. Of `any` nothing is known until an event comes."""
+"""Kinds of parameters. A value of kind `any` is known only when an event comes."""
 
 Rows = tuple[tuple[Any, ...], ...]
-"""What an operator gives: a relation over its free parameters, in their order.
+"""What an operator returns: a relation over its free parameters, in order.
 
-No row at all is false. An operator without free parameters is true by the one empty row, `((),)`.
+No rows means false. An operator without free parameters is true with one empty row, `((),)`.
 """
 
 
 class Parameter(NamedTuple):
-    """One place of a call. A variable may stand where it is `free`, a constant anywhere."""
+    """A parameter. An argument is a constant or, if the parameter is `free`, a variable."""
 
     name: str
     kind: str
@@ -29,7 +29,7 @@ class Parameter(NamedTuple):
 
 @dataclass(frozen=True)
 class Signature:
-    """An operator's name, the places of its calls, and the attributes that it reads of an event."""
+    """The name of an operator, its parameters, and the attributes that it reads."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -37,7 +37,7 @@ class Signature:
 
     @property
     def free(self) -> tuple[int, ...]:
-        """The positions of the free parameters: what each row of an answer has a value for."""
+        """The positions of the free parameters, which are the columns of a row."""
         return tuple(at for at, parameter in enumerate(self.parameters) if parameter.free)
 
     def __str__(self) -> str:
@@ -46,11 +46,10 @@ class Signature:
 
 @dataclass(frozen=True)
 class Fault:
-    """An operator could not answer: why, in words, and what sort of failure it was.
+    """A failed call: the reason, and the kind of failure.
 
-    `kind` is `raised`, `refused` (it says that it can do nothing with such an event), `timeout`,
-    `nonsense` (it answered what it may not), or `set aside` (it was not asked, since it failed too
-    often of late).
+    `kind` is `raised`, `refused` (the operator cannot handle such an event), `timeout`, `nonsense`
+    (an invalid answer), or `set aside` (not called, since it failed too often recently).
     """
 
     reason: str

@@ -1,7 +1,7 @@
-"""Conditions as text. Parsing the text gives the same condition back.
+"""Conditions as text in the native language. Parsing the text returns an equal condition.
 
-It lives beside the conditions rather than in `language`, since explanations and errors of the
-lower rooms show predicates too.
+The printer is in `model`, not in `language`, since explanations and errors of lower layers show
+predicates too.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def expression_text(expression: Expression) -> str:
     if isinstance(expression, Variable):
         return f"?{expression.name}"
     if not isinstance(expression, Arithmetic):
-        # Always in quotes: a bare word at the beginning would be read as an attribute.
+        # Always quoted: a bare word at the start would be parsed as an attribute.
         return constant_text(str(expression) if isinstance(expression, Word) else expression)
     binds = _strength(expression)
     right = expression_text(expression.right)
@@ -87,7 +87,7 @@ def expression_text(expression: Expression) -> str:
     left = expression_text(expression.left)
     if _strength(expression.left) < binds:
         left = f"({left})"
-    if _strength(expression.right) <= binds:  # what stands to the right comes later
+    if _strength(expression.right) <= binds:  # operators are left-associative
         right = f"({right})"
     return f"{left} {expression.sign} {right}"
 
@@ -96,29 +96,29 @@ _SUM, _PRODUCT, _UNARY, _OPERAND = range(4)
 
 
 def _strength(expression: Expression) -> int:
-    """How tightly it binds."""
+    """Precedence."""
     if not isinstance(expression, Arithmetic):
         return _OPERAND
     if expression.sign in ("*", "/"):
         return _PRODUCT
     negated = expression.sign == "-" and type(expression.left) is int and not expression.left
-    # `-5` is one number; the difference of 0 and 5 is written out.
+    # `-5` is a number; the difference of 0 and 5 is printed as such.
     return _UNARY if negated and not isinstance(expression.right, int | float) else _SUM
 
 
 def name_text(name: str) -> str:
-    """A name, in backquotes where it would not be read as one."""
+    """A name, in backquotes if it would not be parsed as one."""
     plain = NAME.fullmatch(name) is not None and name.lower() not in KEYWORDS
     return name if plain else f"`{name}`"
 
 
 def constant_text(value: Constant) -> str:
-    """A constant as the language writes it."""
+    """A constant in the native language."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return repr(float(value))  # a NumPy double is a float that shows itself otherwise
-    if isinstance(value, datetime):  # a condition built in a program may hold one
+        return repr(float(value))  # the repr of a NumPy double differs
+    if isinstance(value, datetime):  # possible in a condition built by a program
         return f'"{value.isoformat()}"'
     if not isinstance(value, str):
         return str(value)

@@ -1,8 +1,8 @@
-"""Schemas from the descriptions people already have: JSON Schema, Arrow, Spark.
+"""Importers: schemas from JSON Schema, Arrow and Spark.
 
-Each importer gives one event type. Required (not nullable) becomes mandatory, an array becomes
-multiple, a nested object becomes dotted attributes (`seller.rating`), and what only an operator
-could look at becomes opaque.
+Each importer creates one event type, which is the default. Required (not nullable) becomes
+mandatory, an array becomes multiple, a nested object becomes dotted attributes (`seller.rating`),
+and every other type becomes opaque.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _schema(found: Iterator[_ImportedAttribute], name: str) -> Schema:
     attributes: dict[str, Domain] = {}
     uses: dict[str, Use] = {}
     for attribute, domain, use in found:
-        if attribute == EVENT_TYPE:  # the distinguished attribute is there already
+        if attribute == EVENT_TYPE:  # every schema has it
             continue
         if attribute in attributes:
             raise SchemaError(f"two columns give the attribute {attribute!r}")
@@ -43,7 +43,7 @@ def _schema(found: Iterator[_ImportedAttribute], name: str) -> Schema:
 
 
 def from_json_schema(document: Mapping[str, Any], name: str | None = None) -> Schema:
-    """One event type from a JSON Schema whose top is an object."""
+    """One event type from a JSON Schema of type object."""
     if not isinstance(document, Mapping) or not isinstance(document.get("properties"), Mapping):
         raise SchemaError("JSON Schema: expected an object with 'properties'")
     title = name or document.get("title") or "event"
@@ -75,7 +75,7 @@ def _json_object(
 
 
 def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], bool]:
-    """Follow references within the document; see through unions with null."""
+    """Follow references within the document; unwrap unions with null."""
     nullable = False
     for _ in range(_NESTING):
         if not isinstance(spec, Mapping):
@@ -90,7 +90,7 @@ def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mappin
             rest = [o for o in options if not isinstance(o, Mapping) or o.get("type") != "null"]
             nullable = nullable or len(rest) < len(options)
             if len(rest) != 1:
-                return {}, nullable  # a real union: only an operator can look at it
+                return {}, nullable  # a real union: opaque
             spec = rest[0]
             continue
         kinds = spec.get("type")
@@ -102,12 +102,14 @@ def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mappin
             spec = {**spec, "type": rest[0]} if len(rest) == 1 else {}
         values = spec.get("enum")
         return spec, nullable or (isinstance(values, (list, tuple)) and None in values)
-    raise SchemaError(f"JSON Schema: {name!r}: references run in a circle")
+    raise SchemaError(f"JSON Schema: {name!r}: references form a cycle")
 
 
 def _json_pointer(root: Mapping[str, Any], pointer: str, name: str) -> Any:
     if not pointer.startswith("#"):
-        raise SchemaError(f"JSON Schema: {name!r}: only references within the document: {pointer}")
+        raise SchemaError(
+            f"JSON Schema: {name!r}: the reference {pointer} leads out of the document"
+        )
     here: Any = root
     for written in pointer[1:].strip("/").split("/"):
         step = written.replace("~1", "/").replace("~0", "~")
@@ -133,7 +135,7 @@ def _json_domain(spec: Mapping[str, Any], name: str) -> Domain:
 
 
 def _json_integer(spec: Mapping[str, Any], name: str) -> Integer:
-    """Bounds are rounded inwards: over integers, above -1.5 is from -1 on."""
+    """Bounds are rounded inwards: for integers, above -1.5 means from -1."""
     low, high = _json_bound(spec, "minimum", name), _json_bound(spec, "maximum", name)
     above = _json_bound(spec, "exclusiveMinimum", name)
     below = _json_bound(spec, "exclusiveMaximum", name)
@@ -141,7 +143,7 @@ def _json_integer(spec: Mapping[str, Any], name: str) -> Integer:
     lows += [] if above is None else [math.floor(above) + 1]
     highs = [] if high is None else [math.floor(high) - (spec.get("exclusiveMaximum") is True)]
     highs += [] if below is None else [math.ceil(below) - 1]
-    # A bound beyond the 64-bit integers bounds nothing.
+    # A bound beyond 64-bit integers has no effect.
     least, most = max(lows, default=INT_LOW), min(highs, default=INT_HIGH)
     return Integer(least if least > INT_LOW else None, most if most < INT_HIGH else None)
 
@@ -149,7 +151,7 @@ def _json_integer(spec: Mapping[str, Any], name: str) -> Integer:
 def _json_bound(spec: Mapping[str, Any], key: str, name: str) -> int | float | None:
     bound = spec.get(key)
     if bound is None or (isinstance(bound, bool) and key.startswith("exclusive")):
-        return None  # up to draft 4, a boolean said how to read the other bound
+        return None  # up to draft 4, a boolean qualifies the other bound
     if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
         raise SchemaError(f"JSON Schema: {name!r}: {key} must be a number, got {bound!r}")
     return bound

@@ -1,7 +1,7 @@
-"""The definition of truth: when an event satisfies a condition.
+"""The semantics: when an event satisfies a condition.
 
-Plain, complete and slow, over raw values: it shares nothing with the codes, the normal form or the
-matchers that are tested against it. Read it as the executable form of docs/semantics.md.
+Plain, complete and slow, over raw values. It shares no code with the encoding, the normal form or
+the matchers, which are tested against it. It is the executable form of docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
 
 Function = Callable[[tuple[Any, ...], tuple[Constant | None, ...]], Rows | Fault]
-"""An operator: of one value for each attribute it reads, and one entry for each parameter of the
-call, None where there is a variable."""
+"""An operator: takes one value for each attribute it reads, and one entry for each parameter, None
+for a variable; returns rows or a fault."""
 OperatorTable = Mapping[str, tuple[Signature, Function]]
 Substitution = Mapping[str, Any]
 """Values of variables, by name."""
@@ -50,7 +50,7 @@ def satisfies(
     schema: Schema,
     operators: OperatorTable | None = None,
 ) -> bool:
-    """Whether the event satisfies the condition, which must have passed the type check."""
+    """Whether the event satisfies a type-checked condition."""
     if not isinstance(condition, Condition):
         raise ConditionError(f"expected a condition, got {type(condition).__name__}; see parse")
     if not isinstance(schema, Schema):
@@ -62,7 +62,7 @@ def satisfies(
 def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
     """The ways to satisfy a condition: one conjunction for each choice within every `or`.
 
-    `not` is pushed down on the way: under it `and` and `or` change places.
+    `not` is pushed down on the way; it swaps `and` and `or`.
     """
     if isinstance(condition, Leaf):
         yield (Literal(condition, positive),)
@@ -89,7 +89,7 @@ def clause_holds(
 
 
 def conjunction_holds(literals: Iterable[Literal], event: Event, schema: Schema) -> bool:
-    """All predicates hold: those on whole sets each by itself, the others by one value."""
+    """All predicates hold: those about sets each by itself, the others for one value."""
     alone: list[Literal] = []
     together: dict[str, list[Literal]] = {}
     for literal in literals:
@@ -107,7 +107,7 @@ def conjunction_holds(literals: Iterable[Literal], event: Event, schema: Schema)
 
 
 def looks_at_set(literal: Literal) -> bool:
-    """Whether the literal is about the set of values rather than about one of them."""
+    """Whether the literal is about the set of values, not about one of them."""
     predicate, positive = literal
     return predicate.comparator in ("contains", "excludes", "missing") or (
         predicate.comparator == "exists" and not positive
@@ -178,7 +178,7 @@ def _at_most(left: Any, right: Any, domain: Domain) -> bool:
 
 
 def _reaches(start: str, goal: str, onward: Mapping[str, Iterable[str]]) -> bool:
-    """Whether steps lead from start to goal. Each name once: a DAG may have many ways."""
+    """Whether goal is reachable from start. Visits each name once: a DAG has many paths."""
     seen, stack = {start}, [start]
     while stack:
         name = stack.pop()
@@ -191,9 +191,9 @@ def _reaches(start: str, goal: str, onward: Mapping[str, Iterable[str]]) -> bool
 
 
 def _like(value: str, pattern: str) -> bool:
-    """`%` stands for any text, `_` for one code point, a backslash takes the next literally.
+    """`%` matches any text, `_` one code point; a backslash escapes the next character.
 
-    Keeps the set of pattern positions that are reachable after each code point of the value.
+    Tracks the set of pattern positions that are reachable after each code point of the value.
     """
     parts: list[tuple[str, bool]] = []  # (character, literal?)
     characters = iter(pattern)
@@ -204,7 +204,7 @@ def _like(value: str, pattern: str) -> bool:
             parts.append((character, character not in "%_"))
 
     def widen(positions: set[int]) -> set[int]:
-        for position in range(len(parts)):  # a `%` may stand for nothing
+        for position in range(len(parts)):  # a `%` may match nothing
             if position in positions and parts[position] == ("%", False):
                 positions.add(position + 1)
         return positions
@@ -228,15 +228,15 @@ def _like(value: str, pattern: str) -> bool:
 
 
 class Answer(NamedTuple):
-    """What an operator gave for a call."""
+    """The answer of an operator to a call."""
 
     call: Call
     signature: Signature
-    rows: Rows | Fault | None  # None where the event does not bind what the operator reads
+    rows: Rows | Fault | None  # None if the event lacks an attribute that the operator reads
 
 
 def ask(call: Call, event: Event, operators: OperatorTable | None) -> Answer:
-    """The operator's rows for the event; where an attribute has several values, it sees each."""
+    """The rows of the operator for the event, for each value of its attributes."""
     if operators is None or call.operator not in operators:
         raise ConditionError(f"unknown operator {call.operator!r}", span=call.span)
     signature, function = operators[call.operator]
@@ -257,9 +257,9 @@ def one_substitution_fits(
     answers: Sequence[Answer],
     constraints: Sequence[Literal[ValueConstraint]],
 ) -> bool:
-    """Some one substitution makes every positive call true, no negated one, and all constraints.
+    """Some substitution makes positive calls true, negated calls false, and constraints true.
 
-    A call without rows to look at, by a fault or for want of an attribute, fits neither way.
+    A call without an answer, by a fault or a missing attribute, is neither true nor false.
     """
     if any(not isinstance(answer.rows, tuple) for answer in answers):
         return False
@@ -276,7 +276,7 @@ def one_substitution_fits(
 def substitutions(
     answers: Sequence[Answer], known: Substitution | None = None
 ) -> Iterator[Substitution]:
-    """Every substitution that fits a row of each answer: loops within loops, one for each call."""
+    """Every substitution that matches a row of each answer: nested loops, one for each call."""
     known = known or {}
     if not answers:
         yield known
@@ -286,12 +286,12 @@ def substitutions(
 
 
 def is_true(answer: Answer, known: Substitution) -> bool:
-    """Whether the call is true under a substitution: some row fits it."""
+    """Whether the call is true under a substitution: some row matches it."""
     return any(True for _ in fitting(answer, known))
 
 
 def fitting(answer: Answer, known: Substitution) -> Iterator[Substitution]:
-    """For each row that agrees with the call and with what is known: what is known then."""
+    """For each row that agrees with the call and the substitution: the wider substitution."""
     for row in answer.rows if isinstance(answer.rows, tuple) else ():
         wider = dict(known)
         for position, value in zip(answer.signature.free, row, strict=True):
@@ -305,7 +305,7 @@ def fitting(answer: Answer, known: Substitution) -> Iterator[Substitution]:
 
 
 def constraint_holds(literal: Literal[ValueConstraint], known: Substitution) -> bool:
-    """Whether a value constraint holds, or its complement: never between values of two kinds."""
+    """Whether a value constraint or its complement holds; never between different kinds."""
     constraint, positive = literal
     comparator = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
     left, right = _result(constraint.left, known), _result(constraint.right, known)
@@ -315,14 +315,14 @@ def constraint_holds(literal: Literal[ValueConstraint], known: Substitution) -> 
     if comparator in ("=", "!="):
         return bool(left == right) == (comparator == "=")
     if kind == "boolean":
-        return False  # they have no order
+        return False  # booleans have no order
     if comparator in ("<", ">="):
         return bool(left < right) == (comparator == "<")
     return bool(left > right) == (comparator == ">")
 
 
 def _result(expression: Expression, known: Substitution) -> Any:
-    """The value of an expression; None where it has none, such as that of a division by zero."""
+    """The value of an expression; None if it has none, as for a division by zero."""
     if isinstance(expression, Variable):
         return known[expression.name]
     if not isinstance(expression, Arithmetic):
@@ -351,12 +351,12 @@ def _kind(value: Any) -> str | None:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """1 is 1.0, but true is no number."""
+    """1 equals 1.0, but true is not a number."""
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
 def refuse_unbound(literals: Sequence[Literal[Call | ValueConstraint]]) -> None:
-    """The type check has seen to it that positive calls give all variables their values."""
+    """Refuse a variable that no positive call binds; the type check does so earlier."""
     bound = {
         variable.name
         for leaf, positive in literals

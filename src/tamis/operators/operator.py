@@ -1,11 +1,11 @@
-"""A plain function, and what tamis has to know to call it in a condition.
+"""Operators: plain functions, with the declarations that conditions need.
 
     @tamis.operator(reads=("position",), arguments={"place": "text"}, gives={"metres": "number"})
     def distanceFrom(position, place): ...
 
-makes `distanceFrom(Bronx, ?metres) and ?metres < 500` a condition. What was declared is compared
-with the function's parameters at once: a slip shows when the module is imported, not when the first
-event comes.
+makes `distanceFrom(Bronx, ?metres) and ?metres < 500` a condition. The declarations are compared
+with the parameters of the function at once: a mistake shows when the module is imported, not with
+the first event.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from tamis.errors import OperatorError, TamisError, nearest
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
 from tamis.model.printer import KEYWORDS
-from tamis.operators.serialization import Recipe, reduced
+from tamis.operators.serialization import PackCall, reduce_operator
 
 PLACES = ("here", "thread", "process")
 PAIRS = "pairs"
-LONGEST = 86_400.0  # seconds: nothing takes, and nobody waits, for more than a day
+LONGEST = 86_400.0  # seconds: no cost and no timeout exceeds a day
 
 
 class Operator:
-    """An operator: called like the function it was made of, and known to conditions by its name.
+    """An operator: callable like its function, and known to conditions by its name.
 
     `cost` is an estimate in milliseconds, `timeout` in seconds; `run` says where it is called:
-    "here", in a "thread", or in a worker "process". Made by the decorator `operator`.
+    "here" (inline), in a "thread", or in a worker "process". The decorator `operator` makes one.
     """
 
     function: Callable[..., Any]
-    recipe: tuple[Recipe, int] | None = None  # of a pack: how it is made again
+    pack_call: tuple[PackCall, int] | None = None  # of a pack: the call that makes it again
 
     def __init__(
         self,
@@ -47,22 +47,22 @@ class Operator:
         run: str = "thread",
         batch: bool | str = False,
     ) -> None:
-        # An operator may be made an operator again, under another name.
+        # The decorator may be applied again, for another name.
         self.function = function.function if isinstance(function, Operator) else function
         self.signature = signature
         self.cost, self.timeout, self.run, self.batch = cost, timeout, run, batch
         _check(self)
         self.kinds = tuple(each.kind for each in signature.parameters if each.free)
         self.read_as = tuple(name.replace(".", "_") for name in signature.reads)
-        # A free parameter is handed over only if the function asks for it by name; one that takes
-        # anything (**rest) does not ask.
+        # A free parameter is passed only if the function has a parameter of its name; **rest is not
+        # one.
         named = _parameters(self.function, signature.name)
         self._handed = tuple(
             (place, each.name)
             for place, each in enumerate(signature.parameters)
             if not each.free or (each.name in named and named[each.name].kind not in _VARIADIC)
         )
-        # What the function gets a list of, or one value if it takes no batches.
+        # The parameters that are lists in a batch.
         self.columns = self.read_as
         if self.pairs:
             self.columns += tuple(name for _, name in self._handed)
@@ -82,37 +82,37 @@ class Operator:
         return self.function(*args, **kwargs)
 
     def check(self, arguments: Sequence[Any]) -> str | None:
-        """Why no event could be answered with these constants; None where nothing is wrong.
+        """Why no event could be answered with these constants; None if they are valid.
 
-        `arguments` as in `handed`. Asked when somebody subscribes: a mistake of his is better
-        refused at once than found at every event. An operator that knows its constants, such as
-        the names of places, has its own.
+        `arguments` as in `handed`. Called for each new subscription: it is better to refuse a
+        mistake at once than to fail at every event. An operator that knows its constants, such as
+        the names of places, overrides this.
         """
         return None
 
     def refusal(self, arguments: Sequence[Any]) -> str | None:
-        """What `check` says, and an `OperatorError` where it says nothing that makes sense.
+        """The result of `check`; raises `OperatorError` if `check` itself fails.
 
-        It is somebody else's code. The subscriber has to hear that the operator is at fault, and
-        which one, not a `KeyError` from a module that he has never seen.
+        It is foreign code. The error has to name the operator at fault: a `KeyError` from an
+        unknown module would not help the subscriber.
         """
-        from tamis.operators.results import said, shown
+        from tamis.operators.results import describe, shown
 
         blamed = f"operator {self.name!r}: its check of {shown(arguments)}"
         try:
             wrong: Any = self.check(arguments)
-        except TamisError as error:  # said with another word, but said
+        except TamisError as error:  # a refusal too
             return str(error)
         except Exception as error:
-            raise OperatorError(f"{blamed} raised {said(error)}") from error
+            raise OperatorError(f"{blamed} raised {describe(error)}") from error
         if wrong is None or (isinstance(wrong, str) and wrong):
             return wrong
         raise OperatorError(
-            f"{blamed} returns a text that says what is wrong, or None, not {shown(wrong)}"
+            f"{blamed} has to return a text that says what is wrong, or None, not {shown(wrong)}"
         )
 
     def handed(self, arguments: Sequence[Any]) -> dict[str, Any]:
-        """The constants that the function is handed, by name.
+        """The constants that the function gets, by name.
 
         `arguments` has one entry for each parameter, None where the condition has a variable.
         """
@@ -124,10 +124,10 @@ class Operator:
         return {name: _plain(arguments[place]) for place, name in self._handed}
 
     def key(self, arguments: Sequence[Any]) -> Hashable:
-        """Calls with equal keys give equal rows: what the function is handed is the same.
+        """Calls with equal keys return equal rows: the function gets the same arguments.
 
-        True, 1 and 1.0 are different keys, although Python holds them to be equal: a function may
-        tell them apart.
+        True, 1 and 1.0 are different keys, although they are equal in Python: a function may
+        distinguish them.
         """
         handed = self.handed(arguments)
         return tuple((type(value), value) for value in handed.values())
@@ -139,7 +139,7 @@ class Operator:
         return f"<operator {self.name}({given}) on {', '.join(self.signature.reads) or 'nothing'}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return reduced(self, lambda: super(Operator, self).__reduce_ex__(protocol))
+        return reduce_operator(self, lambda: super(Operator, self).__reduce_ex__(protocol))
 
     def __copy__(self) -> Self:
         return self  # as a function is its own copy
@@ -175,18 +175,19 @@ def operator(
     run: str = "thread",
     batch: bool | str = False,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
-    """Make a function an operator, and known by its name to every engine of this process.
+    """Turn a function into an operator, and register it for every engine of this process.
 
-    reads: attributes of the event; the function gets their values by name, dots become underscores.
-    arguments: name and kind of what a condition gives as constants, handed over by name.
-    gives: name and kind of what comes back, for variables; handed over (None for a variable) only
-    if the function has a parameter of that name. Kinds: "number", "text", "boolean", "any".
+    reads: attributes of the event. The function gets their values by name; dots become underscores.
+    arguments: names and kinds of the constants in a condition. The function gets them by name.
+    gives: names and kinds of the values it returns, for variables. The function gets the constant
+    that stands in the place of a variable (else None) if it has a parameter of that name.
+    Kinds: "number", "text", "boolean", "any".
 
-    The function returns True or False where it gives nothing; a value or a list of values where it
-    gives one; a tuple or a list of tuples where it gives several. None, False and [] are false.
-    With `batch` it gets a list for each attribute it reads, one entry an event, and returns a list
-    of as many such results; an exception in place of a result is the fault of that event alone.
-    With `batch="pairs"` it gets a list for each argument as well, entry by entry of one event.
+    The function returns True or False if it gives no values; a value or a list of values if it
+    gives one; a tuple or a list of tuples if it gives several. None, False and [] are false. With
+    `batch` it gets a list for each attribute, with one entry per event, and returns a list of
+    results; an exception in the place of a result is a fault of this event alone. With
+    `batch="pairs"` it also gets a list for each argument, with one entry per event.
 
     >>> @operator(reads=("position.altitude",), arguments={"metres": "number"}, run="here")
     ... def above(position_altitude, metres):
@@ -201,9 +202,9 @@ def operator(
     def made(function: Callable[..., Any]) -> Operator:
         called = name if name is not None else getattr(function, "__name__", None)
         if not callable(function):
-            raise OperatorError(f"an operator is made of a function, not of {function!r}")
+            raise OperatorError(f"@operator takes a function, not {function!r}")
         if called is None:
-            raise OperatorError(f"{function!r} has no name: give one, operator(name=...)")
+            raise OperatorError(f"{function!r} has no name; pass one: operator(name=...)")
         signature = Signature(
             called,
             _declared(
@@ -222,7 +223,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _plain(value: Any) -> Any:
-    """A constant of a condition as Python's own: words become text, and there is one zero."""
+    """A constant of a condition as a built-in type; -0.0 becomes 0.0."""
     if isinstance(value, str):
         return str.__str__(value)
     return value + 0.0 if type(value) is float else value
@@ -232,7 +233,7 @@ def _names(called: str, reads: Iterable[str]) -> tuple[str, ...]:
     if not isinstance(reads, Iterable):
         raise OperatorError(
             f"operator {called!r}: 'reads' holds names of attributes, not {reads!r}; "
-            'for one attribute write reads=("position",), for none leave it out'
+            'for one attribute write reads=("position",), for none omit it'
         )
     found = (reads,) if isinstance(reads, str) else tuple(reads)
     for each in found:
@@ -255,7 +256,7 @@ def _declared(
         for name, kind in given.items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise OperatorError(
-                    f"operator {called!r}: {name!r} in {word!r} is no name of a parameter"
+                    f"operator {called!r}: {name!r} in {word!r} is not a valid name of a parameter"
                 )
             if kind not in KINDS:
                 hint = nearest(str(kind), KINDS)
@@ -274,13 +275,13 @@ def _parameters(function: Callable[..., Any], called: str) -> Mapping[str, inspe
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
         raise OperatorError(
-            f"operator {called!r}: {function!r} does not say what parameters it has; "
+            f"operator {called!r}: the parameters of {function!r} are unknown; "
             "wrap it in a function of your own"
         ) from None
 
 
 def _check(made: Operator) -> None:
-    """Refuse what could never be called, or not as its author thinks."""
+    """Refuse an operator that can never be called, or not as its author thinks."""
     called = made.signature.name
     if not isinstance(called, str) or not NAME.fullmatch(called):
         raise OperatorError(
@@ -301,12 +302,12 @@ def _check(made: Operator) -> None:
     if made.batch and not made.signature.reads:
         raise OperatorError(
             f"operator {called!r}: batch={made.batch!r} needs an attribute to read; "
-            "without one nothing tells how many events there are"
+            "without one, the number of events is unknown"
         )
     unfit = inspect.iscoroutinefunction(made.function) or inspect.isasyncgenfunction(made.function)
     if unfit or inspect.isgeneratorfunction(made.function):
         raise OperatorError(
-            f"operator {called!r}: a plain function that returns its result is called, "
+            f"operator {called!r}: an operator is a plain function that returns its result, "
             "not one that awaits or yields"
         )
     _check_parameters(made)
@@ -318,7 +319,7 @@ def _check_numbers(made: Operator) -> None:
         ("timeout", made.timeout, "seconds", LONGEST),
     ):
         real = isinstance(number, int | float) and not isinstance(number, bool)
-        # An integer may be too large to be shown, or to become a float: it is only compared.
+        # An integer may be too large to print or to convert to a float: only compare it.
         if not real or not number > 0 or number == math.inf:
             raise OperatorError(
                 f"operator {made.name!r}: {word} is a number of {unit} above 0, "
@@ -341,13 +342,13 @@ def _check_parameters(made: Operator) -> None:
     taken: dict[str, str] = {}
     declared = [(name.replace(".", "_"), f"the attribute {name!r}") for name in signature.reads]
     declared += [
-        (each.name, f"{'what it gives,' if each.free else 'the argument'} {each.name!r}")
+        (each.name, f"{'the value' if each.free else 'the argument'} {each.name!r}")
         for each in signature.parameters
     ]
     for name, what in declared:
         if name in taken:
             raise OperatorError(
-                f"operator {called!r}: {taken[name]} and {what} are both handed over as {name!r}"
+                f"operator {called!r}: {taken[name]} and {what} are both passed as {name!r}"
             )
         taken[name] = what
     free = {each.name for each in signature.parameters if each.free}
@@ -358,8 +359,8 @@ def _check_parameters(made: Operator) -> None:
             continue
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise OperatorError(
-                f"operator {called!r}: its parameter {name!r} can only be given by position, "
-                "and operators are handed everything by name"
+                f"operator {called!r}: its parameter {name!r} is positional-only, "
+                "but operators get all parameters by name"
             )
         if name not in taken and parameter.default is inspect.Parameter.empty:
             hint = nearest(name, taken)
@@ -374,8 +375,8 @@ def _check_parameters(made: Operator) -> None:
         if name not in named and name not in free:
             hint = nearest(name, named)
             if inspect.Parameter.VAR_POSITIONAL in kinds:
-                hint = "what a *parameter takes is given by position; write it out, or take **rest"
+                hint = "a *parameter takes positional values only; name it, or take **rest"
             raise OperatorError(
-                f"operator {called!r}: {what} is handed over as {name!r}, and the function has "
+                f"operator {called!r}: {what} is passed as {name!r}, but the function has "
                 "no parameter of that name" + (f" ({hint})" if hint else "")
             )

@@ -1,12 +1,12 @@
-"""Which operators there are: those given, those of this program, and those of installed packages.
+"""Operators by name: given ones, those of this program, and those of installed packages.
 
 A package offers operators by entry points:
 
     [project.entry-points."tamis.operators"]
     locIn = "tamis.operators.packs.spatial:locIn"
 
-They are listed by name without importing anything, and imported when a condition first names one:
-a pack for images costs nobody anything who only asks about places.
+Listing them imports nothing. An operator is imported when a condition first names it: who asks
+about places does not pay for the pack for images.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "tamis.operators"
-_REGISTERED: dict[str, dict[str, Operator]] = {}  # by name, then by where the function is
+_REGISTERED: dict[str, dict[str, Operator]] = {}  # by name, then by module and function
 
 
 def register(new: Operator) -> None:
-    """Make an operator known to this process; the decorator does it.
+    """Register an operator in this process; the decorator does it.
 
-    A function that is defined again replaces its former self, as when a cell of a notebook is run
-    once more. Another function under the same name does not: who asks for that name hears of both.
+    A function that is defined again replaces its old definition, as when a cell of a notebook runs
+    once more. Another function under the same name does not: the name becomes ambiguous.
     """
     _REGISTERED.setdefault(new.name, {})[_origin(new)] = new
 
@@ -38,20 +38,20 @@ def register(new: Operator) -> None:
 def _registered(name: str) -> Operator | None:
     known = dict(_REGISTERED.get(name, ()))
     if len(known) > 1:
-        # Whoever gave an operator the name of an installed one has meant to; that the other is
-        # imported as well, for the sake of its neighbours, must not change what the name means.
+        # A user's operator with the name of an installed one is meant to hide it. The installed one
+        # may be imported along with its neighbours; this must not change what the name means.
         theirs = {f"{point.module}.{point.attr}" for point in installed().get(name, ())}
         known = {where: each for where, each in known.items() if where not in theirs}
     if len(known) > 1:
         raise OperatorError(
             f"there are several operators named {name!r}: {', '.join(sorted(known))}; "
-            "give the one you mean, or another name by operator(name=...)"
+            "pass the right one to the engine, or rename one by operator(name=...)"
         )
     return next(iter(known.values()), None)
 
 
 class Operators(Mapping[str, Operator]):
-    """All operators by name. Those given come before those registered, these before installed ones.
+    """All operators by name: given ones hide registered ones, which hide installed ones.
 
     >>> from tamis.operators.operator import operator
     >>> @operator(name="docs.even", reads=("n",), run="here")
@@ -67,21 +67,21 @@ class Operators(Mapping[str, Operator]):
         self._given: dict[str, Operator] = {}
         for each in given:
             if not isinstance(each, Operator):
-                raise OperatorError(f"{each!r} is no operator: @tamis.operator makes it one")
+                raise OperatorError(f"{each!r} is not an operator; @tamis.operator makes one")
             if self._given.setdefault(each.name, each) is not each:
                 raise OperatorError(f"two operators named {each.name!r} were given")
 
     @classmethod
     def of(cls, given: Operator | Iterable[Operator] | Mapping[str, Operator]) -> Operators:
-        """Those given, as whoever makes an engine writes them: one, several, or by their names."""
+        """From the argument of an engine: one operator, several, or a mapping by name."""
         if isinstance(given, Operators):
             return given
         if isinstance(given, Operator):
             return cls(given)
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise OperatorError(
-                f"operators are given as a list of them, not as {given!r}: "
-                "operators=[locIn], of what @tamis.operator has made"
+                f"operators is a list of operators, not {given!r}: "
+                "operators=[locIn], where @tamis.operator has made locIn"
             )
         if not isinstance(given, Mapping):
             return cls(*given)
@@ -96,7 +96,7 @@ class Operators(Mapping[str, Operator]):
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
-        """What conditions have to know of each operator. Looking one up may import it."""
+        """The signatures, for conditions. A look-up may import the operator."""
         return _Signatures(self)
 
     def __getitem__(self, name: str) -> Operator:
@@ -154,7 +154,8 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> Operator:
     if others:
         where = ", ".join(f"{each.value} ({_package(each)})" for each in points)
         raise OperatorError(
-            f"several packages have an operator named {name!r}: {where}; give the one you mean"
+            f"several packages have an operator named {name!r}: {where}; "
+            "pass the right one to the engine"
         )
     try:
         found = point.load()
@@ -170,7 +171,7 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> Operator:
             f"{type(error).__name__}: {error}"
         ) from error
     if not isinstance(found, Operator):
-        raise OperatorError(f"{point.value} ({_package(point)}) is no operator, but {found!r}")
+        raise OperatorError(f"{point.value} ({_package(point)}) is not an operator, but {found!r}")
     if found.name != name:
         raise OperatorError(
             f"the entry point {name!r} ({_package(point)}) leads to an operator named "

@@ -1,8 +1,8 @@
-"""What a function returned, as rows; or why it is none.
+"""Results of functions as rows, or as faults.
 
-An answer is a relation over what the operator gives. Whatever does not fit the declared kinds is a
-fault: a number that is not finite or a text that is no text would otherwise make some comparison
-true or false by accident, far from here.
+An answer is a relation over the values that the operator gives. A value that does not fit its
+declared kind is a fault: an infinite number or an invalid text would otherwise decide some
+comparison by accident, far from here.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ Answers = list[Rows | Fault]
 TRUE: Rows = ((),)
 FALSE: Rows = ()
 MOST = 100_000
-"""Rows of an answer. To read so many takes a tenth of a second, of a million it would be seconds;
-and joins look at no more than a few such answers before they are given up."""
+"""Rows of an answer. To read these takes a tenth of a second, to read a million takes seconds. A
+join gives up after a few such answers."""
 _LONGEST = 300  # characters of a reason
 _INT64 = 1 << 63
 
 
 class _UnfitError(Exception):
-    """A result that is not what was declared."""
+    """A result that does not fit the declaration."""
 
 
 def answers(
     operator: Operator, events: Sequence[tuple[Any, ...]], handed: dict[str, Any]
 ) -> Answers | Fault:
-    """Call the function once, for all the events of a batch or for the only one there is.
+    """Call the function once, for all events of a batch or for a single event.
 
-    Whatever the function does, one answer for each event comes back, or one fault of the whole
-    call; only an interrupt from the keyboard passes.
+    Whatever the function does, the result is one answer for each event, or one fault of the whole
+    call. Only an interrupt from the keyboard is raised.
     """
     if operator.batch:
         names = operator.columns
@@ -55,20 +55,20 @@ def answers(
         returned = operator.function(**reads, **handed)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - a function that wants to exit must not
+    except BaseException as error:  # noqa: BLE001 - not even SystemExit may pass
         return raised(error)
     if operator.batch:
-        return _each(returned, len(events), operator.kinds)
+        return _batch_rows(returned, len(events), operator.kinds)
     return [rows(returned, operator.kinds)]
 
 
 def rows(returned: Any, kinds: Sequence[str]) -> Rows | Fault:
-    """The relation that a function meant; `kinds` are those of what it gives.
+    """The relation that a function returned; `kinds` are the declared kinds of its values.
 
     >>> rows(True, ()), rows(None, ()), rows([3, 4], ("number",)), rows(("a", 1), ("text", "any"))
     (((),), (), ((3,), (4,)), (('a', 1),))
     >>> rows("many", ("number",))
-    Fault(reason="nonsense: 'many' is no number", kind='nonsense')
+    Fault(reason="nonsense: 'many' is not a number", kind='nonsense')
     """
     if returned is None or returned is False:
         return FALSE
@@ -87,23 +87,23 @@ def rows(returned: Any, kinds: Sequence[str]) -> Rows | Fault:
         return _relation([_row(each, kinds) for each in found], kinds)
     except _UnfitError as error:
         return nonsense(str(error))
-    except Exception as error:  # noqa: BLE001 - a list may be of a class of somebody's own
-        return nonsense(f"what it returned cannot be read: {said(error)}")
+    except Exception as error:  # noqa: BLE001 - a subclass of list is foreign code
+        return nonsense(f"its result cannot be read: {describe(error)}")
 
 
 def raised(error: BaseException) -> Fault:
-    """The function raised. By a `TamisError` it says that it works, but not with this event."""
+    """The fault of a function that raised. A `TamisError` refuses this event only."""
     kind = "refused" if isinstance(error, TamisError) else "raised"
-    return Fault(f"{kind}: {said(error)}", kind)
+    return Fault(f"{kind}: {describe(error)}", kind)
 
 
 def nonsense(reason: str) -> Fault:
-    """The function returned what it may not."""
+    """The fault of a function that returned an invalid result."""
     return Fault(f"nonsense: {reason}", "nonsense")
 
 
-def said(error: BaseException) -> str:
-    """An exception in a line. Its text is somebody else's code, and may raise or be endless."""
+def describe(error: BaseException) -> str:
+    """An exception in one line. Its `__str__` is foreign code: it may raise, or be endless."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -113,22 +113,21 @@ def said(error: BaseException) -> str:
     return f"{name}: {_cut(text)}" if text else name
 
 
-def _each(returned: Any, events: int, kinds: Sequence[str]) -> Answers | Fault:
-    """The results of a batch. One that makes no sense leaves the others as they are.
+def _batch_rows(returned: Any, events: int, kinds: Sequence[str]) -> Answers | Fault:
+    """The results of a batch. An invalid one does not affect the others.
 
-    A function that fails at one event of many cannot raise what it would raise for that one alone;
-    it returns the exception in its place.
+    A function that fails for one event of many returns the exception in the place of the result.
     """
     try:
         if not isinstance(returned, list):
-            raise _UnfitError(f"{shown(returned)} is no list, and a batch is answered with a list")
+            raise _UnfitError(f"{shown(returned)} is not a list, but a batch needs one")
         each = list(returned)
         if len(each) != events:
             raise _UnfitError(f"{len(each)} results for a batch of {events} events")
     except _UnfitError as error:
         return nonsense(str(error))
-    except Exception as error:  # noqa: BLE001 - a list may be of a class of somebody's own
-        return nonsense(f"what it returned cannot be read: {said(error)}")
+    except Exception as error:  # noqa: BLE001 - a subclass of list is foreign code
+        return nonsense(f"its result cannot be read: {describe(error)}")
     return [raised(one) if isinstance(one, Exception) else rows(one, kinds) for one in each]
 
 
@@ -137,19 +136,19 @@ def _truth(returned: Any) -> Rows:
         return TRUE if _value(returned, "boolean") else FALSE
     except _UnfitError:
         raise _UnfitError(
-            f"{shown(returned)} is neither True nor False, and it is not declared to give any"
+            f"{shown(returned)} is neither True nor False, and the operator declares no values"
         ) from None
 
 
 def _row(row: Any, kinds: Sequence[str]) -> tuple[Any, ...]:
     if not isinstance(row, tuple) or len(row) != len(kinds):
-        raise _UnfitError(f"{shown(row)} is no tuple of {len(kinds)} values")
+        raise _UnfitError(f"{shown(row)} is not a tuple of {len(kinds)} values")
     return tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
 def _relation(found: list[tuple[Any, ...]], kinds: Sequence[str]) -> Rows:
-    """Each row once. True is no number, although Python says that it equals 1."""
-    if "any" not in kinds:  # nowhere can both be
+    """Each row once. True differs from 1 here, although they are equal in Python."""
+    if "any" not in kinds:  # no column can hold both
         return tuple(dict.fromkeys(found))
     once: dict[tuple[tuple[bool, Any], ...], tuple[Any, ...]] = {}
     for row in found:
@@ -158,7 +157,7 @@ def _relation(found: list[tuple[Any, ...]], kinds: Sequence[str]) -> Rows:
 
 
 def _value(value: Any, kind: str) -> Any:
-    """A value as one of Python's own types, if it is of the kind."""
+    """A value as a built-in type, if it is of the kind."""
     plain = _plain(value)
     if isinstance(plain, bool):
         if kind in ("boolean", "any"):
@@ -171,8 +170,8 @@ def _value(value: Any, kind: str) -> Any:
     elif isinstance(plain, float):
         if kind in ("number", "any"):
             if not math.isfinite(plain):
-                raise _UnfitError(f"{plain} is no finite number")
-            return plain + 0.0  # there is one zero
+                raise _UnfitError(f"{plain} is not a finite number")
+            return plain + 0.0  # -0.0 becomes 0.0
     elif isinstance(plain, str) and kind in ("text", "any"):
         if not plain.isascii():
             try:
@@ -181,14 +180,14 @@ def _value(value: Any, kind: str) -> Any:
                 raise _UnfitError("a text has a lone surrogate") from None
         return plain
     wanted = "number, text or boolean" if kind == "any" else kind
-    raise _UnfitError(f"{shown(value)} is no {wanted}")
+    raise _UnfitError(f"{shown(value)} is not a {wanted}")
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of NumPy, and classes made of numbers and text, as Python's own."""
+    """Scalars of NumPy, and subclasses of numbers and text, as built-in types."""
     if type(value) in (bool, int, float, str):
         return value
-    # Whoever returned a scalar of NumPy has imported it; nobody else has to.
+    # A function that returns a scalar of NumPy has imported it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         for theirs, ours in (
@@ -207,10 +206,10 @@ def _plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value in a line; its text is somebody else's code, as with an exception."""
+    """A value in one line; its `__repr__` is foreign code."""
     try:
         return _cut(repr(value))
-    except Exception:  # noqa: BLE001 - repr is somebody else's code too
+    except Exception:  # noqa: BLE001 - as above
         return f"a {type(value).__name__}"
 
 

@@ -1,10 +1,9 @@
-"""How operators are pickled: by name, by the pack that made them, or by value.
+"""How operators are pickled: by name, by the call of `pack` that made them, or by value.
 
-The decorator leaves the operator where the function was. So whatever can be imported goes by the
-operator's name in its module, and is itself again on the other side. The operators that a call of
-`pack(…)` has made go as that call, and it is made once for all of them over there. What is left are
-functions of a script, a notebook or another function; these go by cloudpickle, with all that they
-refer to.
+The decorator puts the operator in the place of the function. So an importable operator is pickled
+as its name in its module. The operators that one call of `pack(…)` made are pickled as this call,
+which is repeated once for all of them on the other side. Functions of a script, a notebook or
+another function are pickled by cloudpickle, with everything that they refer to.
 """
 
 from __future__ import annotations
@@ -21,81 +20,80 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator
 
 _Made = TypeVar("_Made", bound="tuple[Operator, ...]")
-_ADJUSTED = ("cost", "timeout", "run", "batch")  # what somebody may have set since
+_ADJUSTABLE = ("cost", "timeout", "run", "batch")  # attributes that a user may have set
 
 
-class Recipe:
-    """A call that makes operators: of which function, and with what."""
+class PackCall:
+    """A call of `pack` that makes operators."""
 
     def __init__(self, pack: Callable[..., tuple[Operator, ...]], given: Mapping[str, Any]) -> None:
         self._pack, self._given = pack, dict(given)
         self._made: tuple[Operator, ...] | None = None
 
     def made(self, at: int) -> Operator:
-        """One of the operators; they are made when the first one is asked for."""
+        """One of the operators; the first use makes them all."""
         if self._made is None:
             self._made = self._pack(**self._given)
         return self._made[at]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Recipe, (self._pack, self._given)
+        return PackCall, (self._pack, self._given)
 
 
-def made_by(
+def remember_pack_call(
     pack: Callable[..., tuple[Operator, ...]], given: Mapping[str, Any], made: _Made
 ) -> _Made:
-    """Let operators know that calling `pack` again, with what was given, makes them again."""
-    recipe = Recipe(pack, given)
+    """Note in operators the call of `pack` that makes them again."""
+    call = PackCall(pack, given)
     for at, each in enumerate(made):
-        each.recipe = (recipe, at)
+        each.pack_call = (call, at)
     return made
 
 
-def reduced(operator: Operator, by_state: Callable[[], Any]) -> Any:
-    """What `__reduce_ex__` of an operator returns; `by_state` is what it would for any object."""
+def reduce_operator(operator: Operator, by_state: Callable[[], Any]) -> Any:
+    """The result of `__reduce_ex__` of an operator; `by_state` is the default of any object."""
     module, name = getattr(operator, "__module__", None), getattr(operator, "__qualname__", None)
     if module and name and module != "__main__" and _imported(module, name) is operator:
         return name
-    if operator.recipe is not None:
-        adjusted = {each: getattr(operator, each) for each in _ADJUSTED}
-        recipe, at = operator.recipe
-        return Recipe.made, (recipe, at), adjusted
-    if _NOW.by_value:
+    if operator.pack_call is not None:
+        adjusted = {each: getattr(operator, each) for each in _ADJUSTABLE}
+        return PackCall.made, operator.pack_call, adjusted
+    if _THREAD.by_value:
         return by_state()
     try:
-        return pickle.loads, (by_value(operator),)
+        return pickle.loads, (dump_by_value(operator),)
     except Exception as error:
-        from tamis.operators.results import said
+        from tamis.operators.results import describe
 
         raise OperatorError(
-            f"operator {operator.name!r} cannot be pickled: {said(error)}; "
-            "what a module has at its top level is pickled by name"
+            f"operator {operator.name!r} cannot be pickled: {describe(error)}; "
+            "move it to the top level of a module to have it pickled by name"
         ) from error
 
 
-def by_value(operator: Operator) -> bytes:
-    """The operator, and what its function refers to, as a pickle that any process can read."""
-    import cloudpickle  # only by those who need it
+def dump_by_value(operator: Operator) -> bytes:
+    """A pickle of the operator and of everything its function refers to."""
+    import cloudpickle  # most operators do not need it
 
-    before, _NOW.by_value = _NOW.by_value, True
+    before, _THREAD.by_value = _THREAD.by_value, True
     try:
         sent: bytes = cloudpickle.dumps(operator, protocol=5)
     finally:
-        _NOW.by_value = before
+        _THREAD.by_value = before
     return sent
 
 
-class _Now(local):
-    """What this thread is about: in cloudpickle, a function that refers to itself is no trap."""
+class _ThreadState(local):
+    """Whether this thread is inside cloudpickle: a function may refer to its own operator."""
 
     by_value = False
 
 
-_NOW = _Now()
+_THREAD = _ThreadState()
 
 
 def _imported(module: str, name: str) -> object:
-    """What a module that is imported already has under a name."""
+    """What an imported module has under a name; None if it is not imported."""
     found: object = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

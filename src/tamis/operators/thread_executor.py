@@ -1,22 +1,20 @@
 """Calls in another thread, so that the caller can stop waiting.
 
-Nothing can stop a thread of Python from outside. One that does not come back in time is left to
-itself, and the next call gets another; so that these do not pile up, an operator with too many of
-them is not called until one comes back. A function that hangs for good is better off in a worker
-process, which can be killed.
+Python cannot stop a thread from outside. A call that misses its timeout is abandoned, and the next
+call gets another thread. An operator with too many abandoned calls is not called until one comes
+back. A function that may hang for good belongs in a worker process, which can be killed.
 
-The threads are daemons, and not those of `concurrent.futures`, which the interpreter waits for when
-it ends: one that hangs would keep the program from ending. But a thread that comes back from a
-library in C++ to an interpreter that is gone takes the process down with it (RE2 and OpenCV do:
-"terminate called without an active exception"). So an interpreter that ends waits for calls that
-still run, up to `PATIENCE` seconds; and a function that goes on for long may ask `left_alone`.
+The threads are daemons, not those of `concurrent.futures`: the interpreter waits for the latter at
+exit, and a call that hangs would keep the program alive. But a daemon that returns from a C++
+library to a finished interpreter aborts the process (RE2 and OpenCV do: "terminate called without
+an active exception"). So at exit the interpreter waits for running calls, up to `EXIT_WAIT`
+seconds, and a long-running function can check `is_abandoned`.
 """
 
 from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, current_thread
@@ -25,168 +23,161 @@ from time import monotonic, sleep
 from typing import Any
 
 from tamis.model.operator import Fault
-from tamis.operators.faults import LateError, NotStartedError
+from tamis.operators.executor import Events, Executor, LateError, NotStartedError
 from tamis.operators.operator import Operator
 from tamis.operators.results import Answers, answers, raised
 
-PATIENCE = 5.0  # seconds that the end of the program is put off for calls that still run
+EXIT_WAIT = 5.0  # seconds that the exit waits for running calls
 
 
 @dataclass
-class _Job:
-    """One call: what to do, and what came of it."""
+class _ThreadCall:
+    """One call and its result."""
 
     operator: Operator
-    events: Sequence[tuple[Any, ...]]
+    events: Events
     handed: dict[str, Any]
-    done: Lock = field(default_factory=Lock)  # held until there is a result
+    done: Lock = field(default_factory=Lock)  # held until the result is there
     result: Answers | Fault | None = None
-    left: bool = False  # nobody waits any more
+    abandoned: bool = False  # the caller no longer waits
 
 
-def left_alone() -> bool:
-    """For a function in a thread: does nobody wait for its answer any more?"""
+def is_abandoned() -> bool:
+    """For a function in a thread: whether its caller has stopped waiting."""
     here = current_thread()
-    return isinstance(here, _Hand) and (
-        _ENDING.is_set() or (here.job is not None and here.job.left)
+    return isinstance(here, _PoolThread) and (
+        _EXITING.is_set() or (here.active is not None and here.active.abandoned)
     )
 
 
-class Threads:
-    """The threads of one operator: as many as there are calls at once, kept for the next ones."""
+class ThreadExecutor(Executor):
+    """The threads of one operator: as many as there are concurrent calls, kept for later ones."""
 
-    def __init__(self, most_left: int) -> None:
-        self._crew = _Crew()
-        self._most_left = most_left
-        # Threads that wait for work hold no reference to this, so it goes away with its operator.
-        self._end = weakref.finalize(self, self._crew.close)
+    def __init__(self, most_abandoned: int) -> None:
+        self._pool = _ThreadPool()
+        self._most_abandoned = most_abandoned
+        # Idle threads hold no reference to this executor, so it is collected with its operator.
+        self._end = weakref.finalize(self, self._pool.close)
         self._end.atexit = False
 
     @property
     def blocked(self) -> str | None:
-        """Why no more calls are made: too many threads have not come back."""
-        left = self._crew.left
-        return f"{left} calls of it hang" if left >= self._most_left else None
-
-    def start(self, operator: Operator) -> None:
-        """A thread is there at once."""
+        """Too many calls were abandoned and have not come back."""
+        abandoned = self._pool.abandoned
+        return f"{abandoned} calls of it hang" if abandoned >= self._most_abandoned else None
 
     def call(
-        self,
-        operator: Operator,
-        events: Sequence[tuple[Any, ...]],
-        handed: dict[str, Any],
-        timeout: float,
+        self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float
     ) -> Answers | Fault:
         """The answers for the events; `LateError` after `timeout` seconds."""
-        job = _Job(operator, events, handed)
-        job.done.acquire()
-        self._crew.hand(job)
+        call = _ThreadCall(operator, events, handed)
+        call.done.acquire()
+        self._pool.submit(call)
         try:
-            job.done.acquire(timeout=timeout)
+            call.done.acquire(timeout=timeout)
         finally:
-            # Also where an interrupt from the keyboard ended the waiting.
-            self._crew.leave(job)
-        if job.result is None:
+            # Also after an interrupt from the keyboard.
+            self._pool.abandon(call)
+        if call.result is None:
             raise LateError
-        return job.result
+        return call.result
 
     def close(self) -> None:
-        """Let the threads that wait go. Those that work go when they have come back."""
-        self._crew.close()
+        """End the idle threads. Busy ones end with their call."""
+        self._pool.close()
 
     def disown(self) -> None:
-        """In a fork there are none of these threads, and their lock may be held for ever."""
+        """A fork has none of these threads, and their lock may be held forever."""
         self._end.detach()
 
 
-class _Crew:
-    """The threads that wait for work; shared by all of them."""
+class _ThreadPool:
+    """The idle threads; all threads share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: list[_Hand] = []
-        self._closed = 0  # how often; a thread that began before goes when it comes back
-        self.left = 0  # threads that were left to themselves and have not come back
+        self._idle: list[_PoolThread] = []
+        self._closed = 0  # how often; a thread that began before ends with its call
+        self.abandoned = 0  # calls that have not come back
 
-    def hand(self, job: _Job) -> None:
-        """Give a job to a thread that waits, or to a new one."""
+    def submit(self, call: _ThreadCall) -> None:
+        """Give a call to an idle thread, or to a new one."""
         with self._lock:
-            hand = self._waiting.pop() if self._waiting else None
+            thread = self._idle.pop() if self._idle else None
             begun = self._closed
-        if hand is None:
-            hand = _Hand(self, begun)
+        if thread is None:
+            thread = _PoolThread(self, begun)
             try:
-                hand.start()
+                thread.start()
             except RuntimeError as error:
-                raise NotStartedError(f"no thread for it: {error}") from None
-        hand.idle = False
-        hand.inbox.put(job)
+                raise NotStartedError(f"no thread can be started: {error}") from None
+        thread.idle = False
+        thread.inbox.put(call)
 
-    def leave(self, job: _Job) -> None:
-        """Nobody waits for this job any more; either its result is there or it never will be."""
+    def abandon(self, call: _ThreadCall) -> None:
+        """The caller no longer waits: either the result is there, or the call is abandoned."""
         with self._lock:
-            if job.result is None:
-                job.left = True
-                self.left += 1
+            if call.result is None:
+                call.abandoned = True
+                self.abandoned += 1
 
-    def enter(self, job: _Job, result: Answers | Fault, hand: _Hand) -> bool:
-        """A thread has done a job. Says whether it should wait for the next one."""
+    def finish(self, call: _ThreadCall, result: Answers | Fault, thread: _PoolThread) -> bool:
+        """A thread has a result. Returns whether the thread should wait for the next call."""
         with self._lock:
-            if job.left:
-                self.left -= 1
+            if call.abandoned:
+                self.abandoned -= 1
             else:
-                job.result = result
-            stays = hand.begun == self._closed and not job.left
+                call.result = result
+            stays = thread.begun == self._closed and not call.abandoned
             if stays:
-                self._waiting.append(hand)
-                hand.idle = True
-        job.done.release()
+                self._idle.append(thread)
+                thread.idle = True
+        call.done.release()
         return stays
 
     def close(self) -> None:
-        """Let those that wait go."""
+        """End the idle threads."""
         with self._lock:
             self._closed += 1
-            waiting, self._waiting = self._waiting, []
-        for hand in waiting:
-            hand.inbox.put(None)
+            idle, self._idle = self._idle, []
+        for thread in idle:
+            thread.inbox.put(None)
 
 
-class _Hand(Thread):
-    """A thread, and what it has to do."""
+class _PoolThread(Thread):
+    """A thread and its calls."""
 
-    def __init__(self, crew: _Crew, begun: int) -> None:
+    def __init__(self, pool: _ThreadPool, begun: int) -> None:
         super().__init__(name="tamis operator", daemon=True)
-        self.crew, self.begun = crew, begun
-        self.inbox: SimpleQueue[_Job | None] = SimpleQueue()
-        self.job: _Job | None = None
-        self.idle = True  # it waits, and holds nothing that an end of the program could harm
+        self.pool, self.begun = pool, begun
+        self.inbox: SimpleQueue[_ThreadCall | None] = SimpleQueue()
+        self.active: _ThreadCall | None = None
+        self.idle = True  # it holds nothing that an exit could harm
 
     def run(self) -> None:
-        """Do one job after the other, until it is not needed any more."""
+        """Make one call after the other, until the pool no longer needs this thread."""
         stays = True
-        while stays and (job := self.inbox.get()) is not None:
-            self.job = job
+        while stays and (call := self.inbox.get()) is not None:
+            self.active = call
             try:
-                result = answers(job.operator, job.events, job.handed)
-            except KeyboardInterrupt as error:  # only the main thread hears the keyboard: raised
+                result = answers(call.operator, call.events, call.handed)
+            except KeyboardInterrupt as error:  # raised by the function, not by the keyboard
                 result = raised(error)
-            self.job = None
-            stays = self.crew.enter(job, result, self)
-            del job, result  # an image must not be held until the next one comes
+            self.active = None
+            stays = self.pool.finish(call, result, self)
+            del call, result  # do not hold an image until the next call
 
 
-_ENDING = Event()  # the interpreter ends
+_EXITING = Event()  # the interpreter is at its exit
 
 
-def _end() -> None:
-    """Give the calls that still run a while to come back, and their threads to end."""
-    _ENDING.set()
-    deadline = monotonic() + PATIENCE
-    hands = [each for each in enumerate_threads() if isinstance(each, _Hand)]
-    while monotonic() < deadline and any(each.is_alive() and not each.idle for each in hands):
+def _wait_at_exit() -> None:
+    """Give running calls some time to come back, and their threads to end."""
+    _EXITING.set()
+    deadline = monotonic() + EXIT_WAIT
+    threads = [each for each in enumerate_threads() if isinstance(each, _PoolThread)]
+    while monotonic() < deadline and any(each.is_alive() and not each.idle for each in threads):
         sleep(0.005)
 
 
-atexit.register(_end)
+atexit.register(_wait_at_exit)

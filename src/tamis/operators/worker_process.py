@@ -1,9 +1,9 @@
-"""A worker process, which can be killed when it hangs and may die without harm.
+"""A worker process: it can be killed when it hangs, and may die without harm.
 
-A worker is a fresh interpreter, not a fork of this one: it shares no locks and no memory, and does
-not run the program's `__main__` again. The function goes to it by cloudpickle, so it may come from
-a script, a notebook or a closure. Every read from it and write to it has a deadline, and so has its
-start, which runs somebody's code too: the modules that the function needs are imported there.
+A worker is a fresh interpreter, not a fork: it shares no locks and no memory with this process, and
+does not run the program's `__main__` again. The function goes there by cloudpickle, so it may come
+from a script, a notebook or a closure. Every read, every write and the start have a deadline. The
+start runs foreign code too: it imports the modules that the function needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -26,7 +25,8 @@ from typing import Any
 import cloudpickle
 
 from tamis.model.operator import Fault
-from tamis.operators.faults import (
+from tamis.operators.executor import (
+    Events,
     LateError,
     LostError,
     NotStartedError,
@@ -34,14 +34,14 @@ from tamis.operators.faults import (
     StuckError,
 )
 from tamis.operators.operator import Operator
-from tamis.operators.results import Answers, said
-from tamis.operators.serialization import by_value
+from tamis.operators.results import Answers, describe
+from tamis.operators.serialization import dump_by_value
 from tamis.operators.worker_main import HEAD, READY
 
-STARTING = 30.0  # seconds that a worker may take to import what it needs; or its timeout, if longer
-_NOISE = "its worker process does not answer as it should"
-_LARGEST = 1 << 30  # bytes of a reply; more is no reply but noise
-# The worker finds the same modules as this process does, the script's own folder included.
+START_LIMIT = 30.0  # seconds for a worker to import its modules; or its timeout, if longer
+_NOISE = "its worker process sends invalid replies"
+_LARGEST = 1 << 30  # bytes of a reply; a longer one is noise
+# The worker has the module path of this process, with the folder of the script.
 _BOOT = (
     "import sys; file, seconds, *sys.path[:] = sys.argv[1:]; sys.argv[1:] = []; "
     "from tamis.operators.worker_main import main; main(int(file), float(seconds))"
@@ -49,40 +49,40 @@ _BOOT = (
 
 
 class UnsentError(LostError):
-    """A value cannot go to the worker; the worker itself is well."""
+    """A value cannot be sent to the worker. The worker itself is healthy."""
 
 
-class Worker:
-    """One worker process, with the function in it. It starts by itself, and is ready some day."""
+class WorkerProcess:
+    """One worker process with the function of an operator. It starts in the background."""
 
     def __init__(self, operator: Operator) -> None:
         try:
-            body = by_value(operator)
-        except Exception as error:  # noqa: BLE001 - pickling runs somebody's code
+            body = dump_by_value(operator)
+        except Exception as error:  # noqa: BLE001 - pickling runs foreign code
             raise NotStartedError(
-                f"the function cannot go to a worker process: {said(error)}"
+                f"the function cannot be sent to a worker process: {describe(error)}"
             ) from None
-        self._limit = max(STARTING, operator.timeout)
+        self._limit = max(START_LIMIT, operator.timeout)
         try:
             process = _started(body, self._limit)
         except OSError as error:
-            raise NotStartedError(f"no worker process for it: {said(error)}") from None
+            raise NotStartedError(f"no worker process can be started: {describe(error)}") from None
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
         self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
-        # Runs when this is forgotten, when it is closed, and when the interpreter ends.
+        # Runs when this object is collected, when it is killed, and at exit.
         self._end = weakref.finalize(self, _kill, process, os.getpid())
         _ALIVE.add(self)
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
         self._timeout = operator.timeout
-        self._until = monotonic() + self._limit  # by when it is ready
-        self._owes = False  # an answer that nobody waits for any more
-        self.ready = False  # whether it has said that it can be called
+        self._until = monotonic() + self._limit  # the deadline of the start
+        self._owes = False  # an answer that no caller waits for
+        self.ready = False  # it has reported that it can be called
 
     def wait(self, deadline: float = math.inf) -> None:
-        """Until it is ready; `StartingError` if it is not by then, and may still become so."""
+        """Wait until it is ready; `StartingError` if it still starts at the deadline."""
         if self.ready:
             return
         until = min(deadline, self._until)
@@ -99,7 +99,7 @@ class Worker:
         except (LateError, LostError) as error:
             if self._owes:
                 raise
-            if monotonic() > self._until:  # so it has ended itself
+            if monotonic() > self._until:  # so its own timer ended it
                 raise self._stuck() from None
             raise NotStartedError(f"while it was loaded, {str(error) or _NOISE}") from None
         if not self._owes and reply != READY:
@@ -115,26 +115,26 @@ class Worker:
         return self._process.pid
 
     @property
-    def well(self) -> bool:
-        """Between calls: it lives, and says nothing without being asked; or it still starts."""
+    def healthy(self) -> bool:
+        """Between calls: it is starting, or alive and silent."""
         if not self.ready:
             return True
         poll = select.poll()
         poll.register(self._out, select.POLLIN)
         return not poll.poll(0)
 
-    def call(
-        self, events: Sequence[tuple[Any, ...]], handed: dict[str, Any], timeout: float
-    ) -> Answers | Fault:
-        """The answers for the events; `LateError` after `timeout` seconds, starting included."""
+    def call(self, events: Events, handed: dict[str, Any], timeout: float) -> Answers | Fault:
+        """The answers for the events; `LateError` after `timeout` seconds, with the start."""
         deadline = monotonic() + timeout
         started = self.ready
         self.wait(deadline)
         begun = monotonic()
         try:
             body = cloudpickle.dumps((list(events), handed), protocol=5)
-        except Exception as error:  # noqa: BLE001 - pickling runs somebody's code
-            raise UnsentError(f"a value cannot go to a worker process: {said(error)}") from None
+        except Exception as error:  # noqa: BLE001 - pickling runs foreign code
+            raise UnsentError(
+                f"a value cannot be sent to a worker process: {describe(error)}"
+            ) from None
         self._send(body, deadline)
         if not started:
             self._wait_briefly(begun, deadline)
@@ -144,10 +144,10 @@ class Worker:
         return _answers(reply, len(events))
 
     def _wait_briefly(self, begun: float, deadline: float) -> None:
-        """For the answer to a call that has spent some of its time on waiting for this to start.
+        """Wait for the answer to a call that has spent part of its time on the start.
 
-        If there is none it is not the function's fault yet, and to kill it would make the next call
-        wait for a start as well, and so on. The answer is thrown away when it comes.
+        If no answer comes in time, the function is not to blame yet. To kill the worker would make
+        the next call wait for a start too, and so on. Instead, the late answer is dropped.
         """
         try:
             _wait(self._out, select.POLLIN, deadline)
@@ -157,14 +157,14 @@ class Worker:
             raise StartingError("had just started") from None
 
     def kill(self) -> None:
-        """End it, and what it has started."""
+        """Kill it and its children."""
         self._end()
 
     def disown(self) -> None:
-        """In a fork of the process that started it: close our ends, and leave it alone."""
+        """In a fork of the parent: close our ends of the pipes, and leave the worker alone."""
         self._end.detach()
         _close(self._process)
-        self._process.returncode = 0  # it is not our child; Popen must not look for it
+        self._process.returncode = 0  # not our child: Popen must not wait for it
 
     def _send(self, body: bytes, deadline: float) -> None:
         left = memoryview(HEAD.pack(len(body)) + body)
@@ -182,8 +182,8 @@ class Worker:
             raise LostError(_NOISE)
         body = self._read(size, deadline)
         try:
-            return _Plain(io.BytesIO(body)).load()
-        except Exception:  # noqa: BLE001 - noise may raise anything when it is read as a pickle
+            return _PlainUnpickler(io.BytesIO(body)).load()
+        except Exception:  # noqa: BLE001 - noise may raise anything when unpickled
             raise LostError(_NOISE) from None
 
     def _read(self, size: int, deadline: float) -> bytes:
@@ -200,7 +200,7 @@ class Worker:
         return bytes(found)
 
     def _death(self) -> str:
-        """How it ended, once it has closed its pipes."""
+        """How it ended, after it closed its pipes."""
         self.kill()
         status = self._process.returncode
         if status is None:
@@ -214,8 +214,8 @@ class Worker:
         return f"its worker process was killed by {name}"
 
 
-class _Plain(pickle.Unpickler):
-    """Reads numbers, text, tuples and lists, and nothing that runs code."""
+class _PlainUnpickler(pickle.Unpickler):
+    """Reads numbers, text, tuples and lists; refuses everything that could run code."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"{module}.{name}")
@@ -236,10 +236,10 @@ def _fault(reply: Any) -> Fault:
 
 
 def _started(body: bytes, limit: float) -> subprocess.Popen[bytes]:
-    """A process that loads the function, and needs nobody for that."""
+    """Start a process that loads the function on its own."""
     with tempfile.TemporaryFile() as file:
         file.write(body)
-        file.seek(0)  # for the process, too: it is the same open file
+        file.seek(0)  # the process shares the position
         given = (str(file.fileno()), str(limit), *map(str, sys.path))
         return subprocess.Popen(
             [sys.executable, "-P", "-c", _BOOT, *given],
@@ -247,7 +247,7 @@ def _started(body: bytes, limit: float) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             bufsize=0,
             pass_fds=(file.fileno(),),
-            start_new_session=True,  # Ctrl-C is not for it, and its own children end with it
+            start_new_session=True,  # it ignores Ctrl-C, and its children die with it
         )
 
 
@@ -267,10 +267,10 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
-    """End a worker and its children; in a fork of its owner, do nothing."""
+    """Kill a worker and its children; does nothing in a fork of its owner."""
     if os.getpid() != owner:
         return
-    # The group first: once the worker is waited for, its number may be another process's.
+    # The group first: after the wait, its number may belong to another process.
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -278,11 +278,11 @@ def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     _close(process)
 
 
-_ALIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
+_ALIVE: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    # As long as a fork held the pipes, the workers would not see their parent end.
+    # While a fork held the pipes, the workers would not notice the end of their parent.
     for worker in list(_ALIVE):
         worker.disown()
     _ALIVE.clear()

@@ -12,15 +12,16 @@ from abc import abstractmethod
 
 from tamis.errors import SchedulerError
 from tamis.schedule.base import Scheduler
-from tamis.schedule.compiled.batch_results import COMPLETED, UNKNOWN
+from tamis.schedule.compiled.batch_results import UNKNOWN
 from tamis.schedule.compiled.clause_order import IN_ORDER
 from tamis.schedule.compiled.event_graph import FlatEventGraph, event_graph
 from tamis.schedule.compiled.graph import BITS, FALSE, MASK, TRUE, Int8s
 from tamis.schedule.compiled.run_state import (
+    MATCHED,
+    NOW,
     UNDECIDED,
     FlatRunState,
     begin,
-    match_completed,
 )
 from tamis.schedule.run import Run
 from tamis.schedule.statistics import PredicateStatistics
@@ -129,8 +130,10 @@ class _PythonRun(Run):
 
     def finish(self, outcomes: Int8s) -> None:
         while (predicate := self.next()) >= 0:
-            self.record(predicate, int(outcomes[predicate]))
-            match_completed(*self._arrays, int(self._longs[COMPLETED]))
+            for clause in self.record(predicate, int(outcomes[predicate])).tolist():
+                self._longs[NOW + len(self._predicates) + self._longs[MATCHED]] = clause
+                self._longs[MATCHED] += 1
+                self.settle(clause, True)
 
     def _choose(self) -> int:
         if not self.undecided:

@@ -42,7 +42,7 @@ class Run:
         # As every kernel takes them.
         self._arrays = (*graph, self._octets, self._ints, self._longs)
         self._more = (floats,) if kernels.floats else ()
-        self._kernels = kernels
+        self._step_kernel, self._record_all = kernels.step, kernels.record_all
         self._clauses, self._predicates = graph.clauses, graph.predicates
         self._asked = -1  # what `next` returned, until its result is in; a local number
         self._complete: dict[int, int] = {}  # clauses to settle: local by global number
@@ -109,7 +109,7 @@ class Run:
         local = self._sorted.take(at, mode="clip")
         here = self._predicates[local] == predicates
         given = np.ascontiguousarray(outcomes[here], np.int8)
-        complete = self._kernels.record_all(*self._arrays, local[here], given, self._more)
+        complete = self._record_all(*self._arrays, local[here], given, self._more)
         if self._asked >= 0 and self._octets[self._asked] != UNKNOWN:
             self._asked = -1
         return self._completed(complete)
@@ -140,7 +140,8 @@ class Run:
 
     def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
         """Record a result, choose a predicate, or run to the end; see `clause_order.step`."""
-        return int(self._kernels.step(*self._arrays, outcomes, told, outcome, *self._more))
+        chosen: int = self._step_kernel(*self._arrays, outcomes, told, outcome, *self._more)
+        return chosen
 
     def _local_number(self, predicate: int) -> int:
         """The local number of a predicate, or -1."""

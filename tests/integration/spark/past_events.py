@@ -19,9 +19,8 @@ from tamis import Engine, Operator, Schema, operator
 from tamis.errors import EventError
 from tamis.model.event import Event
 from tamis.operators import registry
-from tamis.replay import row_groups
+from tamis.replay import log_events, row_groups
 from tamis.spark.stats import event_stats as gathering
-from tamis.spark.stream import log_source as source
 from tamis.store import Stats
 from tamis.store.stats import SHARES, AttributeStats
 
@@ -187,7 +186,7 @@ def _but_frequent(stats: AttributeStats) -> AttributeStats:
 def small_shares(patch: pytest.MonkeyPatch) -> None:
     """So that a few events are several tasks."""
     patch.setattr(row_groups, "_LEAST", 64)
-    patch.setattr(source, "_FEW", 64)
+    patch.setattr(log_events, "_FEW", 64)
 
 
 def written(folder: Path) -> list[dict[str, Any]]:

@@ -305,7 +305,9 @@ def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch)
     "url", ["sc://", "sc://localhost:port", "sc://localhost/path", "sc://a/;b"]
 )
 def test_a_url_that_is_none(url: str) -> None:
-    with pytest.raises(SparkError, match=re.escape(f"{url}: is no URL of a Spark Connect server")):
+    with pytest.raises(
+        SparkError, match=re.escape(f"{url}: is not the URL of a Spark Connect server")
+    ):
         connecting.place(url)
 
 

@@ -317,7 +317,7 @@ def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
     world.publish(10, {"ann": "price < 3"})
     other = {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}
     world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, schema=other)
-    with pytest.raises(Exception, match="does not go with the events any more: the column 'kind'"):
+    with pytest.raises(Exception, match="does not fit the events any more: the column 'kind'"):
         world.run()
 
 
@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(world: World) -> None:
     world.file(0)
     world.publish(10, {"ann": "price < 3"})
     (world.versions.folder / "pins").write_text("a file, where a folder should be")
-    with pytest.raises(Exception, match="cannot note which version a batch is matched with"):
+    with pytest.raises(Exception, match="the version of a batch cannot be noted"):
         world.run()
 
 

@@ -52,6 +52,22 @@ def test_help_imports_no_command() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["demo"], ["spark", "match", "--events", "x", "--subscriptions", "y", "--count-only"]],
+)
+def test_a_missing_library_says_what_to_install(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "from tamis.cli.main import main\n"
+        f"main({arguments})\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == "tamis: this command needs pyspark: pip install 'tamis[spark]'\n"
+
+
 def test_version(capsys: Capture) -> None:
     assert run("--version") == 0
     assert capsys.readouterr().out.startswith("tamis, version ")

@@ -114,7 +114,7 @@ def test_an_operator_is_listed_with_its_facts(capsys: Capture) -> None:
     [
         ("listed.seen  a-listed[seeing]", r"pip install 'a-listed\[seeing\]'"),
         ("listed.broken  a-listed", "ZeroDivisionError"),
-        ("listed.number  a-listed", "is no operator"),
+        ("listed.number  a-listed", "is not an operator"),
         ("listed.misnamed  a-listed", "must have one name"),
     ],
 )

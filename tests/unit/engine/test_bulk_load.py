@@ -121,16 +121,16 @@ def test_a_refused_table_changes_nothing(first: list[Row], wrong: int) -> None:
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "unknown name": ([predicate_row("pric", "=", 1)], "unknown attribute 'pric'"),
-    "null attribute": ([{**predicate_row("n", "=", 1), "attribute": None}], "lacks its attribute"),
+    "null attribute": ([{**predicate_row("n", "=", 1), "attribute": None}], "needs an attribute"),
     "null comparator": (
         [{**predicate_row("n", "=", 1), "comparator": None}],
-        "lacks its attribute",
+        "needs an attribute",
     ),
     "unknown comparator": ([predicate_row("n", "~", 1)], "unknown comparator '~'"),
     "list comparator": ([predicate_row("n", "in", 1)], "takes several values"),
     "no constant": ([predicate_row("n", "=")], "neither a value nor a text"),
-    "both": ([{**predicate_row("s", "=", "x"), "value": 1.0}], "both a value and a text"),
-    "nan and text": ([{**predicate_row("s", "=", "x"), "value": float("nan")}], "both a value"),
+    "both": ([{**predicate_row("s", "=", "x"), "value": 1.0}], "has a value and a text"),
+    "nan and text": ([{**predicate_row("s", "=", "x"), "value": float("nan")}], "has a value"),
     "nan": ([predicate_row("d", "<", float("nan"))], "not a finite number"),
     "infinity": ([predicate_row("n", "<", float("inf"))], "not a finite number"),
     "number for text": ([predicate_row("s", "=", 5)], "is text"),

@@ -62,10 +62,10 @@ def test_an_operator_that_uses_its_engine_fails_and_nothing_else_does(
     elif how == "match_bitmap":
         assert list(engine.match_bitmap([event])[0]) == ["c"]
     else:
-        assert "may not use the engine" in str(engine.explain("a", event))
+        assert "must not use the engine" in str(engine.explain("a", event))
     count = engine.report()["meddles"]
     assert count.refused == count.events == 1
-    assert "an operator may not use the engine that calls it" in str(count.last)
+    assert "an operator must not use the engine that calls it" in str(count.last)
     assert sorted(engine.ids()) == ["a", "b", "c"]
     engine.check()
 

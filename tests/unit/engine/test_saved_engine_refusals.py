@@ -125,7 +125,7 @@ def test_a_full_disk_is_said_and_changes_nothing(
 
 def test_something_else_than_an_engine_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "other", {"x": np.zeros(3)}, {"made by": "somebody"})
-    with pytest.raises(SavedIndexError, match="other: it holds an engine in form None"):
+    with pytest.raises(SavedIndexError, match="other: it holds an engine in format None"):
         Engine.open(tmp_path / "other")
     with pytest.raises(SavedIndexError, match="there is no such folder"):
         Engine.open(tmp_path / "nowhere")
@@ -170,7 +170,7 @@ def test_another_form_or_layout_is_refused(index: Path) -> None:
     with pytest.raises(SavedIndexError, match="index: matcher 'naive' saved it in layout 99"):
         Engine.open(index)
     _edit(index, lambda body: body["facts"].update(contents=9))
-    with pytest.raises(SavedIndexError, match="index: it holds an engine in form 9"):
+    with pytest.raises(SavedIndexError, match="index: it holds an engine in format 9"):
         Engine.open(index)
 
 
@@ -206,5 +206,5 @@ def test_a_table_that_is_no_arrow_file_is_refused(index: Path) -> None:
     content = bytearray((index / DATA).read_bytes())
     content[said["offset"] : said["offset"] + said["bytes"]] = bytes(said["bytes"])
     (index / DATA).write_bytes(content)
-    with pytest.raises(SavedIndexError, match=r"'constants\.texts\.arrow' is no Arrow file"):
+    with pytest.raises(SavedIndexError, match=r"'constants\.texts\.arrow' is not an Arrow file"):
         Engine.open(index, verify=False)

@@ -291,5 +291,5 @@ def test_parentheses_of_both_sorts_nest_without_being_read_twice() -> None:
 
 def test_a_variable_has_a_name_that_can_be_written() -> None:
     for name in ("", "1st", "a b", "?x", None):
-        with pytest.raises(ConditionError, match="cannot be a variable's name"):
+        with pytest.raises(ConditionError, match="is not a name of a variable"):
             Variable(name)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ EXPLAINED: list[tuple[str, Mapping[str, Any], list[str]]] = [
         [
             "does not match",
             "  no   nothing(?n): the operator gives nothing",
-            "  no   ?n * ?n > 5: nothing gives ?n a value",
+            "  no   ?n * ?n > 5: no call gives ?n a value",
         ],
     ),
     (

@@ -149,8 +149,8 @@ def test_nested_objects_become_dotted_attributes() -> None:
         ({"properties": {"x": {"type": "integer", "maximum": float("inf")}}}, "must be a number"),
         ({"properties": {"x": {"type": "integer", "minimum": 5, "maximum": 4}}}, "above high"),
         ({"properties": {"x": {"$ref": "#/$defs/none"}}}, "nothing at"),
-        ({"properties": {"x": {"$ref": "http://x/y"}}}, "only references within"),
-        ({"properties": {"x": {"$ref": "#/$defs/loop"}}, "$defs": DEFINITIONS}, "in a circle"),
+        ({"properties": {"x": {"$ref": "http://x/y"}}}, "leads out of the document"),
+        ({"properties": {"x": {"$ref": "#/$defs/loop"}}, "$defs": DEFINITIONS}, "form a cycle"),
         ({"properties": {"x": {"$ref": "#/$defs/node"}}, "$defs": DEFINITIONS}, "nested deeper"),
         (
             {

@@ -14,7 +14,7 @@ import pytest
 import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
-from tamis.operators import Count, Report
+from tamis.operators import CallCounts, Report
 from tamis.spark.runtime.operator_reports import (
     clear,
     noted_calls,
@@ -46,10 +46,12 @@ def _match(engine: Engine, *numbers: int) -> None:
 
 
 def test_sums_and_differences() -> None:
-    early = Report((Count("a", events=5, calls=2, raised=1, last="x"),), given_up=1)
-    late = Report((Count("a", events=9, calls=3, raised=1, last="x"), Count("b", 4, 4)), given_up=3)
+    early = Report((CallCounts("a", events=5, calls=2, raised=1, last="x"),), given_up=1)
+    late = Report(
+        (CallCounts("a", events=9, calls=3, raised=1, last="x"), CallCounts("b", 4, 4)), given_up=3
+    )
     fresh = since(early, late)
-    assert fresh == Report((Count("a", events=4, calls=1), Count("b", 4, 4)), given_up=2)
+    assert fresh == Report((CallCounts("a", events=4, calls=1), CallCounts("b", 4, 4)), given_up=2)
     assert total([early, fresh]) == late
     assert since(late, late) == Report(())
     assert total([]) == Report(())
@@ -105,7 +107,7 @@ def test_processes_add_up(tmp_path: Path) -> None:
     assert (report["reportsOdd"].events, report.faults) == (6, 2)
     newest = tmp_path / "zz.json"
     newest.write_text(
-        json.dumps(report_document(Report((Count("reportsOdd", 1, raised=1, last="new"),))))
+        json.dumps(report_document(Report((CallCounts("reportsOdd", 1, raised=1, last="new"),))))
     )
     os.utime(newest, (time.time(), time.time() + 60))
     assert tamis.spark.report(tmp_path)["reportsOdd"].last == "new"
@@ -115,10 +117,10 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     engine = _engine()
     with (
-        pytest.raises(SparkError, match="a worker cannot note there"),
+        pytest.raises(SparkError, match="a worker cannot note the calls"),
         noted_calls([engine], str(tmp_path / "file")),
     ):
         _match(engine, 1)
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(SparkError, match="is no report"):
+    with pytest.raises(SparkError, match="is not a report"):
         tamis.spark.report(tmp_path)

@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 Cell = str | Text
-_SHORTEST = 12  # letters of a column that is shortened
 
 
 def table(
@@ -31,7 +30,6 @@ def table(
             justify="right" if letter == "r" else "left",
             no_wrap=letter in "lr",
             overflow="ellipsis" if letter == "s" else "fold",
-            min_width=_SHORTEST if letter == "s" else None,
         )
     for row in rows:
         made.add_row(*map(_cell, align, row))

@@ -1,4 +1,4 @@
-"""Calls of operators, evaluated on the pairs that the matcher let through, and on no others."""
+"""Operator calls, evaluated only on the candidates of the matcher."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import ClauseCalls
 from tamis.engine.calls.evaluation import DEAREST, Evaluation
 from tamis.engine.calls.interned_predicates import InternedPredicate, InternedPredicates
-from tamis.engine.compiled_clause import parse_calls
+from tamis.engine.compiled_condition import parse_calls
 from tamis.engine.saved_part import SavedPart
 from tamis.errors import ConditionError, OperatorError
 from tamis.language import check, parse
@@ -25,9 +25,9 @@ from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
-from tamis.operators.faults import Report
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
+from tamis.operators.report import Report
 from tamis.operators.runner import Runner
 from tamis.schedule.base import Scheduler
 from tamis.schedule.exhaustive import ExhaustiveScheduler, PredicateCounts
@@ -36,94 +36,93 @@ from tamis.schedule.statistics import PredicateEstimate
 
 Int64s = NDArray[np.int64]
 Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
-_AT_ONCE = 256  # events whose operators are evaluated side by side
+_AT_ONCE = 256  # events whose operators are evaluated together
 
 
 class _ClauseEntry(NamedTuple):
-    """What is known of a clause that asks something."""
+    """A clause with calls."""
 
-    asked: ClauseCalls
-    text: str  # the same in the language, to be saved
+    calls: ClauseCalls
+    text: str  # the calls in the native language, to be saved
     owner: int
-    numbers: list[int]  # of the predicates of its calls, in their order
-    joined: bool  # whether what they give has to fit together
+    numbers: list[int]  # the interned predicates of its calls, in order
+    joined: bool  # whether the bindings must be joined
 
 
 class CallFilter:
-    """The clauses that ask something of operators, by slot, and who evaluates it."""
+    """The clauses with calls, by slot; filters candidates by evaluating the calls."""
 
     def __init__(self, operators: Operators, scheduler: str) -> None:
         self.operators, self.scheduler_name = operators, scheduler
         self.runner = Runner()
-        self.given_up = 0  # joins that would have taken too long
-        self.known: dict[
-            str, PredicateEstimate
-        ] = {}  # from past events, by the text of a predicate
-        entry(scheduler)  # refuses a name that there is not
+        self.given_up = 0  # joins that exceeded the limit
+        # From statistics of past events, by the text of a predicate.
+        self.known: dict[str, PredicateEstimate] = {}
+        entry(scheduler)  # refuses an unknown name
         self._clear()
 
     def _clear(self) -> None:
-        self._scheduler: Scheduler | None = None  # made with the first clause
-        self._kept: dict[int, _ClauseEntry] = {}
+        self._scheduler: Scheduler | None = None  # created with the first clause
+        self._entries: dict[int, _ClauseEntry] = {}
         self._predicates = InternedPredicates()
-        self._has = np.zeros(1, np.bool_)  # by slot; the last one is for slots beyond the end
+        self._has = np.zeros(1, np.bool_)  # by slot; the last entry is for slots beyond the end
 
     @property
     def scheduler(self) -> Scheduler:
-        """Who decides what is evaluated next."""
+        """The scheduler: it decides which predicate is evaluated next."""
         if self._scheduler is None:
             self._scheduler = create(self.scheduler_name)
         return self._scheduler
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     @property
     def predicates(self) -> int:
-        """How many different ones there are."""
+        """The number of distinct predicates."""
         return len(self._predicates)
 
     def add(
         self,
         slot: int,
         owner: int,
-        asked: ClauseCalls,
+        calls: ClauseCalls,
         text: str,
         operators: Sequence[Operator] | None = None,
     ) -> None:
-        """Keep what a clause asks. `owner` tells which clauses are alternatives of each other.
+        """Add the calls of a clause. Clauses with one `owner` are alternatives of each other.
 
-        Without `operators`, one for each call, they are those that now have the names.
+        `operators` has one for each call; by default, the operators that have the names now.
         """
         if operators is None:
-            operators = [self.operators[each.predicate.operator] for each in asked.calls]
+            operators = [self.operators[each.predicate.operator] for each in calls.calls]
         numbers: list[int] = []
-        # First of all: it says what to undo.
-        self._kept[slot] = _ClauseEntry(asked, text, owner, numbers, asked.joined)
-        for asking, operator in zip(asked.calls, operators, strict=True):
-            number, fresh = self._predicates.take(asking.predicate, operator, slot)
+        # Before all else: `remove` needs it to undo the rest.
+        self._entries[slot] = _ClauseEntry(calls, text, owner, numbers, calls.joined)
+        for literal, operator in zip(calls.calls, operators, strict=True):
+            number, fresh = self._predicates.intern(literal.predicate, operator, slot)
             numbers.append(number)
             if fresh:
                 self._expect(number, operator)
-        # `p(?x) and not p(?y)` has a number twice; of such, all that kills one of them counts.
-        self.scheduler.add(slot, numbers, [asking.kills for asking in asked.calls], owner)
+        # `p(?x) and not p(?y)` has a number twice; an outcome that kills either kills the clause.
+        self.scheduler.add(slot, numbers, [literal.kills for literal in calls.calls], owner)
         if slot >= len(self._has) - 1:
             grow = max(slot + 2, 2 * len(self._has)) - len(self._has)
             self._has = np.append(self._has, np.zeros(grow, np.bool_))
         self._has[slot] = True
 
     def _expect(self, number: int, operator: Operator) -> None:
-        """A new predicate costs what its call has come to cost, or is said to."""
+        """Start a new predicate with the measured or declared cost of its call."""
         statistics, call = self.scheduler.statistics, self._predicates.call_number(number)
-        if len(self._predicates.sharing(self._predicates[number].call)) == 1:
+        if len(self._predicates.group(self._predicates[number].call)) == 1:
             statistics.expect_call(call, min(operator.cost, DEAREST))
         statistics.expect(number, cost=float(statistics.call_cost[call]))
         self.scheduler.assign_call(number, call)
-        if self.known:  # the text of a predicate is made for nobody else
+        if self.known:  # only then is the text of a predicate needed
             self._begin(number)
 
     def _begin(self, number: int) -> None:
-        """Begin with what is known of a predicate from the past, if anything is."""
+        """Start a predicate with its statistics of past events, if there are any."""
         known = self.known.get(self._predicates[number].predicate.text)
         if known is None:
             return
@@ -133,9 +132,9 @@ class CallFilter:
         statistics.expect(number, known.p, float(statistics.call_cost[call]), known.seen)
 
     def expect(self, known: Mapping[str, PredicateEstimate]) -> None:
-        """What is known of predicates, by their texts; costs are in milliseconds.
+        """Take statistics of predicates, by their texts; costs are in milliseconds.
 
-        Those that have been evaluated here already keep what was learned of them.
+        Predicates that have been evaluated here keep their own statistics.
         """
         self.known = {**self.known, **known}
         for number in list(self._predicates) if known else ():
@@ -144,9 +143,9 @@ class CallFilter:
 
     @contextmanager
     def measuring(self) -> Iterator[dict[str, PredicateCounts]]:
-        """Meanwhile all predicates are evaluated of clauses that get here; how these came out.
+        """Within the block, evaluate all predicates of all candidates, and yield the outcomes.
 
-        Answers stay the same. What comes out is not learned by the scheduler.
+        Matches stay the same. The scheduler does not learn from the outcomes.
         """
         kept, found = self.scheduler, dict[str, PredicateCounts]()
         self._scheduler = measure = ExhaustiveScheduler(kept.graph)
@@ -160,8 +159,8 @@ class CallFilter:
                 found[self._predicates[number].predicate.text] = told
 
     def remove(self, slot: int) -> None:
-        """Forget a slot, also one that was only half put in, or half taken out."""
-        kept = self._kept.get(slot)
+        """Remove a slot, even if adding or removing it was interrupted."""
+        kept = self._entries.get(slot)
         if kept is None:
             return
         if slot < len(self._has):
@@ -169,37 +168,37 @@ class CallFilter:
         if slot in self.scheduler.graph:
             self.scheduler.remove(slot)
         for number in kept.numbers:
-            self._predicates.leave(number, slot)
-        del self._kept[slot]
-        if not self._kept:
+            self._predicates.release(number, slot)
+        del self._entries[slot]
+        if not self._entries:
             self._clear()
 
     def report(self) -> Report:
-        """What operators were called for, what that took, and what went wrong."""
+        """The calls of operators: how many, how long, and what failed."""
         return replace(self.runner.report(), given_up=self.given_up)
 
     def evaluators(self, slots: Iterable[int]) -> Mapping[str, tuple[Signature, Evaluator]]:
-        """The operators as an explanation takes them, called through the same runner.
+        """The operators for an explanation, called through the same runner.
 
-        Those of the clauses in these slots come first: since they came, others may have been
-        defined under the same names.
+        The operators of the clauses in these slots come first: their names may have been redefined
+        since.
         """
         own: dict[str, Operator] = {}
         for slot in slots:
-            own |= {each.name: each for each in self._asking(slot)}
+            own |= {each.name: each for each in self._operators_of(slot)}
         return _Evaluators(own, self.operators, self.runner)
 
-    def _asking(self, slot: int) -> tuple[Operator, ...]:
-        """The operators of a slot's calls."""
-        kept = self._kept.get(slot)
+    def _operators_of(self, slot: int) -> tuple[Operator, ...]:
+        """The operators that a slot calls."""
+        kept = self._entries.get(slot)
         numbers = () if kept is None else kept.numbers
         return tuple(self._predicates[number].operator for number in numbers)
 
-    # -- answers -----------------------------------------------------------------------------------
+    # -- filtering ---------------------------------------------------------------------------------
 
     def filter(self, batch: EventBatch, found: Matches, leaders: FoundSlots | None) -> Matches:
-        """The matches whose operators agree. `leaders` are the owners of all pairs' slots."""
-        if not self._kept:
+        """The candidates whose calls hold. `leaders` are the owners of all candidates."""
+        if not self._entries:
             return found
         pairs = np.flatnonzero(self._has.take(found.slots, mode="clip"))
         if not len(pairs):
@@ -207,7 +206,7 @@ class CallFilter:
         events = np.searchsorted(found.starts, pairs, side="right") - 1
         sure: dict[int, set[int]] = {}
         if leaders is not None:
-            # A subscription that has matched already, by a clause without operators, is decided.
+            # A subscription that matches by a clause without calls is decided.
             plain = np.flatnonzero(~self._has.take(found.slots, mode="clip"))
             owners = leaders[plain]
             mine = np.isin(owners, leaders[pairs])
@@ -218,8 +217,8 @@ class CallFilter:
         return found.without(pairs[~agreed])
 
     def filter_bits(self, batch: EventBatch, found: Bitmaps) -> None:
-        """Clear the bits of those whose operators do not agree."""
-        if not self._kept:
+        """Clear the bits of candidates whose calls do not hold."""
+        if not self._entries:
             return
         used = np.minimum(found.slots, len(self._has) - 1)
         bits = np.flatnonzero(self._has[used] & (found.slots >= 0))
@@ -233,7 +232,7 @@ class CallFilter:
     def _agreeing(
         self, batch: EventBatch, events: Int64s, slots: Int64s, sure: dict[int, set[int]]
     ) -> NDArray[np.bool_]:
-        """For each pair, events ascending, whether what the clause asks holds."""
+        """For each candidate, in order of events, whether its calls hold."""
         agreed = np.zeros(len(slots), np.bool_)
         distinct, firsts = np.unique(events, return_index=True)
         ends = np.append(firsts[1:], len(events))
@@ -246,9 +245,8 @@ class CallFilter:
                 mine = slots[first:last]
                 decided = sure.get(event)
                 if decided is not None:
-                    mine = np.array(
-                        [s for s in mine.tolist() if self._kept[s].owner not in decided], np.int64
-                    )
+                    open_ = [s for s in mine.tolist() if self._entries[s].owner not in decided]
+                    mine = np.array(open_, np.int64)
                 if len(mine):
                     evaluation.start(event, mine, batch.raw_values(event))
             matched = evaluation.finish()
@@ -261,31 +259,31 @@ class CallFilter:
                     agreed[first:last] = [slot in holding for slot in slots[first:last].tolist()]
         return agreed
 
-    # -- what an evaluation asks -------------------------------------------------------------------
+    # -- what an evaluation looks up ---------------------------------------------------------------
 
-    def asked(self, slot: int) -> tuple[ClauseCalls, list[int]] | None:
-        """What a clause asks, and the numbers of its calls' predicates, if they have to fit."""
-        kept = self._kept[slot]
-        return (kept.asked, kept.numbers) if kept.joined else None
+    def join(self, slot: int) -> tuple[ClauseCalls, list[int]] | None:
+        """The calls of a clause and their interned predicates, if they must be joined."""
+        kept = self._entries[slot]
+        return (kept.calls, kept.numbers) if kept.joined else None
 
     def owner(self, slot: int) -> int:
-        """Whose clause it is."""
-        return self._kept[slot].owner
+        """The owner of a clause."""
+        return self._entries[slot].owner
 
     def predicate(self, number: int) -> InternedPredicate:
-        """The predicate of a number."""
+        """The predicate with a number."""
         return self._predicates[number]
 
-    def sharing(self, call: Hashable) -> CallGroup:
+    def group(self, call: Hashable) -> CallGroup:
         """All predicates that one call answers."""
-        return self._predicates.sharing(call)
+        return self._predicates.group(call)
 
     # -- saving ------------------------------------------------------------------------------------
 
     def saved(self) -> SavedPart:
-        """What each slot asks, as text; and what is known of predicates, if anything is."""
-        slots = sorted(self._kept)
-        texts = [self._kept[slot].text for slot in slots]
+        """The calls of each slot as text, and statistics of past events, if there are any."""
+        slots = sorted(self._entries)
+        texts = [self._entries[slot].text for slot in slots]
         tables = {"texts": {"text": pa.array(texts, pa.large_string())}}
         if self.known:
             told = self.known.values()
@@ -298,17 +296,17 @@ class CallFilter:
         return SavedPart(
             {
                 "slot": np.array(slots, np.int64),
-                "owner": np.array([self._kept[slot].owner for slot in slots], np.int64),
+                "owner": np.array([self._entries[slot].owner for slot in slots], np.int64),
             },
             {"known": len(self.known)},
             tables,
         )
 
     def restore(self, saved: SavedPart, schema: Schema) -> None:
-        """Take over what `saved` gave; an `OperatorError` where an operator is not as it was."""
+        """Restore what `saved` returned; an `OperatorError` if an operator has changed."""
         slots, owners = saved.arrays["slot"].tolist(), saved.arrays["owner"].tolist()
         texts = saved.columns["texts"]["text"].to_pylist()
-        if saved.facts.get("known"):  # an earlier tamis said nothing of it
+        if saved.facts.get("known"):  # absent in older files
             known = saved.columns["known"]
             told = zip(
                 *(known[name].to_pylist() for name in PredicateEstimate._fields), strict=True
@@ -320,8 +318,8 @@ class CallFilter:
                 check(parse(text, limit=None), schema, text, self.operators.signatures)
             except ConditionError as why:
                 raise OperatorError(
-                    "a condition of it calls an operator that is not there, or not as it was; "
-                    f"operators are not saved: give them to Engine.open(…, operators=[…]): {why}"
+                    "a saved condition calls an operator that is missing or has changed; operators "
+                    f"are not saved: pass them to Engine.open(…, operators=[…]): {why}"
                 ) from None
             self.add(slot, owner, parse_calls(text), text)
 
@@ -332,22 +330,24 @@ class CallFilter:
             "runner": self.runner,
             "given_up": self.given_up,
             "known": dict(self.known),
-            # With the operators that they ask, which may no longer be those of these names.
-            "asked": [
-                (slot, each.owner, each.text, self._asking(slot))
-                for slot, each in self._kept.items()
+            # With their operators, whose names may have been redefined since.
+            "clauses": [
+                (slot, each.owner, each.text, self._operators_of(slot))
+                for slot, each in self._entries.items()
             ],
         }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        asked = kept.pop("asked")
+        clauses = kept.pop("clauses")
         self.__dict__.update(kept)
         self._clear()
-        for slot, owner, text, operators in asked:
+        for slot, owner, text, operators in clauses:
             self.add(slot, owner, parse_calls(text), text, operators)
 
 
 class _Evaluators(Mapping[str, tuple[Signature, Evaluator]]):
+    """Operators by name as functions; `own` shadows the registered ones."""
+
     def __init__(self, own: Mapping[str, Operator], operators: Operators, runner: Runner) -> None:
         self._own, self._operators, self._runner = own, operators, runner
 

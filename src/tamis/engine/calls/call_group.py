@@ -1,15 +1,15 @@
 """All predicates that one call of an operator answers, and which of them its rows make true.
 
-Thousands may hang on one call: `faceCount(?n) and ?n > K`, each with a K of its own. Asked one by
-one they would cost more than the operator does. But most compare what is given with constants and
-do nothing else, and such ones are sorted into groups:
+Thousands may depend on one call: `faceCount(?n) and ?n > K`, each with its own K. Tested one by one
+they would cost more than the operator. But most only compare values with constants. These are
+grouped:
 
-- A constant to be equal to, at a place of the call or in `?n = K`, is a key. A row leads to the
-  groups of its own values; no others are looked at, however many there are.
-- Limits, as in `?n > K and ?n <= L`, are a closed interval of doubles. A group keeps its intervals
-  as arrays, and compares them all at once.
+- A constant that a value must equal, in the call or in `?n = K`, is a hash key. A row leads to the
+  groups of its own values; other groups are not visited.
+- Limits such as `?n > K and ?n <= L` are a closed interval of doubles. A group keeps its intervals
+  as arrays and compares them all at once.
 
-What is left (arithmetic, `!=`, text in an order, a limit that is no double) is asked by itself.
+The rest (arithmetic, `!=`, ordered text, limits that are not doubles) is tested one by one.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ from tamis.model.operator import Rows, Signature
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_FEW = 16  # up to so many are asked one by one, and nothing is built for them
-_MANY = 64  # in an array so many are compared in the time in which one is asked by itself
+_FEW = 16  # up to this many are tested one by one, without building groups
+_MANY = 64  # intervals that an array compares in the time of one test
 _NONE = np.zeros(0, np.int64)
-_ROOM = 4  # members that a group begins with room for; it doubles
+_ROOM = 4  # initial capacity of a group; it doubles
 
 
 class CallGroup:
-    """The predicates that one call answers, by number. Adding and removing take constant time."""
+    """The predicates that one call answers, by number. Add and remove take constant time."""
 
     def __init__(self, signature: Signature) -> None:
         self._signature = signature
         self._free = signature.free
         self._predicates: dict[int, CallPredicate] = {}
-        self._groups: _IntervalGroups | None = None  # built when there are more than a few
+        self._groups: _IntervalGroups | None = None  # built when more than a few are tested
 
     def __len__(self) -> int:
         return len(self._predicates)
 
     @property
     def numbers(self) -> KeysView[int]:
-        """Those of all its predicates."""
+        """The numbers of all predicates."""
         return self._predicates.keys()
 
     def add(self, number: int, predicate: CallPredicate) -> None:
-        """A predicate that the call answers, under a number that is not taken."""
+        """Add a predicate under a number that is not in use."""
         self._predicates[number] = predicate
         if self._groups is not None:
             self._groups.add(number, _form(predicate, self._free))
 
     def remove(self, number: int) -> None:
-        """Forget one."""
+        """Remove a predicate."""
         predicate = self._predicates.pop(number)
         if self._groups is not None:
             self._groups.remove(number, _form(predicate, self._free))
 
     def answer(self, rows: Rows, numbers: Int64s) -> Bools:
-        """For each of some of its predicates, by number, whether `bindings` would have a row.
+        """For each of the given predicates, whether some row satisfies it.
 
-        What is in the arrays is compared all at once, whether it was asked for or not; that is for
-        when many of them were. So the time it takes is in proportion to what was asked for.
+        The arrays compare all their predicates at once, wanted or not, so they are used only if
+        many are wanted. The time is proportional to the number of wanted predicates.
         """
         few = len(numbers) <= _FEW or _MANY * len(numbers) < len(self._predicates)
         if few:
@@ -79,8 +79,8 @@ class CallGroup:
         sure, unsure = self._groups.holding(rows)
         if any(unsure):
             wanted = set(numbers.tolist())
-            asked = (number for each in unsure for number in each & wanted)
-            alone = [number for number in asked if self._holds(number, rows)]
+            open_ = (number for each in unsure for number in each & wanted)
+            alone = [number for number in open_ if self._holds(number, rows)]
             sure.append(np.array(alone, np.int64))
         return np.isin(numbers, np.concatenate([_NONE, *sure]))
 
@@ -89,49 +89,49 @@ class CallGroup:
 
 
 class _Shape(NamedTuple):
-    """Places of a row: what all predicates of some groups look at, whatever the constants are."""
+    """The columns of a row that the predicates of a group test, whatever their constants."""
 
-    same: tuple[tuple[int, int], ...]  # pairs that have one variable
-    fixed: tuple[int, ...]  # have to be equal to a constant
-    limited: tuple[int, ...]  # have to lie within limits
+    same: tuple[tuple[int, int], ...]  # pairs that must be equal
+    fixed: tuple[int, ...]  # must equal a constant
+    limited: tuple[int, ...]  # must lie within limits
 
 
 class _Form(NamedTuple):
-    """A predicate that only compares with constants."""
+    """A predicate that only compares values with constants."""
 
     shape: _Shape
-    key: Row  # the constants of the fixed places, plain
-    low: tuple[float, ...]  # of each limited place, inclusive
+    key: Row  # the constants of the fixed columns, as `plain` returns them
+    low: tuple[float, ...]  # of each limited column, inclusive
     high: tuple[float, ...]
 
 
 def _form(predicate: CallPredicate, free: tuple[int, ...]) -> _Form | None:
-    """A predicate in this form, or None where it has none. `free` are the places of a row."""
+    """A predicate in this form, or None if it has none. `free` maps columns to arguments."""
     fixed: dict[int, Any] = {}
-    first: dict[int, int] = {}  # of each variable, its first place
+    first: dict[int, int] = {}  # the first column of each variable
     same: list[tuple[int, int]] = []
-    for place, at in enumerate(free):
+    for column, at in enumerate(free):
         variable = predicate.pattern[at]
         if variable == CONSTANT:
-            fixed[place] = plain(predicate.arguments[at])
+            fixed[column] = plain(predicate.arguments[at])
         elif variable in first:
-            same.append((first[variable], place))
+            same.append((first[variable], column))
         else:
-            first[variable] = place
+            first[variable] = column
     limits: dict[int, tuple[float, float]] = {}
     for test in predicate.tests:
         if test.bound is None:
             return None
-        place, constant = first[test.bound.variable], plain(test.bound.constant)
+        column, constant = first[test.bound.variable], plain(test.bound.constant)
         if test.bound.comparator == "=":
-            if fixed.setdefault(place, constant) != constant:
+            if fixed.setdefault(column, constant) != constant:
                 return None
         else:
             span = _interval(test.bound)
             if span is None:
                 return None
-            low, high = limits.get(place, (-inf, inf))
-            limits[place] = max(low, span[0]), min(high, span[1])
+            low, high = limits.get(column, (-inf, inf))
+            limits[column] = max(low, span[0]), min(high, span[1])
     fixed = dict(sorted(fixed.items()))
     limits = dict(sorted(limits.items()))
     shape = _Shape(tuple(same), tuple(fixed), tuple(limits))
@@ -140,7 +140,7 @@ def _form(predicate: CallPredicate, free: tuple[int, ...]) -> _Form | None:
 
 
 def _interval(bound: Bound) -> tuple[float, float] | None:
-    """The doubles that satisfy an inequality, ends included."""
+    """The closed interval of doubles that satisfy an inequality."""
     constant = _double(bound.constant)
     if constant is None:
         return None
@@ -157,7 +157,7 @@ def _interval(bound: Bound) -> tuple[float, float] | None:
 
 
 def _double(value: Any) -> float | None:
-    """A number as the double that it equals, if there is one."""
+    """The double that equals a number, or None."""
     if not _number(value):
         return None
     try:
@@ -172,7 +172,7 @@ def _number(value: Any) -> bool:
 
 
 class _IntervalGroups:
-    """Predicates in groups, by shape and then by key; apart from them, those that have no form."""
+    """Predicates grouped by shape and key; those without a form are kept apart."""
 
     def __init__(self) -> None:
         self._by_shape: dict[_Shape, dict[Row, _IntervalGroup]] = {}
@@ -201,13 +201,13 @@ class _IntervalGroups:
             del self._by_shape[form.shape]
 
     def holding(self, rows: Rows) -> tuple[list[Int64s], list[KeysView[int]]]:
-        """The numbers of predicates that rows make true, and of those to be asked one by one."""
+        """The predicates that rows make true, and those that must be tested one by one."""
         sure: list[Int64s] = []
         unsure: list[KeysView[int]] = [self._alone.keys()]
         for shape, by_key in self._by_shape.items():
             found: dict[Row, list[Row]] = {}
             for row in rows:
-                key = tuple(plain(row[place]) for place in shape.fixed)
+                key = tuple(plain(row[column]) for column in shape.fixed)
                 if key in by_key and all(plain(row[a]) == plain(row[b]) for a, b in shape.same):
                     found.setdefault(key, []).append(tuple(row[at] for at in shape.limited))
             for key, limited in found.items():
@@ -220,10 +220,10 @@ class _IntervalGroups:
 
 
 class _IntervalGroup:
-    """Predicates that differ only in their limits: an array of intervals for each limited place."""
+    """Predicates that differ only in their limits: an array of intervals per limited column."""
 
     def __init__(self, limited: int) -> None:
-        self._at: dict[int, int] = {}  # of each number, its column
+        self._at: dict[int, int] = {}  # position in the arrays, by number
         self._number = np.zeros(_ROOM, np.int64)
         self._low = np.zeros((limited, _ROOM))
         self._high = np.zeros((limited, _ROOM))
@@ -245,33 +245,33 @@ class _IntervalGroup:
         self._low[:, at], self._high[:, at] = low, high
 
     def remove(self, number: int) -> None:
-        """The last one takes its column. Room that is not needed any more is given back."""
+        """Move the last predicate into the gap; shrink the arrays when they are mostly empty."""
         at, last = self._at.pop(number), len(self._at)
         if at < last:
             moved = int(self._number[last])
             self._at[moved], self._number[at] = at, moved
             self._low[:, at], self._high[:, at] = self._low[:, last], self._high[:, last]
         room = len(self._number) // 2
-        if room >= _ROOM and last <= room // 2:  # not at once: the next may come back
+        if room >= _ROOM and last <= room // 2:  # with hysteresis
             self._number = self._number[:room].copy()
             self._low, self._high = self._low[:, :room].copy(), self._high[:, :room].copy()
 
     def holding(self, rows: Sequence[Row]) -> Int64s | None:
-        """The numbers of those with a row within their limits; None where doubles cannot tell."""
+        """The predicates with a row within their limits; None if doubles are not exact enough."""
         count = len(self._at)
         numbers, low, high = self._number[:count], self._low[:, :count], self._high[:, :count]
         if not len(low):
-            return numbers  # any row will do
+            return numbers  # any row satisfies them
         doubles: set[tuple[float, ...]] = set()
         for row in rows:
-            if all(map(_number, row)):  # text and booleans lie within no limits
+            if all(map(_number, row)):  # text and booleans are never within limits
                 found = tuple(double for double in map(_double, row) if double is not None)
                 if len(found) < len(row):
                     return None
                 doubles.add(found)
         within: Bools
         if len(low) == 1:
-            # Of the values that are not too low, the lowest decides. Nothing is at most NaN.
+            # The lowest value that is high enough decides. NaN is at most nothing.
             values = np.array([*sorted(value for (value,) in doubles), nan])
             within = values[np.searchsorted(values[:-1], low[0])] <= high[0]
         else:

@@ -1,12 +1,12 @@
-"""What clauses ask of operators: calls as numbered predicates, and how their bindings fit together.
+"""The operator calls of a clause: as predicates, and as a join of their bindings.
 
-Two calls are the same predicate when they name the same operator with the same constants at the
-same places and the same pattern of variables: `p(?a, ?a)` is `p(?b, ?b)`, but not `p(?a, ?b)`.
-Such a predicate is evaluated once an event, whatever its variables are called.
+Two calls are the same predicate if they have the same operator, the same constants and the same
+pattern of variables: `p(?a, ?a)` is `p(?b, ?b)`, but not `p(?a, ?b)`. A predicate is evaluated once
+per event, whatever the names of its variables.
 
-A value constraint over the variables of one call alone belongs to that call: of
-`distanceFrom(Bronx, ?x) and ?x < 500` nothing else need be evaluated where no row is that near.
-The operator is called once all the same for all that differ in such limits only.
+A value constraint over the variables of one call is a limit of that call. If no row of
+`distanceFrom(Bronx, ?x)` satisfies `?x < 500`, the rest of the clause need not be evaluated. One
+call of the operator answers all predicates that differ only in their limits.
 """
 
 from __future__ import annotations
@@ -31,34 +31,35 @@ from tamis.model.condition import (
     Literal,
     ValueConstraint,
     Variable,
+    variables,
 )
 from tamis.model.operator import Rows, Signature
 from tamis.model.printer import constant_text
 from tamis.model.semantics import Answer
 from tamis.schedule.base import NEVER, ON_FALSE, ON_TRUE
 
-CONSTANT = -1  # in a pattern, where there is no variable
-_PLAIN = {"number", "text"}  # kinds whose values are as `plain` makes them
+CONSTANT = -1  # in a pattern: a constant, not a variable
+_PLAIN = {"number", "text"}  # kinds whose values `plain` returns unchanged
 
 
 class CallPredicate(NamedTuple):
-    """A call with its variables numbered by first occurrence, and what it must give."""
+    """A call with its variables numbered by first occurrence, and its limits."""
 
     operator: str
-    arguments: tuple[Any, ...]  # constants, and None where there is a variable
-    pattern: tuple[int, ...]  # of each argument the number of its variable, or -1
-    limits: tuple[str, ...] = ()  # constraints over its variables alone, in order
-    tests: tuple[ValueTest, ...] = ()  # the same
+    arguments: tuple[Any, ...]  # constants, and None for a variable
+    pattern: tuple[int, ...]  # for each argument the number of its variable, or CONSTANT
+    limits: tuple[str, ...] = ()  # constraints over its variables alone, sorted, as text
+    tests: tuple[ValueTest, ...] = ()  # the same, compiled
 
     @property
     def key(self) -> Hashable:
-        """Equal for the same predicate only. True, 1 and 1.0 are three: functions may differ."""
+        """Equal for equal predicates. True, 1 and 1.0 differ: a function may tell them apart."""
         given = tuple((type(each), each) for each in self.arguments)
         return self.operator, given, self.pattern, self.limits
 
     @property
     def text(self) -> str:
-        """What `key` tells apart, as text: the same whatever variables are called.
+        """The predicate as text, which does not depend on the names of variables.
 
         >>> from tamis.language import parse
         >>> predicate_of(parse("near(Bronx, ?far, ?far)"))[0].text
@@ -71,19 +72,19 @@ class CallPredicate(NamedTuple):
         return " and ".join([f"{self.operator}({', '.join(given)})", *self.limits])
 
     def bindings(self, signature: Signature, rows: Rows) -> frozenset[Row]:
-        """What an operator gave, as rows over the variables; less what was not asked for."""
+        """The rows of an operator that match the call, as rows over its variables."""
         return frozenset(self._fitting(signature, rows))
 
     def holds(self, signature: Signature, rows: Rows) -> bool:
-        """Whether there are any `bindings`: looks at no more rows than it has to."""
+        """Whether there are `bindings`; stops at the first."""
         return any(True for _ in self._fitting(signature, rows))
 
     def _fitting(self, signature: Signature, rows: Rows) -> Iterable[Row]:
-        """The bindings one after the other, perhaps some of them twice."""
+        """The bindings, lazily; some may repeat."""
         places = [self.pattern[at] for at in signature.free]
         kinds = {signature.parameters[at].kind for at in signature.free}
         found: Iterable[Row] = rows
-        # Where each place is a variable and no value a boolean, rows are bindings as they are.
+        # If every place is a distinct variable and no value is a boolean, rows are bindings.
         if places != list(range(len(places))) or not kinds <= _PLAIN:
             constants = [self.arguments[at] for at in signature.free]
             found = _bound(places, [plain(each) for each in constants], rows)
@@ -93,18 +94,18 @@ class CallPredicate(NamedTuple):
 
     @property
     def unlimited(self) -> Self:
-        """The same without its limits: what the operator is asked."""
+        """The predicate without its limits: what the operator is called with."""
         return self._replace(limits=(), tests=())
 
     def within(self, names: Sequence[str], limits: Sequence[Literal[ValueConstraint]]) -> Self:
-        """The same with constraints over its variables, which are called so."""
+        """The predicate with limits; `names` are the names of its variables, by number."""
         number = {name: at for at, name in enumerate(names)}
         tests = {_shown(each, number): compile_constraint(*each, number) for each in limits}
         return self._replace(limits=tuple(sorted(tests)), tests=tuple(tests.values()))
 
 
 def _bound(places: Sequence[int], constants: Sequence[Any], rows: Rows) -> Iterator[Row]:
-    """Rows over variables, of those that have the constants and one value for each variable."""
+    """Project rows to variables; drop rows that differ in a constant or a repeated variable."""
     fixed = [(at, constants[at]) for at, number in enumerate(places) if number == CONSTANT]
     first = [places.index(number) for number in range(max(places, default=CONSTANT) + 1)]
     same = [
@@ -121,7 +122,7 @@ def _bound(places: Sequence[int], constants: Sequence[Any], rows: Rows) -> Itera
 
 
 def predicate_of(call: Call) -> tuple[CallPredicate, tuple[str, ...]]:
-    """The predicate of a call, and the names of its variables in the order of their numbers."""
+    """The predicate of a call, and the names of its variables by number."""
     names: dict[str, int] = {}
     pattern: list[int] = []
     arguments: list[Constant | None] = []
@@ -136,7 +137,7 @@ def predicate_of(call: Call) -> tuple[CallPredicate, tuple[str, ...]]:
 
 
 class CallLiteral(NamedTuple):
-    """One literal of a clause: which of its predicates, and which variables are its columns."""
+    """A call of a clause or its complement, and the clause's variables in its columns."""
 
     predicate: CallPredicate
     variables: tuple[int, ...]
@@ -144,41 +145,41 @@ class CallLiteral(NamedTuple):
 
     @property
     def kills(self) -> int:
-        """When its outcome rules the clause out."""
+        """Which outcome makes the clause false."""
         if self.positive:
             return ON_FALSE
         return NEVER if self.variables else ON_TRUE
 
 
 class ClauseCalls(NamedTuple):
-    """What one clause asks of operators."""
+    """The calls of one clause, and the value constraints over several of them."""
 
     calls: tuple[CallLiteral, ...]
     tests: tuple[ValueTest, ...]
-    variables: int  # how many there are
+    variables: int  # number of variables
 
     @property
     def joined(self) -> bool:
-        """Whether its calls have to fit together; else it holds when each comes out right."""
-        bound = [asking.variables for asking in self.calls if asking.variables]
-        denied = any(asking.variables and not asking.positive for asking in self.calls)
+        """Whether a join is needed; otherwise the clause holds if each call does."""
+        bound = [literal.variables for literal in self.calls if literal.variables]
+        denied = any(literal.variables and not literal.positive for literal in self.calls)
         return bool(self.tests) or denied or len(set().union(*bound)) < sum(map(len, bound))
 
     def holds(self, tables: Sequence[frozenset[Row]]) -> bool:
-        """Whether one substitution satisfies all of it, given the bindings of each call.
+        """Whether one substitution satisfies all calls, given the bindings of each.
 
-        To be asked of one that is `joined`, once all calls have come out right one by one.
+        Only needed if `joined`, after every call has held by itself.
         """
         return satisfiable(
             [
-                BindingTable(asking.variables, rows)
-                for asking, rows in zip(self.calls, tables, strict=True)
-                if asking.positive and asking.variables
+                BindingTable(literal.variables, rows)
+                for literal, rows in zip(self.calls, tables, strict=True)
+                if literal.positive and literal.variables
             ],
             [
-                BindingTable(asking.variables, rows)
-                for asking, rows in zip(self.calls, tables, strict=True)
-                if not asking.positive and asking.variables
+                BindingTable(literal.variables, rows)
+                for literal, rows in zip(self.calls, tables, strict=True)
+                if not literal.positive and literal.variables
             ],
             self.tests,
             self.variables,
@@ -188,7 +189,7 @@ class ClauseCalls(NamedTuple):
 def collect_calls(
     calls: Sequence[Literal[Call]], constraints: Sequence[Literal[ValueConstraint]]
 ) -> ClauseCalls | None:
-    """What a clause asks of operators; None where it has no call."""
+    """Collect the calls of a clause; None if it has no call."""
     if not calls:
         return None
     number: dict[str, int] = {}
@@ -197,17 +198,15 @@ def collect_calls(
     for literal in calls:
         predicate, names = predicate_of(literal.predicate)
         if literal.positive:
-            mine = [each for each in left if variables_of(each.predicate) <= set(names)]
-            left = [each for each in left if each not in mine]
-            predicate = predicate.within(names, mine)
-        variables = tuple(number.setdefault(name, len(number)) for name in names)
-        asking = CallLiteral(predicate, variables, literal.positive)
-        # Written twice, it is one. `f(1)` and `f(true)` are two, though equal in Python.
-        found.setdefault((predicate.key, variables, literal.positive), asking)
-    tests: list[ValueTest] = []
-    for constraint, positive in left:
-        tests.append(compile_constraint(constraint, positive, number))
-    return ClauseCalls(tuple(found.values()), tuple(tests), len(number))
+            limits = [each for each in left if variable_names(each.predicate) <= set(names)]
+            left = [each for each in left if each not in limits]
+            predicate = predicate.within(names, limits)
+        numbers = tuple(number.setdefault(name, len(number)) for name in names)
+        call = CallLiteral(predicate, numbers, literal.positive)
+        # Repeated calls are one. `f(1)` and `f(true)` are two, though equal in Python.
+        found.setdefault((predicate.key, numbers, literal.positive), call)
+    tests = tuple(compile_constraint(constraint, positive, number) for constraint, positive in left)
+    return ClauseCalls(tuple(found.values()), tests, len(number))
 
 
 def fits(
@@ -217,40 +216,32 @@ def fits(
 ) -> bool | None:
     """Whether one substitution satisfies a clause whose operators have all answered.
 
-    For explanations: it comes to the same as matching does, and is None where matching gives up.
+    Explanations use it: the result equals that of matching, and is None if matching gives up.
     """
-    asked = collect_calls(calls, constraints)
-    if asked is None:
+    clause = collect_calls(calls, constraints)
+    if clause is None:
         return True
     given = {predicate_of(each.call)[0].key: each for each in answers}
     tables: list[frozenset[Row]] = []
-    for asking in asked.calls:
-        signature, rows = given[asking.predicate.unlimited.key][1:]
+    for literal in clause.calls:
+        signature, rows = given[literal.predicate.unlimited.key][1:]
         assert isinstance(rows, tuple)
-        tables.append(asking.predicate.bindings(signature, rows))
-        if asking.kills == (ON_TRUE if tables[-1] else ON_FALSE):
+        tables.append(literal.predicate.bindings(signature, rows))
+        if literal.kills == (ON_TRUE if tables[-1] else ON_FALSE):
             return False
     try:
-        return not asked.joined or asked.holds(tables)
+        return not clause.joined or clause.holds(tables)
     except JoinLimitError:
         return None
 
 
-def variables_of(constraint: ValueConstraint) -> set[str]:
-    """The names of the variables that a constraint mentions."""
-    found: set[str] = set()
-    stack: list[Expression] = [constraint.left, constraint.right]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, Variable):
-            found.add(part.name)
-        elif isinstance(part, Arithmetic):
-            stack += [part.left, part.right]
-    return found
+def variable_names(constraint: ValueConstraint) -> set[str]:
+    """The names of the variables in a constraint."""
+    return {variable.name for variable in variables(constraint)}
 
 
 def _shown(limit: Literal[ValueConstraint], number: dict[str, int]) -> str:
-    """A constraint with its variables as numbers: the same text only for the same constraint."""
+    """A constraint with its variables as numbers; equal texts mean equal constraints."""
 
     def shown(part: Expression) -> str:
         if isinstance(part, Variable):
@@ -265,5 +256,5 @@ def _shown(limit: Literal[ValueConstraint], number: dict[str, int]) -> str:
 
 
 def _constant(value: Constant) -> str:
-    """In quotes even where it is a word: a quote begins no number and no variable."""
+    """A constant as text; words too are quoted, so that no text looks like a number."""
     return constant_text(str(value)) if isinstance(value, str) else constant_text(value)

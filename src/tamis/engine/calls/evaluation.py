@@ -1,8 +1,8 @@
-"""Operators for the events of a batch: called when a scheduler wants them, and once an event.
+"""Evaluation of operators for the events of a batch, in the order that a scheduler decides.
 
-Events go side by side: each goes on until its scheduler wants a predicate whose operator takes a
-batch; when all are waiting for one, the operator that most wait for is called for all of these at
-once. So nothing is evaluated that an event alone would not have had evaluated.
+Each event advances until its scheduler wants a predicate whose operator takes batches. When all
+events wait, the operator that most of them wait for is called for all of these at once. So nothing
+is evaluated that an event alone would not need.
 """
 
 from __future__ import annotations
@@ -28,62 +28,62 @@ from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 
 Int64s = NDArray[np.int64]
 Values = Mapping[str, tuple[Any, ...]]
-DEAREST = 1e9  # milliseconds that a scheduler is told at most
+DEAREST = 1e9  # milliseconds: the highest cost that a scheduler sees
 _HUNG = Fault("timeout: it hung for this event before", "timeout")
-_UNBOUND = object()  # in place of rows: the event lacks what the operator reads
+_UNBOUND = object()  # instead of rows: the event lacks an attribute that the operator reads
 
 
-class Clauses(Protocol):
-    """Who knows what clauses ask."""
+class ClauseLookup(Protocol):
+    """What an evaluation must know of clauses and predicates."""
 
-    def asked(self, slot: int) -> tuple[ClauseCalls, list[int]] | None: ...
+    def join(self, slot: int) -> tuple[ClauseCalls, list[int]] | None: ...
     def owner(self, slot: int) -> int: ...
     def predicate(self, number: int) -> InternedPredicate: ...
-    def sharing(self, call: Hashable) -> CallGroup: ...
+    def group(self, call: Hashable) -> CallGroup: ...
 
 
 @dataclass
 class _RunningEvent:
-    """An event under way."""
+    """An event whose clauses are not all decided."""
 
     run: Run
     values: Values
-    given: dict[Hashable, Any] = field(default_factory=dict)  # by call
-    spent: dict[Hashable, float] = field(default_factory=dict)  # ms, of what was just called
+    given: dict[Hashable, Any] = field(default_factory=dict)  # results, by call
+    spent: dict[Hashable, float] = field(default_factory=dict)  # ms, of calls not yet reported
     bindings: dict[int, frozenset[Row]] = field(default_factory=dict)  # by predicate
-    late: set[Operator] = field(default_factory=set)  # hung, and are not waited for again
+    late: set[Operator] = field(default_factory=set)  # timed out; not called again
     matched: set[int] = field(default_factory=set)
 
 
 class _WaitingEvent(NamedTuple):
-    """An event that waits for what a predicate needs."""
+    """An event that waits for the result of a predicate."""
 
-    going: _RunningEvent
+    running: _RunningEvent
     number: int
     what: InternedPredicate
 
 
 class Evaluation:
-    """Some events of a batch."""
+    """The evaluation of some events of a batch."""
 
-    def __init__(self, runner: Runner, scheduler: Scheduler, clauses: Clauses) -> None:
+    def __init__(self, runner: Runner, scheduler: Scheduler, clauses: ClauseLookup) -> None:
         self._runner, self._scheduler, self._clauses = runner, scheduler, clauses
-        self._going: dict[int, _RunningEvent] = {}
+        self._events: dict[int, _RunningEvent] = {}
         self.given_up = 0
 
     def start(self, event: int, slots: Any, values: Values) -> None:
-        """An event and the clauses that it may still match."""
-        self._going[event] = _RunningEvent(self._scheduler.run(slots), values)
+        """Add an event with the clauses that it may match."""
+        self._events[event] = _RunningEvent(self._scheduler.run(slots), values)
 
     def finish(self) -> dict[int, set[int]]:
-        """Evaluate until everything is decided; for each event the clauses that hold."""
+        """Evaluate until all clauses are decided; return those that hold, by event."""
         waiting: dict[Hashable, list[_WaitingEvent]] = {}
-        ready = list(self._going.values())
+        ready = list(self._events.values())
         while ready or waiting:
-            for going in ready:
-                wanted = self._advance(going)
+            for running in ready:
+                wanted = self._advance(running)
                 if wanted is not None:
-                    # One that takes pairs answers for all that wait for it, whatever they ask.
+                    # An operator that takes pairs answers all its predicates in one call.
                     what = wanted.what
                     key = what.operator if what.operator.pairs else what.call
                     waiting.setdefault(key, []).append(wanted)
@@ -92,150 +92,157 @@ class Evaluation:
                 most = max(waiting, key=lambda key: len(waiting[key]))
                 parked = waiting.pop(most)
                 self._call(parked)
-                for going, number, what in parked:
-                    self._tell(going, number, what)
-                    ready.append(going)
-        return {event: going.matched for event, going in self._going.items()}
+                for running, number, what in parked:
+                    self._tell(running, number, what)
+                    ready.append(running)
+        return {event: running.matched for event, running in self._events.items()}
 
-    def _advance(self, going: _RunningEvent) -> _WaitingEvent | None:
-        """Go on with an event until it is done, or waits for an operator that takes a batch."""
-        while (number := going.run.next()) >= 0:
+    def _advance(self, running: _RunningEvent) -> _WaitingEvent | None:
+        """Advance an event until it is decided, or waits for an operator that takes batches."""
+        while (number := running.run.next()) >= 0:
             what = self._clauses.predicate(number)
-            wanting = _WaitingEvent(going, number, what)
-            if what.call not in going.given:
+            waiting = _WaitingEvent(running, number, what)
+            if what.call not in running.given:
                 if what.operator.batch:
-                    return wanting
-                self._call([wanting])
-            self._tell(going, number, what)
+                    return waiting
+                self._call([waiting])
+            self._tell(running, number, what)
         return None
 
-    def _call(self, wanting: list[_WaitingEvent]) -> None:
-        """Call an operator for some events. An attribute with several values is several calls."""
-        operator = wanting[0].what.operator
-        asked: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]] = []
-        for each in wanting:
-            going, call = each.going, each.what.call
-            values = [going.values.get(name, ()) for name in operator.signature.reads]
+    def _call(self, waiting: list[_WaitingEvent]) -> None:
+        """Call an operator for some events; each value of an attribute is a call of its own."""
+        operator = waiting[0].what.operator
+        pending: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]] = []
+        for each in waiting:
+            running, call = each.running, each.what.call
+            values = [running.values.get(name, ()) for name in operator.signature.reads]
             reads = list(product(*values))
             if not reads:
-                going.given[call] = _UNBOUND
-            elif operator in going.late:
-                # An event waits for an operator once; what is not tried for that is counted too.
-                going.given[call] = _HUNG
+                running.given[call] = _UNBOUND
+            elif operator in running.late:
+                # An event waits for an operator once; skipped calls are counted.
+                running.given[call] = _HUNG
                 self._runner.skipped(operator, len(reads), _HUNG)
             else:
-                asked.append((each, reads))
+                pending.append((each, reads))
         if operator.batch:
             begun = perf_counter()
-            found = iter(self._called(operator, asked) if asked else [])
-            spent = (perf_counter() - begun) * 1000 / max(1, sum(len(reads) for _, reads in asked))
-            for each, reads in asked:
+            found = iter(self._called(operator, pending) if pending else [])
+            spent = (
+                (perf_counter() - begun) * 1000 / max(1, sum(len(reads) for _, reads in pending))
+            )
+            for each, reads in pending:
                 mine = [next(found) for _ in reads]
-                self._given(each.going, each.what, mine, spent * len(reads))
+                self._given(each.running, each.what, mine, spent * len(reads))
             return
-        for each, reads in asked:
+        for each, reads in pending:
             begun = perf_counter()
             mine = []
             for read in reads:
                 mine += self._runner.call(operator, [read], each.what.predicate.arguments)
                 if isinstance(mine[-1], Fault):
                     break  # a fault for one value is a fault
-            self._given(each.going, each.what, mine, (perf_counter() - begun) * 1000)
+            self._given(each.running, each.what, mine, (perf_counter() - begun) * 1000)
 
     def _called(
-        self, operator: Operator, asked: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]]
+        self, operator: Operator, pending: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]]
     ) -> Answers:
-        """The answers for all events at once."""
-        every = [read for _, reads in asked for read in reads]
+        """One call for all events."""
+        every = [read for _, reads in pending for read in reads]
         if operator.pairs:
-            given = [each.what.predicate.arguments for each, reads in asked for _ in reads]
+            given = [each.what.predicate.arguments for each, reads in pending for _ in reads]
             return self._runner.call_pairs(operator, every, given)
-        return self._runner.call(operator, every, asked[0][0].what.predicate.arguments)
+        return self._runner.call(operator, every, pending[0][0].what.predicate.arguments)
 
     def _given(
-        self, going: _RunningEvent, what: InternedPredicate, found: list[Rows | Fault], spent: float
+        self,
+        running: _RunningEvent,
+        what: InternedPredicate,
+        found: list[Rows | Fault],
+        spent: float,
     ) -> None:
         united = _united(found)
-        going.given[what.call] = united
-        going.spent[what.call] = min(spent, DEAREST)
+        running.given[what.call] = united
+        running.spent[what.call] = min(spent, DEAREST)
         if isinstance(united, Fault) and united.kind == "timeout":
-            going.late.add(what.operator)
+            running.late.add(what.operator)
 
-    def _tell(self, going: _RunningEvent, number: int, what: InternedPredicate) -> None:
-        """Tell the scheduler of a predicate, and of all others that the same call answers.
+    def _tell(self, running: _RunningEvent, number: int, what: InternedPredicate) -> None:
+        """Report a predicate, and all others that the same call answers, to the scheduler.
 
-        Only of those that survivors of the event have: all others cost nothing.
+        Only predicates of undecided clauses are reported; the others cost nothing.
         """
-        given = going.given[what.call]
-        cost = going.spent.pop(what.call, None)
-        numbers = going.run.answered_with(number)
+        given = running.given[what.call]
+        cost = running.spent.pop(what.call, None)
+        numbers = running.run.answered_with(number)
         if len(numbers) > 1:
-            complete = self._tell_all(going, numbers, what, cost)
+            complete = self._tell_all(running, numbers, what, cost)
         elif given is _UNBOUND:
-            complete = going.run.record(number, FAULT)  # neither the call nor its complement holds
+            complete = running.run.record(
+                number, FAULT
+            )  # neither the call nor its complement holds
         else:
             outcome = FAULT
             if not isinstance(given, Fault):
                 holds = what.predicate.holds(what.operator.signature, given)
                 outcome = TRUE if holds else FALSE
             self._scheduler.learn(number, outcome, cost)
-            complete = going.run.record(number, outcome)
-        self._settle(going, complete.tolist())
+            complete = running.run.record(number, outcome)
+        self._settle(running, complete.tolist())
 
     def _tell_all(
-        self, going: _RunningEvent, numbers: Int64s, what: InternedPredicate, cost: float | None
+        self, running: _RunningEvent, numbers: Int64s, what: InternedPredicate, cost: float | None
     ) -> Int64s:
-        given = going.given[what.call]
+        given = running.given[what.call]
         outcomes = np.full(len(numbers), FAULT, np.int8)
         if given is not _UNBOUND:
             if not isinstance(given, Fault):
-                holding = self._clauses.sharing(what.call).answer(given, numbers)
+                holding = self._clauses.group(what.call).answer(given, numbers)
                 outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
             self._scheduler.learn_all(numbers, outcomes, cost)
-        return going.run.record_all(numbers, outcomes)
+        return running.run.record_all(numbers, outcomes)
 
-    def _settle(self, going: _RunningEvent, complete: list[int]) -> None:
-        """Decide clauses that have come out right call by call."""
+    def _settle(self, running: _RunningEvent, complete: list[int]) -> None:
+        """Decide clauses whose calls all hold one by one."""
         if len(complete) == 1 or not self._scheduler.graph.has_alternatives:
             for clause in complete:
-                going.run.settle(clause, self._joins(going, clause))
+                running.run.settle(clause, self._joins(running, clause))
             return
-        # Several of one owner may have come at once: first those without a join, and none any more
-        # once one has matched.
+        # Clauses of one owner: those without a join first, and none after one has matched.
         matched: set[int] = set()
-        for clause in sorted(complete, key=lambda clause: self._clauses.asked(clause) is not None):
+        for clause in sorted(complete, key=lambda clause: self._clauses.join(clause) is not None):
             owner = self._clauses.owner(clause)
-            holds = owner not in matched and self._joins(going, clause)
+            holds = owner not in matched and self._joins(running, clause)
             if holds:
                 matched.add(owner)
-            going.run.settle(clause, holds)
+            running.run.settle(clause, holds)
 
-    def _bindings(self, going: _RunningEvent, number: int) -> frozenset[Row]:
-        found = going.bindings.get(number)
+    def _bindings(self, running: _RunningEvent, number: int) -> frozenset[Row]:
+        found = running.bindings.get(number)
         if found is None:
             predicate, operator, call = self._clauses.predicate(number)
-            found = predicate.bindings(operator.signature, going.given[call])
-            going.bindings[number] = found
+            found = predicate.bindings(operator.signature, running.given[call])
+            running.bindings[number] = found
         return found
 
-    def _joins(self, going: _RunningEvent, clause: int) -> bool:
-        """Whether what the calls of a clause gave fits together."""
-        joining = self._clauses.asked(clause)
+    def _joins(self, running: _RunningEvent, clause: int) -> bool:
+        """Whether the bindings of a clause's calls join."""
+        joined = self._clauses.join(clause)
         holds = True
-        if joining is not None:
-            asked, numbers = joining
+        if joined is not None:
+            calls, numbers = joined
             try:
-                holds = asked.holds([self._bindings(going, number) for number in numbers])
+                holds = calls.holds([self._bindings(running, number) for number in numbers])
             except JoinLimitError:
                 self.given_up += 1
                 holds = False
         if holds:
-            going.matched.add(clause)
+            running.matched.add(clause)
         return holds
 
 
 def _united(found: list[Rows | Fault]) -> Rows | Fault:
-    """The rows for all values of an attribute; a fault for one is a fault."""
+    """The rows for all values of an attribute; one fault makes all a fault."""
     rows: list[tuple[Any, ...]] = []
     for each in found:
         if isinstance(each, Fault):

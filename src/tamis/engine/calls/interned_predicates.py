@@ -1,4 +1,4 @@
-"""The different predicates of all clauses, numbered, and which call of an operator answers each."""
+"""The distinct predicates of all clauses, interned, and the operator call that answers each."""
 
 from __future__ import annotations
 
@@ -7,86 +7,80 @@ from typing import NamedTuple
 
 from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import CallPredicate
+from tamis.engine.interner import Interner
 from tamis.operators.operator import Operator
 
 
 class InternedPredicate(NamedTuple):
-    """A predicate, and who answers it: that of the day when the first clause had it.
+    """A predicate and the operator that answers it.
 
-    A function that is defined anew later answers for later clauses.
+    It is the operator of the day when the first clause with the predicate came. A function that is
+    redefined later answers for later clauses.
     """
 
     predicate: CallPredicate
     operator: Operator
-    call: Hashable  # equal where one call of the operator answers both
+    call: Hashable  # equal for predicates that one call of the operator answers
 
 
 class InternedPredicates:
-    """Dense numbers for predicates, recycled when no clause has them any more."""
+    """Dense numbers for predicates and for calls. A number is recycled after its last clause."""
 
     def __init__(self) -> None:
-        self._number: dict[Hashable, int] = {}
-        self._of: list[InternedPredicate | None] = []
-        self._users: list[set[int]] = []  # slots
-        self._free: list[int] = []
-        self._sharing: dict[Hashable, CallGroup] = {}
-        self._call_number: dict[Hashable, int] = {}
-        self._free_calls: list[int] = []
+        self._numbers: Interner[Hashable] = Interner()
+        self._calls: Interner[Hashable] = Interner()
+        self._predicates: list[InternedPredicate | None] = []  # by number
+        self._users: list[set[int]] = []  # slots, by number
+        self._groups: dict[Hashable, CallGroup] = {}  # by call
 
     def __len__(self) -> int:
-        return len(self._number)
+        return len(self._numbers)
 
     def __getitem__(self, number: int) -> InternedPredicate:
-        found = self._of[number]
+        found = self._predicates[number]
         assert found is not None
         return found
 
     def __iter__(self) -> Iterator[int]:
-        """The numbers that are taken."""
-        return iter(self._number.values())
+        """The numbers in use."""
+        return iter(self._numbers)
 
-    def sharing(self, call: Hashable) -> CallGroup:
-        """All that one call answers."""
-        return self._sharing[call]
+    def group(self, call: Hashable) -> CallGroup:
+        """All predicates that one call answers."""
+        return self._groups[call]
 
     def call_number(self, number: int) -> int:
-        """A dense number for the call that answers a predicate."""
-        return self._call_number[self[number].call]
+        """The number of the call that answers a predicate."""
+        return self._calls[self[number].call]
 
-    def take(self, predicate: CallPredicate, operator: Operator, slot: int) -> tuple[int, bool]:
-        """The number of a predicate that the clause in a slot has; whether it is a new one."""
-        key = predicate.key, operator
-        number = self._number.get(key)
-        fresh = number is None
-        if number is None:
-            number = self._free.pop() if self._free else len(self._of)
-            if number == len(self._of):
-                self._of.append(None)
-                self._users.append(set())
+    def intern(self, predicate: CallPredicate, operator: Operator, slot: int) -> tuple[int, bool]:
+        """The number of a predicate of the clause in a slot, and whether it is new."""
+        number = self._numbers.intern((predicate.key, operator))
+        while len(self._predicates) <= number:
+            self._predicates.append(None)
+            self._users.append(set())
+        fresh = self._predicates[number] is None
+        if fresh:
             call = operator, operator.key(predicate.arguments)
-            self._of[number] = InternedPredicate(predicate, operator, call)
-            sharing = self._sharing.get(call)
-            if sharing is None:
-                sharing = self._sharing[call] = CallGroup(operator.signature)
-                spare = self._free_calls
-                self._call_number[call] = spare.pop() if spare else len(self._call_number)
-            sharing.add(number, predicate)
-            self._number[key] = number
+            self._calls.intern(call)
+            if call not in self._groups:
+                self._groups[call] = CallGroup(operator.signature)
+            self._groups[call].add(number, predicate)
+            self._predicates[number] = InternedPredicate(predicate, operator, call)
         self._users[number].add(slot)
         return number, fresh
 
-    def leave(self, number: int, slot: int) -> None:
-        """The clause in a slot no longer has it. May be said twice."""
-        users, found = self._users[number], self._of[number]
+    def release(self, number: int, slot: int) -> None:
+        """The clause in a slot no longer uses a predicate. Does nothing the second time."""
+        users, found = self._users[number], self._predicates[number]
         users.discard(slot)
         if users or found is None:
             return
-        self._of[number] = None
-        self._number.pop((found.predicate.key, found.operator), None)
-        sharing = self._sharing.get(found.call)
-        if sharing is not None and number in sharing.numbers:
-            sharing.remove(number)
-            if not len(sharing):
-                del self._sharing[found.call]
-                self._free_calls.append(self._call_number.pop(found.call))
-        self._free.append(number)
+        self._predicates[number] = None
+        group = self._groups.get(found.call)
+        if group is not None and number in group.numbers:
+            group.remove(number)
+            if not len(group):
+                del self._groups[found.call]
+                self._calls.remove(found.call)
+        self._numbers.remove((found.predicate.key, found.operator))

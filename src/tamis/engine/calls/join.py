@@ -1,9 +1,9 @@
-"""Bindings of several operators: whether one substitution of the variables satisfies them all.
+"""The join of the bindings of several calls: whether one substitution satisfies them all.
 
-Each call of a clause has given a table, of which the columns are variables. The search takes one
-table after the other, smallest first, and in each only the rows that agree with what is bound
-already; a value constraint is tried as soon as its variables are bound. It ends with the first
-substitution that is left, since a subscription matches once.
+Each call of a clause yields a table whose columns are variables. The search takes the tables one by
+one, smallest first, and follows only rows that agree with the values bound so far. A value
+constraint is tested as soon as its variables are bound. The search stops at the first substitution:
+a subscription matches once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tamis.model.condition import (
 )
 
 Row = tuple[Any, ...]
-MOST_STEPS = 200_000  # rows that one search looks at; past that the join is a fault
-_WRONG = object()  # what arithmetic without a meaning gives
+MOST_STEPS = 200_000  # rows that one search visits before it gives up
+_WRONG = object()  # the result of undefined arithmetic
 
 _KINDS: dict[type, type] = {bool: bool, int: float, float: float, str: str}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -45,13 +45,13 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class JoinLimitError(Exception):
-    """The search would take too long."""
+    """The search visited more than `MOST_STEPS` rows."""
 
 
 class BindingTable(NamedTuple):
-    """What a call gave: a column for each of its variables, which are numbered within the clause.
+    """The bindings of a call: a column for each of its variables, numbered within the clause.
 
-    Values are as `plain` makes them.
+    Values are normalised by `plain`.
     """
 
     variables: tuple[int, ...]
@@ -71,13 +71,13 @@ class ValueTest(NamedTuple):
 
     variables: frozenset[int]
     holds: Callable[[Sequence[Any]], bool]
-    bound: Bound | None = None  # the same in this form, where it has it
+    bound: Bound | None = None  # the same, if it compares one variable with a constant
 
 
 def compile_constraint(
     constraint: ValueConstraint, positive: bool, number: dict[str, int]
 ) -> ValueTest:
-    """A constraint as a function of the bound values; its complement where not `positive`."""
+    """A constraint as a function of the bound values; its complement if not `positive`."""
     on_left: set[int] = set()
     on_right: set[int] = set()
     left = _value(constraint.left, number, on_left)
@@ -97,7 +97,7 @@ def compile_constraint(
         bound = _bound(number[constraint.left.name], name, right(()))
     elif isinstance(constraint.right, Variable) and not on_left:
         bound = _bound(number[constraint.right.name], _FLIPPED[name], left(()))
-    # With a constant on one side, as most have it, there is less to do for each row.
+    # Most constraints have a constant on one side, which makes each row cheaper.
     holds: Callable[[Sequence[Any]], bool] = both
     if not on_right:
         holds = _against(left, name, right(()))
@@ -109,7 +109,7 @@ def compile_constraint(
 def _against(
     value: Callable[[Sequence[Any]], Any], comparator: str, constant: Any
 ) -> Callable[[Sequence[Any]], bool]:
-    """Whether a value compares so with a constant."""
+    """A test that compares a value with a constant."""
     kind, compare = kind_of(constant), _COMPARE[comparator]
     if kind is None or (kind is bool and comparator not in ("=", "!=")):
         return lambda bound: False
@@ -131,7 +131,7 @@ def satisfiable(
     tests: Sequence[ValueTest],
     variables: int,
 ) -> bool:
-    """Whether one substitution fits a row of each table, none of those `absent`, and all tests."""
+    """Whether a substitution matches a row of each table, no row of `absent`, and all tests."""
     steps = _steps(sorted(tables, key=lambda table: len(table.rows)), tests)
     bound: list[Any] = [None] * variables
     looked = [0]
@@ -154,7 +154,7 @@ def satisfiable(
 
 
 class _JoinStep(NamedTuple):
-    """One table of the search: rows by the values of variables that are bound before it."""
+    """One table of the search: its rows by the values of the variables bound before it."""
 
     known: tuple[int, ...]
     fresh: tuple[int, ...]
@@ -166,7 +166,7 @@ class _JoinStep(NamedTuple):
 
 
 def _steps(tables: list[BindingTable], tests: Sequence[ValueTest]) -> list[_JoinStep]:
-    """The order of the search: next a table that shares a variable, if there is one."""
+    """The order of the search: a table that shares a bound variable comes next."""
     steps: list[_JoinStep] = []
     bound: set[int] = set()
     waiting = list(tests)
@@ -199,12 +199,12 @@ def _row(bound: Sequence[Any], variables: Iterable[int]) -> Row:
 
 
 def plain(value: Any) -> Any:
-    """A value as tables have it: equal to what the language takes for equal, so true is not 1."""
+    """A value as a hash key that compares as the language does: true is not 1."""
     return (bool, value) if isinstance(value, bool) else value
 
 
 def kind_of(value: Any) -> type | None:
-    """Values compare with values of the same kind only: bool, float for all numbers, or str."""
+    """The kind of a value: bool, float for numbers, str. Only values of one kind compare."""
     kind = _KINDS.get(type(value))
     if kind is not None:
         return kind
@@ -233,7 +233,7 @@ def _value(
 
 
 def _computed(sign: str, left: Any, right: Any) -> Any:
-    """Arithmetic, where it has a meaning: over numbers, not by zero, and not past all doubles."""
+    """The result of arithmetic; undefined for non-numbers, division by zero and overflow."""
     if kind_of(left) is not float or kind_of(right) is not float:
         return _WRONG
     try:

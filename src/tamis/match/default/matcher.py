@@ -226,9 +226,6 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         """Finish a plan that is being made, and moving to it. Without any, make one."""
         if self._index is None and len(self):
             self._prepare(EventBatch(0, columns={}))
-        self._finish_plan()
-
-    def _finish_plan(self) -> None:
         if self._workers.forked:
             self._planning = None
         if self._planning is not None:
@@ -319,7 +316,9 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     # -- saving ------------------------------------------------------------------------------------
 
     def index_arrays(self) -> dict[str, NDArray[Any]]:
-        self._finish_plan()  # if none was begun, the first events decide
+        if self._index is None and self._planning is None:
+            return {}  # whoever opens it plans for the events it sees
+        self.settle()
         if self._index is None:
             return {}
         saved = add_prefix("index", flatten(trimmed(self._index.record)))

@@ -1,7 +1,7 @@
-"""What the packs of operators have in common.
+"""The base class of operators in packs.
 
-An operator of a pack answers for a list of values at once, can be made several times under other
-names and over other attributes, and knows which constants it will never be able to answer for.
+An operator of a pack answers a list of values in one call. `pack` can make it several times, under
+other names and over other attributes. It refuses constants that it can never answer for.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from tamis.model.operator import Parameter, Signature
 from tamis.operators.operator import PAIRS, Operator
 
 
-class Packed(Operator):
+class BatchOperator(Operator):
     """An operator over one attribute, in batches.
 
-    `answer` takes a list of the attribute's values and the arguments by name; with `pairs` a list
-    of each argument too. A result that is an exception stands for one event that could not be
-    answered; the others are not touched by it.
-    `refusal` takes all parameters of a call by name, None for a variable, and says why they are
-    wrong; None where they are not.
+    `answer` takes a list of values of the attribute, and the arguments by name; with `pairs` a list
+    for each argument too. An exception in the place of a result is a fault of one event.
+    `refusal` takes all parameters of a call by name, None for a variable. It returns why they are
+    wrong, or None.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class Packed(Operator):
         read_as = attribute.replace(".", "_")
 
         def function(*values: Any, **given: Any) -> list[Any]:
-            # Called by hand, the values may come by position, and one constant for all of them.
+            # A direct call may pass values by position, and one constant for all of them.
             first, *rest = values or (given.pop(read_as),)
             if pairs:
                 rest = [_for_each(each, first) for each in rest]
@@ -63,11 +62,6 @@ class Packed(Operator):
         )
 
     def check(self, arguments: Sequence[Any]) -> str | None:
-        """Why no event could be answered with these constants; None where nothing is wrong.
-
-        `arguments` as in `handed`. For whoever takes a subscription: a mistake of the subscriber
-        is better refused at once than counted as a fault at every event.
-        """
         if self._refusal is None:
             return None
         names = (each.name for each in self.signature.parameters)

@@ -1,13 +1,13 @@
-"""Stand-ins for recognisers of what a drone sees. They recognise markers, not the world.
+"""Stand-ins for detectors without a public model. They detect markers, not real objects.
 
-The example of the paper on expensive operators (Liu et al., DEBS 2007, section 2.1) asks pictures
-for police cars that chase cars, for mobs, congestion, accidents and boats. No library has models of
-these. So the pictures of `tamis.workload.drones` carry small squares of fixed colours, one for each
-thing that is there, and these operators find the squares by their colour: real pictures are decoded
-and segmented, the answers vary from event to event, and what is right is known. On a photograph
-they find nothing. `faceCount` and `pedestrianCount` of the vision pack are real.
+The example of the paper on expensive operators (Liu et al., DEBS 2007, section 2.1) searches
+pictures for police cars that chase cars, for mobs, congestion, accidents and boats. No library has
+models of these. So the pictures of `tamis.workload.drones` contain small squares of fixed colours,
+one for each object, and these operators find the squares by their colour. They decode and segment
+real pictures, their answers vary from event to event, and the right answers are known. On a
+photograph they find nothing. `faceCount` and `pedestrianCount` of the vision pack are real.
 
-Markers are MARKER pixels wide and lie CELL pixels apart, which PNG keeps and JPEG does not.
+Markers are MARKER pixels wide and lie CELL pixels apart. PNG preserves them, JPEG does not.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ COLOURS = {
     "wreck": (0, 0, 255),
     "chase": (255, 255, 0),
 }
-"""Blue, green and red of what the markers stand for."""
+"""Blue, green and red of each kind of marker."""
 
 CONGESTION = 15
-"""Cars from which on the traffic stands still."""
+"""The least number of cars in a congestion."""
 
 MOB = 12
-"""People, each a cell away from the next, from whom on they are a mob."""
+"""The least number of people in a mob, each a cell away from the next."""
 
-# A chase is a marker between its two cars, the pursuer to the left.
+# A chase is a marker between two cars; the pursuer is on the left.
 _ALSO = {"car": ("car", "anyCar"), "policeCar": ("policeCar", "anyCar")}
 
 
@@ -65,10 +65,10 @@ def trafficPattern(image: Any) -> list[str]:  # noqa: N802
 
 @operator(reads=("image",), gives={"people": "number"}, cost=1.5, timeout=5.0)
 def mobPattern(image: Any) -> list[int]:  # noqa: N802
-    """Stand-in: for each crowd of people who stand close together, how many they are."""
+    """Stand-in: the size of each crowd of people close to each other."""
     picture = decoded(image)
     people = _markers(picture, "person")
-    reach = 2 * (CELL - MARKER) + 1  # closes the gap between neighbours, no more
+    reach = 2 * (CELL - MARKER) + 1  # closes the gap between neighbours only
     near = cv2.dilate(_mask(picture, "person"), np.ones((reach, reach), np.uint8))
     _, groups = cv2.connectedComponents(near)
     counts = np.bincount(groups[people[:, 1], people[:, 0]].astype(np.int64))
@@ -77,19 +77,19 @@ def mobPattern(image: Any) -> list[int]:  # noqa: N802
 
 @operator(reads=("image",), gives={"cars": "number"}, cost=1.4, timeout=5.0)
 def policeCarCount(image: Any) -> int:  # noqa: N802
-    """Stand-in: how many police cars are in the picture."""
+    """Stand-in: the number of police cars in the picture."""
     return len(_markers(decoded(image), "policeCar"))
 
 
 @operator(reads=("image",), gives={"boats": "number"}, cost=1.4, timeout=5.0)
 def tourBoatCount(image: Any) -> int:  # noqa: N802
-    """Stand-in: how many tour boats are in the picture."""
+    """Stand-in: the number of tour boats in the picture."""
     return len(_markers(decoded(image), "tourBoat"))
 
 
 @operator(reads=("image",), gives={"boats": "number"}, cost=1.4, timeout=5.0)
 def coastGuardBoatCount(image: Any) -> int:  # noqa: N802
-    """Stand-in: how many boats of the coast guard are in the picture."""
+    """Stand-in: the number of coast guard boats in the picture."""
     return len(_markers(decoded(image), "coastGuardBoat"))
 
 
@@ -99,7 +99,7 @@ def _mask(picture: Picture, kind: str) -> Picture:
 
 
 def _markers(picture: Picture, kind: str) -> npt.NDArray[np.int64]:
-    """Columns and rows of the middles of a kind's markers; patches of other sizes are none."""
+    """Columns and rows of the centres of the markers of a kind; ignores other patches."""
     _, _, patches, middles = cv2.connectedComponentsWithStats(_mask(picture, kind), connectivity=4)
     sides = patches[:, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]]
     whole = (sides == MARKER).all(axis=1) & (patches[:, cv2.CC_STAT_AREA] == MARKER**2)
@@ -109,7 +109,7 @@ def _markers(picture: Picture, kind: str) -> npt.NDArray[np.int64]:
 
 
 def _kind(picture: Picture, x: int, y: int) -> str:
-    """What the marker at a place stands for; empty where there is none."""
+    """The kind of the marker at a point; empty without a marker."""
     height, width = picture.shape[:2]
     if not (0 <= x < width and 0 <= y < height):
         return ""

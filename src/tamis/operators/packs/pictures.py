@@ -1,7 +1,7 @@
-"""Pictures as they come in events, decoded once for all operators that look at them.
+"""Pictures of events, decoded once for all operators.
 
-The publisher of an event is not to be trusted with the memory of the machine: of a picture only the
-two formats are taken, and one that says it is huge is refused before it is unpacked.
+A publisher must not be able to exhaust the memory: only PNG and JPEG are accepted, and a picture
+whose header announces a huge size is refused before it is decoded.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ except ModuleNotFoundError as missing:
         "the operators on pictures need OpenCV: pip install 'tamis[vision]'"
     ) from missing
 
-__all__ = ["LARGEST", "Cache", "Picture", "PictureError", "cv2", "decoded", "haarcascades"]
+__all__ = ["LARGEST", "Picture", "PictureCache", "PictureError", "cv2", "decoded", "haarcascades"]
 
 Picture = npt.NDArray[np.integer[Any] | np.floating[Any]]
-"""Rows, columns, and blue, green, red from 0 to 255; OpenCV does not promise a narrower type."""
+"""Rows, columns, and blue, green, red from 0 to 255; OpenCV declares no narrower type."""
 
-LARGEST = 1 << 26  # pixels, 67 million: more than any camera's, and 200 MB when unpacked
-_ROOM = 64 << 20  # bytes of pictures kept: some 290 of 320 × 240, or two of 12 million pixels
+LARGEST = 1 << 26  # pixels, 67 million: more than any camera has, and 200 MB when decoded
+_ROOM = 64 << 20  # bytes of cached pictures: about 290 of 320 × 240, or two of 12 million pixels
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
-# Segments of a JPEG that say its size: all frames, but not the three tables among their numbers.
+# Segments of a JPEG with its size: all frames, without the three tables among their numbers.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
-# Events are what runs in parallel here; OpenCV's own threads would fight with theirs.
+# Events run in parallel; threads of OpenCV would compete with them.
 cv2.setNumThreads(1)
-# What is wrong with a picture is in the report, and need not be on standard error for each event.
+# The report has the reason of each fault; standard error need not repeat it.
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)
 
 
 class PictureError(TamisError, ValueError):
-    """A picture that cannot be decoded, or not be compared."""
+    """A picture that cannot be decoded or compared."""
 
 
-class Cache:
-    """The pictures decoded last, by their bytes; the oldest go when `room` bytes are used.
+class PictureCache:
+    """The pictures decoded last, by their bytes; the oldest are dropped beyond `room` bytes.
 
-    One for the process and not one for each thread, since the operators of one event may run in
-    several. Two threads that ask for a new picture at the same time both decode it.
+    One cache for the process, since the operators of one event may run in several threads. Two
+    threads that need a new picture at the same time both decode it.
     """
 
     def __init__(self, room: int) -> None:
@@ -62,14 +62,14 @@ class Cache:
         self.decodes = 0
 
     def picture(self, data: bytes) -> Picture:
-        """The picture that `data` encodes, not to be written to."""
+        """The picture that `data` encodes, read-only."""
         with self._lock:
             found = self._kept.get(data)
             if found is not None:
                 self._kept.move_to_end(data)
                 return found
         made = _decode(data)
-        made.flags.writeable = False  # several threads share it
+        made.flags.writeable = False  # threads share it
         with self._lock:
             self.decodes += 1
             if data not in self._kept and _weight(data, made) <= self._room:
@@ -80,11 +80,11 @@ class Cache:
         return made
 
 
-_cache = Cache(_ROOM)
+_cache = PictureCache(_ROOM)
 
 
 def decoded(image: Any) -> Picture:
-    """The picture that an event's value stands for: bytes of a PNG or JPEG, or their base64."""
+    """The picture of a value in an event: bytes of a PNG or JPEG, or their base64."""
     return _cache.picture(_bytes(image))
 
 
@@ -101,7 +101,7 @@ def _bytes(image: Any) -> bytes:
         try:
             return base64.b64decode("".join(image.split()), validate=True)
         except (binascii.Error, ValueError):
-            raise PictureError("an image given as text is base64, and this is not") from None
+            raise PictureError("an image in text form has to be base64") from None
     raise PictureError(
         f"an image is the bytes of a PNG or JPEG, or their base64 text, not {type(image).__name__}"
     )
@@ -115,14 +115,14 @@ def _decode(data: bytes) -> Picture:
         picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error as error:
         raise PictureError(f"the image cannot be decoded: {error.err}") from None
-    # The stubs do not say that it is None when the data are broken.
+    # It is None when the data are broken, which the type stubs omit.
     if picture is None or picture.dtype != np.uint8:
         raise PictureError(f"the image cannot be decoded: its {len(data)} bytes are broken or cut")
     return picture
 
 
 def _announced(data: bytes) -> tuple[int, int]:
-    """Width and height as the head of the file says."""
+    """Width and height from the header of the file."""
     if data.startswith(_PNG) and data[12:16] == b"IHDR" and len(data) >= 24:
         return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     if data.startswith(_JPEG):
@@ -131,13 +131,13 @@ def _announced(data: bytes) -> tuple[int, int]:
 
 
 def _announced_by_jpeg(data: bytes) -> tuple[int, int]:
-    """A JPEG is a row of segments, each with its kind and length, until the pixels begin."""
+    """A JPEG is a sequence of segments with kind and length, before the pixels."""
     at = 2
     while at + 9 <= len(data) and data[at] == 0xFF:
         kind = data[at + 1]
         if kind in _FRAMES:
             height = int.from_bytes(data[at + 5 : at + 7], "big")
             return int.from_bytes(data[at + 7 : at + 9], "big"), height
-        # 0xFF may be repeated before a kind.
+        # 0xFF may occur several times before a kind.
         at += 1 if kind == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     raise PictureError("the image cannot be decoded: a JPEG without a frame")

@@ -1,14 +1,14 @@
-"""Operators that ask an ontology: `pip install 'tamis[reasoning]'`.
+"""Operators over an ontology: `pip install 'tamis[reasoning]'`.
 
-    isA(emergencyVehicle)                         what the event's subject is, by inference
-    holds(?who, chases, ?whom)                    what follows from the event's facts
-    known(?boat, operatedBy, coastGuard)          what follows from the ontology alone
+    isA(emergencyVehicle)                         the subject of the event is of this concept
+    holds(?who, chases, ?whom)                    it follows from the facts of the event
+    known(?boat, operatedBy, coastGuard)          it follows from the ontology alone
 
-`isA` reads the attribute `subject`, the name of an individual or of a concept of the ontology.
-`holds` reads the opaque attribute `facts`, a list of [subject, property, object] that hold for this
-event only; an event that binds none is not looked at, as with every attribute that an operator
-reads, and `known` asks about the ontology itself. The default ontology is a small one of vehicles
-and boats, `data/vehicles.ttl`; `pack` makes the same operators over your own.
+`isA` reads the attribute `subject`, the name of an individual or a concept of the ontology. `holds`
+reads the opaque attribute `facts`, a list of [subject, property, object] for this event only; it is
+not called for an event without `facts`. `known` reads nothing of the event. The default ontology is
+a small one of vehicles and boats, `data/vehicles.ttl`; `pack` makes the same operators over your
+own.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, Any
 from tamis.model.operator import Parameter, Signature
 from tamis.operators.operator import Operator
 from tamis.operators.packs.reasoning_ontology import Ontology, OntologyError, facts_of
-from tamis.operators.serialization import made_by
+from tamis.operators.serialization import remember_pack_call
 
 if TYPE_CHECKING:
     from rdflib import Graph
 
-__all__ = ["Ontology", "OntologyError", "Reasoned", "pack"]
+__all__ = ["Ontology", "OntologyError", "ReasoningOperator", "pack"]
 
 _TRIPLE = {"subject": "text", "property": "text", "object": "any"}
 
 
-class Reasoned(Operator):
-    """An operator over an ontology, which knows what it can never be asked."""
+class ReasoningOperator(Operator):
+    """An operator over an ontology; it refuses constants that can never hold."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ def pack(
     attribute: str = "subject",
     facts: str = "facts",
     prefix: str = "",
-) -> tuple[Reasoned, Reasoned, Reasoned]:
+) -> tuple[ReasoningOperator, ReasoningOperator, ReasoningOperator]:
     """`isA`, `holds` and `known` over an ontology: a file (Turtle, RDF/XML, …) or an rdflib graph.
 
-    What follows from it is computed here. `attribute` and `facts` are what `isA` and `holds` read;
-    `prefix` is put before their names, so that several packs can live side by side.
+    The inference happens here. `isA` reads `attribute`, and `holds` reads `facts`. `prefix` goes
+    before their names, so that one engine can have several packs.
 
     >>> [each.name for each in pack(attribute="seen.what", prefix="city_")]
     ['city_isA', 'city_holds', 'city_known']
@@ -83,9 +83,9 @@ def pack(
         asked = ontology if isinstance(ontology, Ontology) else Ontology(ontology)
     subject_as, facts_as = attribute.replace(".", "_"), facts.replace(".", "_")
 
-    # What is read is handed over by the attribute's name, which is not known here: hence **read.
+    # The name of the attribute is only known at run time: hence **read.
     def is_a(concept: str | None = None, **read: Any) -> list[str] | None:
-        """Whether what the event is about is of a concept; or all that it is."""
+        """Whether the subject of the event is of a concept; or all its concepts."""
         subject = read[subject_as]
         if not isinstance(subject, str):
             raise OntologyError(f"{attribute} is a name of the ontology, got {subject!r:.80}")
@@ -99,7 +99,7 @@ def pack(
         object: Any = None,
         **read: Any,
     ) -> list[tuple[Any, ...]]:
-        """What follows from the ontology and the event's facts."""
+        """What follows from the ontology and the facts of the event."""
         return asked.rows(subject, property, object, facts_of(read[facts_as]))
 
     def known(
@@ -112,7 +112,7 @@ def pack(
         return None if concept is None else asked.refusal(concept)
 
     made = (
-        Reasoned(
+        ReasoningOperator(
             prefix + "isA",
             is_a,
             reads=(attribute,),
@@ -121,8 +121,8 @@ def pack(
             cost=0.01,
             run="here",
         ),
-        # Pure Python: a thread does not make it quicker, but its caller stops waiting in time.
-        Reasoned(
+        # Pure Python: a thread does not make it faster, but the caller can stop waiting.
+        ReasoningOperator(
             prefix + "holds",
             holds,
             reads=(facts,),
@@ -131,7 +131,7 @@ def pack(
             timeout=10.0,
             run="thread",
         ),
-        Reasoned(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
+        ReasoningOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
     )
     given = {
         "ontology": None if ontology is None else asked,
@@ -139,16 +139,16 @@ def pack(
         "facts": facts,
         "prefix": prefix,
     }
-    return made_by(pack, given, made)
+    return remember_pack_call(pack, given, made)
 
 
 @cache
-def _default() -> dict[str, Reasoned]:
+def _default() -> dict[str, ReasoningOperator]:
     return {each.name: each for each in pack()}
 
 
-def __getattr__(name: str) -> Reasoned:
-    # Made when first asked for: whoever has an ontology of their own need not wait for ours.
+def __getattr__(name: str) -> ReasoningOperator:
+    # Made at first use: a program with its own ontology need not wait for ours.
     if name in ("isA", "holds", "known"):
         return _default()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

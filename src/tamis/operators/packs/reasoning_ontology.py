@@ -1,13 +1,13 @@
-"""An ontology with all that follows from it, asked by names that people write.
+"""An ontology with everything that follows from it, queried by readable names.
 
 The rules are those of OWL 2 RL, and owlrl applies them: subclasses, subproperties, inverse,
-symmetric and transitive properties, chains, restrictions. Everything that follows is computed when
-the ontology is loaded, so that a question is a look-up.
+symmetric and transitive properties, chains, restrictions. The closure is computed when the ontology
+is loaded, so a query is a look-up.
 
-An event's own facts can make anything follow, also about the ontology's individuals, so its closure
-is computed anew on a copy. The one that comes with the package, 88 triples, takes about 0.1 s; the
-time grows with the ontology. The closures of the last few sets of facts are kept: an event is asked
-about many times, and so is a situation that lasts.
+The facts of an event can have any consequences, also for individuals of the ontology. So a new
+closure is computed on a copy. For the ontology that comes with tamis, with 88 triples, this takes
+about 0.1 s; the time grows with the ontology. The closures of the last few sets of facts are
+cached: many conditions query one event, and a situation may last for many events.
 """
 
 from __future__ import annotations
@@ -40,44 +40,44 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 MOST_FACTS = 200
-"""The most facts of one event: rules join them with each other, so many take long."""
+"""The largest number of facts in an event: the rules join them, so the time grows fast."""
 
 _SHIPPED = "vehicles.ttl"
-_KEPT = 16  # closures of sets of facts
-_EVENT = "urn:tamis:event#"  # individuals that only an event knows
+_KEPT = 16  # cached closures of sets of facts
+_EVENT = "urn:tamis:event#"  # individuals of an event only
 _VOCABULARY = tuple(map(str, (RDF, RDFS, OWL, XSD)))
-# Words of the vocabularies that a condition may use without their prefix.
+# Words of the vocabularies that need no prefix in a condition.
 _WORDS = (
     *(RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range, RDFS.label),
     *(RDFS.comment, OWL.sameAs, OWL.differentFrom, OWL.inverseOf, OWL.disjointWith, OWL.Thing),
     *(OWL.equivalentClass, OWL.equivalentProperty, OWL.Class, OWL.ObjectProperty),
 )
-_STUMBLES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_RULE_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _INT64 = 1 << 63
 _PREFIXES = {"rdf": str(RDF), "rdfs": str(RDFS), "owl": str(OWL), "xsd": str(XSD)}
 
 
-_HUSHED = ContextVar("_HUSHED", default=False)
-# Names come from events and conditions, and rdflib would warn of each that is no IRI. What others
-# ask it is none of our business, and neither is it what an ontology itself says.
-logging.getLogger("rdflib.term").addFilter(lambda record: not _HUSHED.get())
+_SILENT = ContextVar("_SILENT", default=False)
+# Names come from events and conditions, and rdflib would warn about each that is not an IRI. Only
+# our own queries are silenced.
+logging.getLogger("rdflib.term").addFilter(lambda record: not _SILENT.get())
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
-    before = _HUSHED.set(True)
+def _silenced() -> Iterator[None]:
+    before = _SILENT.set(True)
     try:
         yield
     finally:
-        _HUSHED.reset(before)
+        _SILENT.reset(before)
 
 
 class OntologyError(OperatorError, ValueError):
-    """An ontology, a name or an event's facts that nothing can be asked about."""
+    """An invalid ontology, name or fact."""
 
 
 class Fact(NamedTuple):
-    """One fact of an event. Python holds True and 1 to be equal, hence the kind of the object."""
+    """One fact of an event. True equals 1 in Python, hence the kind of the object."""
 
     subject: str
     property: str
@@ -86,10 +86,10 @@ class Fact(NamedTuple):
 
 
 class Ontology:
-    """What an ontology says, and what follows from it.
+    """An ontology and everything that follows from it.
 
     A name is a full IRI, a name with one of the ontology's prefixes (`ex:car`), or the part after
-    the last `#`, `/` or `:` alone (`car`) where only one thing is called so.
+    the last `#`, `/` or `:` alone (`car`) if only one thing has it.
 
     >>> vehicles = Ontology.default()
     >>> sorted(vehicles.concepts("policeCar"))[:3]
@@ -99,23 +99,23 @@ class Ontology:
     """
 
     def __init__(self, source: str | PathLike[str] | Graph) -> None:
-        self._said, where = _read(source)
-        self._closed = _Closure(self._said, self._said, where)
+        self._source, where = _read(source)
+        self._closed = _Closure(self._source, self._source, where)
         self._concepts = _concepts(self._closed)
         self._with: Any = lru_cache(_KEPT)(self._extended)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The closure is computed again on the other side: that is quicker than sending it.
-        return _from_text, (self._said.serialize(format="turtle"),)
+        # The other side computes the closure again: this is faster than sending it.
+        return _from_text, (self._source.serialize(format="turtle"),)
 
     @staticmethod
     def default() -> Ontology:
-        """What comes with the package: vehicles and boats of a city."""
+        """The ontology that comes with tamis: vehicles and boats of a city."""
         return _default()
 
-    @_hushed()
+    @_silenced()
     def refusal(self, concept: str) -> str | None:
-        """Why nothing can be asked to be of this concept; None where it can."""
+        """Why a condition cannot use a concept; None if it can."""
         try:
             found = self._closed.named(concept)
         except OntologyError as error:
@@ -127,20 +127,20 @@ class Ontology:
         what = "unknown concept" if found is None else "not a concept of the ontology:"
         return f"{what} {concept!r}" + (f"; {hint}" if hint else "")
 
-    @_hushed()
+    @_silenced()
     def is_a(self, subject: str, concept: str) -> bool:
-        """Whether an individual is of a concept, or a concept a kind of it; else False."""
+        """Whether an individual is of a concept, or one concept a kind of another."""
         found, wanted = self._closed.named(subject), self._closed.named(concept)
         return found is not None and wanted in self._concepts.get(found, ())
 
-    @_hushed()
+    @_silenced()
     def concepts(self, subject: str) -> list[str]:
-        """The names of all that an individual or a concept is; none where it is unknown."""
+        """The names of all concepts of an individual or a concept; empty if it is unknown."""
         found = self._closed.named(subject)
         names = [] if found is None else map(self._closed.name, self._concepts.get(found, ()))
         return sorted(name for name in names if name is not None)
 
-    @_hushed()
+    @_silenced()
     def rows(
         self,
         subject: str | None,
@@ -148,10 +148,9 @@ class Ontology:
         object: Any,
         facts: Sequence[Fact] = (),
     ) -> list[tuple[Any, ...]]:
-        """All (subject, property, object) that hold, None standing for any; as they were asked.
+        """All (subject, property, object) that hold, where None stands for any, named as asked.
 
-        A name that is not known is a name of nothing, and nothing holds of it: an event may bring
-        individuals of its own, so that it cannot be told from a slip of the pen.
+        An unknown name has no rows. It is not an error: an event may contain new individuals.
         """
         closure = self._with(tuple(dict.fromkeys(facts))) if facts else self._closed
         return sorted(set(closure.rows(subject, property, object)), key=repr)
@@ -160,19 +159,17 @@ class Ontology:
         return node in self._concepts.get(node, ())
 
     def _extended(self, facts: tuple[Fact, ...]) -> _Closure:
-        with_facts = _copy(self._said)
+        with_facts = _copy(self._source)
         for fact in facts:
             subject, property_ = (self._node(name) for name in (fact.subject, fact.property))
             with_facts.add((subject, property_, self._object(property_, fact.object)))
         try:
-            return _Closure(with_facts, self._said, "the event's facts")
+            return _Closure(with_facts, self._source, "the event's facts")
         except OntologyError:
             raise
-        except _STUMBLES as error:
-            # The rules trust those who write restrictions and lists, and an event may try to.
-            raise OntologyError(
-                f"nothing can be concluded from the event's facts: {_short(error)}"
-            ) from error
+        except _RULE_ERRORS as error:
+            # The rules assume well-formed restrictions and lists, but an event may contain any.
+            raise OntologyError(f"the facts of the event are invalid: {_short(error)}") from error
 
     def _node(self, name: str) -> Node:
         known = self._closed.named(name)
@@ -186,11 +183,11 @@ class Ontology:
 
 
 class _Closure:
-    """A closed graph, and the names of what is in it."""
+    """A closed graph and its names."""
 
-    def __init__(self, said: Graph, prefixes: Graph, where: str) -> None:
-        closed = _copy(said)
-        # Without the axioms about the vocabularies themselves: a thousand triples nobody asks for.
+    def __init__(self, source: Graph, prefixes: Graph, where: str) -> None:
+        closed = _copy(source)
+        # Without the axioms about the vocabularies: a thousand triples that no condition needs.
         rules = OWLRL_Semantics(closed, False, False, rdfs=False)
         rules.closure()
         if rules.error_messages:
@@ -200,7 +197,7 @@ class _Closure:
         self._locals = _locals(self.graph)
 
     def named(self, name: str) -> URIRef | None:
-        """What `name` stands for; None where nothing is called so."""
+        """The node of a name; None if the name is unknown."""
         whole = URIRef(name)
         if whole in self._locals.get(_local(whole), ()):
             return whole
@@ -210,12 +207,13 @@ class _Closure:
         found = self._locals.get(name, ())
         if len(found) > 1:
             raise OntologyError(
-                f"{name!r} may be {' or '.join(map(str, found))}: use a prefix or the full name"
+                f"{name!r} is ambiguous, {' or '.join(map(str, found))}; "
+                "use a prefix or the full IRI"
             )
         return found[0] if found else None
 
     def name(self, node: Node) -> str | None:
-        """The shortest name that stands for a node; None where it has none."""
+        """The shortest name of a node; None if it has none."""
         if not isinstance(node, URIRef):
             return None
         local = _local(node)
@@ -241,7 +239,7 @@ class _Closure:
             if object_ is not None and not _same(value, object_):
                 continue
             row = (subject or self.name(found[0]), property_ or self.name(found[1]), value)
-            if None not in row:  # a node without a name says nothing to anybody
+            if None not in row:  # a blank node has no name
                 yield row
 
     def _value(self, node: Node) -> Any:
@@ -250,7 +248,7 @@ class _Closure:
         value = node.toPython()
         if isinstance(value, bool | int | float):
             return value
-        # A decimal is a number too; all others are the text that they are written as.
+        # A decimal is a number too; all other literals are text.
         return float(value) if node.datatype == XSD.decimal else str(node)
 
 
@@ -265,7 +263,7 @@ def facts_of(given: Any) -> list[Fact]:
 
 def _fact(at: int, given: Any) -> Fact:
     if not isinstance(given, list | tuple) or len(given) != 3:
-        raise OntologyError(f"fact {at} is no [subject, property, object]: {_short(given)}")
+        raise OntologyError(f"fact {at} is not [subject, property, object]: {_short(given)}")
     subject, property_, object_ = given
     for what, name in (("subject", subject), ("property", property_)):
         if not isinstance(name, str) or not name:
@@ -278,7 +276,7 @@ def _fact(at: int, given: Any) -> Fact:
 
 
 def _refuse_unfit(what: str, value: str | float) -> None:
-    """Values that no operator may give: they would come back as nonsense of ours."""
+    """Refuse a value that an operator may not return."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -288,16 +286,16 @@ def _refuse_unfit(what: str, value: str | float) -> None:
         if not -_INT64 <= value < _INT64:
             raise OntologyError(f"{what} does not fit 64 bits")
     elif not math.isfinite(value):
-        raise OntologyError(f"{what} is no finite number: {value}")
+        raise OntologyError(f"{what} is not a finite number: {value}")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """1 is 1.0, but True is no number."""
+    """1 is the same as 1.0, but True is not a number."""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def _read(source: str | PathLike[str] | Graph) -> tuple[Graph, str]:
-    """A copy, so that nobody changes what was closed; and what to call it in a message."""
+    """A copy, so that the caller cannot change it; and its name for messages."""
     if isinstance(source, Graph):
         return _copy(source), "the ontology"
     where = Path(source)
@@ -323,7 +321,7 @@ def _default() -> Ontology:
 
 
 def _copy(graph: Graph, without_vocabulary: bool = False) -> Graph:
-    """The same triples and prefixes; or only those about other things than the vocabularies."""
+    """The same triples and prefixes, optionally without those about the vocabularies."""
     new = Graph(bind_namespaces="none")
     for prefix, iri in graph.namespaces():
         new.bind(prefix, iri)
@@ -334,7 +332,7 @@ def _copy(graph: Graph, without_vocabulary: bool = False) -> Graph:
 
 
 def _concepts(closure: _Closure) -> dict[Node, set[Node]]:
-    """For every individual what it is, and for every concept what it is a kind of."""
+    """The concepts of every individual, and the broader concepts of every concept."""
     graph, found = closure.graph, defaultdict[Node, set[Node]](set)
     kinds = {o for _, o in graph.subject_objects(RDF.type) if not _of_vocabulary(o)}
     kinds |= {s for each in (OWL.Class, RDFS.Class) for s in graph.subjects(RDF.type, each)}
@@ -343,7 +341,7 @@ def _concepts(closure: _Closure) -> dict[Node, set[Node]]:
         found[each].add(each)
     for word in (RDF.type, RDFS.subClassOf):
         for subject, kind in graph.subject_objects(word):
-            # That a concept is of the kind "class" is nothing that a subscriber asks.
+            # That a concept is a "class" does not matter to subscribers.
             if kind == OWL.Thing or not _of_vocabulary(kind):
                 found[subject].add(kind)
 
@@ -351,7 +349,7 @@ def _concepts(closure: _Closure) -> dict[Node, set[Node]]:
 
 
 def _locals(graph: Graph) -> dict[str, tuple[URIRef, ...]]:
-    """What each local name may stand for. The ontology's own things hide the vocabularies'."""
+    """The nodes of each local name. Those of the ontology hide those of the vocabularies."""
     own = {node for triple in graph for node in triple if isinstance(node, URIRef)}
     found = defaultdict[str, list[URIRef]](list)
     for node in sorted(each for each in own if not _of_vocabulary(each)):

@@ -1,13 +1,13 @@
-"""Where an event is: operators over its position.
+"""Operators over the position of an event.
 
     locIn(Bronx)                            the position is in the region
     locWithin(TimesSquare, 5000)            it is at most 5,000 m from the place
-    distanceFrom(StatueOfLiberty, ?metres)  how far it is to the place; 0 in a region
+    distanceFrom(StatueOfLiberty, ?metres)  the distance to the place; 0 in a region
     placesAt(?place)                        every region that contains it
 
 The attribute `position` is opaque: `{"lat": 40.7, "lon": -73.9}`, or `[lon, lat]`, or a GeoJSON
-Point, in degrees of WGS 84. Places are those of a gazetteer, `Places`; the default one has the five
-boroughs of New York and some landmarks. `pack` makes the same operators over places of your own.
+Point, in degrees of WGS 84. A gazetteer, `Places`, names the places; the default one has the five
+boroughs of New York and some landmarks. `pack` makes the same operators over your own places.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.batch_operator import BatchOperator
 from tamis.operators.packs.spatial_boundary import Position
 from tamis.operators.packs.spatial_places import PlaceError, Places
 from tamis.operators.registry import register
-from tamis.operators.serialization import made_by
+from tamis.operators.serialization import remember_pack_call
 
 __all__ = ["PlaceError", "Places", "distanceFrom", "locIn", "locWithin", "pack", "placesAt"]
 
@@ -27,7 +27,7 @@ _SHOWN = 80  # characters of a value in a message
 
 
 def position_of(given: object) -> Position:
-    """Longitude and latitude, of whatever form a position has in an event.
+    """Longitude and latitude, from any form of a position in an event.
 
     >>> position_of({"lat": 40.7, "lon": -73.9}), position_of([-73.9, 40.7])
     ((-73.9, 40.7), (-73.9, 40.7))
@@ -40,7 +40,7 @@ def position_of(given: object) -> Position:
             pair = given.get("coordinates")
         elif "lat" in given and "lon" in given:
             pair = (given["lon"], given["lat"])
-    # GeoJSON lets a third number follow, the altitude.
+    # GeoJSON allows a third number, the altitude.
     if not isinstance(pair, (list, tuple)) or len(pair) not in (2, 3):
         shown = repr(given)
         shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
@@ -52,10 +52,10 @@ def position_of(given: object) -> Position:
 
 def pack(
     places: Places | None = None, *, attribute: str = "position", prefix: str = ""
-) -> tuple[Packed, ...]:
-    """The four operators over a gazetteer of your own, or over another attribute.
+) -> tuple[BatchOperator, ...]:
+    """The four operators over your own gazetteer, or over another attribute.
 
-    `prefix` is put before their names, so that several packs can live side by side.
+    `prefix` goes before their names, so that one engine can have several packs.
 
     >>> depots = Places({"North": {"type": "Point", "coordinates": [-73.9, 40.9]}})
     >>> [each.name for each in pack(depots, attribute="van.position", prefix="depot_")]
@@ -72,12 +72,12 @@ def pack(
     def loc_within(
         positions: Sequence[Any], place: Sequence[str], metres: Sequence[float]
     ) -> list[bool | PlaceError]:
-        """Whether the position is at most so many metres from the place."""
+        """Whether the position is at most this many metres from the place."""
         reaches = list(zip(place, metres, strict=True))
         return _each(positions, reaches, known.pairs_within)
 
     def distance_from(positions: Sequence[Any], place: Sequence[str]) -> list[float | PlaceError]:
-        """How many metres it is from the position to the place; 0 in a region."""
+        """The distance from the position to the place in metres; 0 in a region."""
         return _each(positions, place, known.pairs_apart)
 
     def places_at(positions: Sequence[Any]) -> list[list[str] | PlaceError]:
@@ -93,13 +93,13 @@ def pack(
         refusal = known.refusal(place)
         return refusal if metres is None else refusal or known.no_distance(metres)
 
-    def packed(name: str, answer: Callable[..., list[Any]], **rest: Any) -> Packed:
-        return Packed(prefix + name, answer, attribute=attribute, module=__name__, **rest)
+    def make(name: str, answer: Callable[..., list[Any]], **rest: Any) -> BatchOperator:
+        return BatchOperator(prefix + name, answer, attribute=attribute, module=__name__, **rest)
 
     text, metres = {"place": "text"}, {"metres": "number"}
     made = (
-        packed("locIn", loc_in, arguments=text, refusal=no_region, cost=0.005, pairs=True),
-        packed(
+        make("locIn", loc_in, arguments=text, refusal=no_region, cost=0.005, pairs=True),
+        make(
             "locWithin",
             loc_within,
             arguments=text | metres,
@@ -107,7 +107,7 @@ def pack(
             cost=0.02,
             pairs=True,
         ),
-        packed(
+        make(
             "distanceFrom",
             distance_from,
             arguments=text,
@@ -116,9 +116,11 @@ def pack(
             cost=0.02,
             pairs=True,
         ),
-        packed("placesAt", places_at, gives=text, refusal=no_region, cost=0.005),
+        make("placesAt", places_at, gives=text, refusal=no_region, cost=0.005),
     )
-    return made_by(pack, {"places": places, "attribute": attribute, "prefix": prefix}, made)
+    return remember_pack_call(
+        pack, {"places": places, "attribute": attribute, "prefix": prefix}, made
+    )
 
 
 def _each(
@@ -126,9 +128,9 @@ def _each(
     wanted: Sequence[Any],
     ask: Callable[[list[Position], list[Any]], list[Any]],
 ) -> list[Any | PlaceError]:
-    """One question for all the positions, of each something else that is wanted to know.
+    """One question for all positions, with `wanted` for each of them.
 
-    What is no position is answered with the reason.
+    The answer for an invalid position is the error.
     """
     found: list[Position | PlaceError] = []
     for each in given:

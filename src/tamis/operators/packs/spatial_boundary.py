@@ -1,16 +1,15 @@
-"""How far it is to a place, in metres along the ellipsoid.
+"""The distance to a place, in metres along the ellipsoid.
 
-To a point that is one geodesic. To a region it is the geodesic to the nearest point of its outline,
-and finding that point is the work. Here the outline is laid out in space, as chords of about a
-kilometre between points of the ellipsoid, and the nearest one is found with plain Euclidean
-geometry. There is no map projection in it, hence no seam at the antimeridian, no trouble at the
-poles, and no scale that is right in one direction only.
+The distance to a point is one geodesic. The distance to a region is the geodesic to the nearest
+point of its outline, and the work is to find this point. The outline becomes a chain of chords in
+space, each of about a kilometre, between points of the ellipsoid; plain Euclidean geometry finds
+the nearest chord. Without a map projection there is no seam at the antimeridian, no special case at
+the poles, and no distortion.
 
-Nearest in space is nearest on the ground but for how much the ellipsoid's curvature differs from
-one direction to the next, which is little of the little that an arc is longer than its chord. The
-answer is never too short, as it is a geodesic to a point that belongs to the place. Against the
-nearest of points every 200 m it was too long by at most 1e-8 of it up to 5,000 km, and by 4e-6
-anywhere on the Earth.
+The point nearest in space is almost the point nearest on the ground: the error is a small part of
+the difference between an arc and its chord. The result is never too short, since it is a geodesic
+to a point of the place. Compared with the nearest of points every 200 m, it was too long by at most
+a factor of 1e-8 up to 5,000 km, and of 4e-6 anywhere on the Earth.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ Position = tuple[float, float]
 Floats = NDArray[np.float64]
 
 _WGS84 = Geod(ellps="WGS84")
-_STEP = 0.01  # degrees; an arc of 1 km rises 2 cm above its chord
-_SLACK = 0.001  # metres; more than rounding can make of a distance on the Earth
+_STEP = 0.01  # degrees; an arc of 1 km is 2 cm above its chord
+_SLACK = 0.001  # metres; above any rounding error of a distance on the Earth
 
 
 def in_space(positions: Floats) -> Floats:
-    """Longitudes and latitudes as points of the ellipsoid: metres from the Earth's centre."""
+    """Longitudes and latitudes as points of the ellipsoid, in metres from its centre."""
     longitude, latitude = np.radians(positions).T
     squash = _WGS84.es
     normal = _WGS84.a / np.sqrt(1.0 - squash * np.sin(latitude) ** 2)
@@ -57,11 +56,10 @@ def geodesics(starts: Floats, ends: Floats) -> Floats:
 def surely_farther(
     positions: Sequence[Position], balls: Floats, metres: Floats
 ) -> NDArray[np.bool_]:
-    """Where a ball around a whole place shows that it is farther than so many metres.
+    """Whether a ball around a place shows that it is farther away than `metres`.
 
-    Each position has a ball of its own: middle and radius, as `Boundary.ball` gives them. A
-    straight line is never longer than the way over the ground, so True is certain; False means
-    that it has to be looked at closely.
+    Each position has its own ball: centre and radius, from `Boundary.ball`. A straight line is
+    never longer than the way along the ground, so True is certain; False needs a closer look.
     """
     away = in_space(np.array(positions, dtype=np.float64)) - balls[:, :3]
     least = np.sqrt((away**2).sum(axis=1)) - balls[:, 3]
@@ -70,10 +68,10 @@ def surely_farther(
 
 
 class Boundary:
-    """The outline of a region, or a single point, to which distances are asked.
+    """The outline of a region, or a single point, for distances.
 
-    Whether a position is inside is not known here. Space: about 100 bytes for each chord; time for
-    a position: a pass over all chords, 30 µs for a thousand of them.
+    It does not know whether a position is inside. It takes about 100 bytes per chord; a position
+    takes a pass over all chords, 30 µs for a thousand of them.
     """
 
     __slots__ = ("_along", "_end", "_length", "_radius", "_start", "_start_in_space", "ball")
@@ -83,7 +81,7 @@ class Boundary:
         self._start_in_space = in_space(self._start)
         self._along = in_space(self._end) - self._start_in_space
         self._length = (self._along**2).sum(axis=1)
-        # Edges along a pole are lines on a map, but a single point on the Earth.
+        # An edge along a pole is a line on a map, but one point on the Earth.
         self._length[self._length == 0.0] = 1.0
         ends = np.concatenate((self._start_in_space, self._start_in_space + self._along))
         middle = (ends.min(axis=0) + ends.max(axis=0)) / 2
@@ -107,13 +105,13 @@ class Boundary:
         np.clip(part, 0.0, 1.0, out=part)
         away -= part[:, None] * self._along
         at = int(np.einsum("ij,ij->i", away, away).argmin())
-        # Back on the map an edge is straight in degrees, as GeoJSON has it.
+        # On the map an edge is straight in degrees, as GeoJSON defines it.
         nearest: Floats = self._start[at] + part[at] * (self._end[at] - self._start[at])
         return nearest
 
 
 def _segments(shape: BaseGeometry) -> tuple[Floats, Floats]:
-    """Starts and ends of the short edges that an outline is cut into."""
+    """Starts and ends of the short edges of an outline."""
     if shape.geom_type == "Point":
         point = shapely.get_coordinates(shape)
         return point, point

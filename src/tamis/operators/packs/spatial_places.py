@@ -1,4 +1,4 @@
-"""A gazetteer: named regions and points, and what is where among them."""
+"""A gazetteer: named regions and points, and questions about positions among them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shapely.geometry.base import BaseGeometry
 from tamis.errors import TamisError, nearest
 from tamis.operators.packs.spatial_boundary import Boundary, Position, geodesics, surely_farther
 
-REMEMBERED = 4096  # positions whose answers are kept, for each question
+CACHED = 4096  # positions with cached answers, for each question
 
 _REGIONS = ("Polygon", "MultiPolygon")
 _SHIPPED = ("nyc-boroughs.geojson", "nyc-landmarks.geojson")
@@ -29,26 +29,25 @@ _Answer = TypeVar("_Answer")
 
 
 class PlaceError(TamisError, ValueError):
-    """A place or a position that cannot be used, or a name that no place has."""
+    """An invalid place or position, or an unknown name."""
 
 
 class Places(Mapping[str, BaseGeometry]):
     """Named places on the Earth: regions (polygons) and points, in WGS 84.
 
-    Shapes are shapely's, or GeoJSON geometries. Edges are straight in degrees, as GeoJSON has
-    them; a region's boundary belongs to it, so that a position on the border of two is in both.
+    Shapes are those of shapely, or GeoJSON geometries. Edges are straight in degrees, as GeoJSON
+    defines them. A region contains its boundary: a position on the border of two is in both.
 
     >>> corners = [[0, 0], [1, 0], [0, 1], [0, 0]]
     >>> places = Places({"Park": {"type": "Polygon", "coordinates": [corners]}})
     >>> places.at([(0.2, 0.2), (0.8, 0.8)])
     [('Park',), ()]
 
-    All questions take a list of positions and answer with a list. What is asked again for the same
-    position is remembered: the regions at a position are found once, by one query of an R-tree for
-    all the positions that are new, however many subscriptions ask about however many places.
+    All methods take a list of positions and return a list. Answers are cached by position: one
+    query of an R-tree finds the regions of all new positions, however many subscriptions ask about
+    however many places.
 
-    A region that crosses the antimeridian may be given in two parts, as GeoJSON asks, or with
-    longitudes beyond 180.
+    A region over the antimeridian has two parts, as GeoJSON requires, or longitudes beyond 180.
     """
 
     def __init__(self, places: Mapping[str, BaseGeometry | Mapping[str, Any]]) -> None:
@@ -58,20 +57,20 @@ class Places(Mapping[str, BaseGeometry]):
         self._region_shapes = np.array([self._shapes[n] for n in self._regions], dtype=object)
         shapely.prepare(self._region_shapes)
         self._tree = shapely.STRtree(self._region_shapes)
-        self._at = _Memory(self._find)
+        self._at = _AnswerCache(self._find)
         self._point = {
             name: (shape.x, shape.y)
             for name, shape in self._shapes.items()
             if isinstance(shape, Point)
         }
-        self._metres: dict[str, _Memory[float]] = {}
+        self._metres: dict[str, _AnswerCache[float]] = {}
         self._boundaries: dict[str, Boundary] = {}
 
     @classmethod
     def from_geojson(
         cls, source: str | PathLike[str] | Mapping[str, Any], name: str = "name"
     ) -> Places:
-        """The features of a GeoJSON document, or of a file; named by the property `name`."""
+        """The features of a GeoJSON document or file. The property `name` names each of them."""
         document, where = _document(source)
         found: dict[str, Any] = {}
         for at, feature in enumerate(_features(document, where)):
@@ -89,18 +88,18 @@ class Places(Mapping[str, BaseGeometry]):
 
     @staticmethod
     def default() -> Places:
-        """What comes with the package: the boroughs of New York, and some landmarks."""
+        """The places that come with tamis: the boroughs of New York, and some landmarks."""
         return _default()
 
     def __or__(self, others: Places) -> Places:
-        """These places and others; a name may stand for one of them only."""
+        """The union of two gazetteers; no name may be in both."""
         twice = sorted(self.keys() & others.keys())
         if twice:
             raise PlaceError(f"both gazetteers have a place called {twice[0]!r}")
         return Places({**self, **others})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Places, (self._shapes,))  # what is remembered stays behind
+        return (Places, (self._shapes,))  # without the caches
 
     def __getitem__(self, name: str) -> BaseGeometry:
         return self._shapes[name]
@@ -116,23 +115,23 @@ class Places(Mapping[str, BaseGeometry]):
         return f"Places({regions} regions, {len(self) - regions} points)"
 
     def refusal(self, name: str, *, region: bool = False) -> str | None:
-        """Why `name` cannot be asked about; None where it can."""
+        """Why a condition cannot use `name`; None if it can."""
         if name not in self._shapes:
             hint = nearest(name, self)
             return f"unknown place {name!r}" + (f"; {hint}" if hint else "")
         if region and self._shapes[name].geom_type not in _REGIONS:
-            return f"{name!r} is a point, and nothing is in a point; ask how far away it is"
+            return f"{name!r} is a point, and nothing is in a point; use locWithin or distanceFrom"
         return None
 
     @staticmethod
     def no_distance(metres: object) -> str | None:
-        """Why `metres` is no distance; None where it is one."""
+        """Why `metres` is not a distance; None if it is one."""
         if isinstance(metres, (int, float)) and not isinstance(metres, bool) and metres >= 0:
             return None
         return f"a distance is a number of metres, 0 or more, got {metres!r}"
 
     def check(self, name: str, *, region: bool = False) -> None:
-        """Raise where `name` cannot be asked about."""
+        """Raise if a condition cannot use `name`."""
         refusal = self.refusal(name, region=region)
         if refusal is not None:
             raise PlaceError(refusal)
@@ -147,10 +146,10 @@ class Places(Mapping[str, BaseGeometry]):
         return [name in found for found in self._at(positions)]
 
     def metres(self, name: str, positions: Sequence[Position]) -> list[float]:
-        """For each position how far it is to the place `name`; 0 inside a region."""
+        """For each position the distance to the place `name`; 0 inside a region."""
         self.check(name)
         if name not in self._metres:
-            self._metres[name] = _Memory(lambda new: self._measure(name, new))
+            self._metres[name] = _AnswerCache(lambda new: self._measure(name, new))
         return self._metres[name](positions)
 
     def within(self, name: str, metres: float, positions: Sequence[Position]) -> list[bool]:
@@ -160,14 +159,14 @@ class Places(Mapping[str, BaseGeometry]):
             raise PlaceError(refusal)
         return self.pairs_within(positions, [(name, metres)] * len(positions))
 
-    # -- many places at once: of each position, something about a place of its own ---------------
+    # -- many places at once: each position has its own place ------------------------------------
 
     def pairs_in(self, positions: Sequence[Position], names: Sequence[str]) -> list[bool]:
-        """For each position whether it is in the region that stands beside it."""
+        """For each position whether it is in its region."""
         return [name in at for name, at in zip(names, self._at(positions), strict=True)]
 
     def pairs_apart(self, positions: Sequence[Position], names: Sequence[str]) -> list[float]:
-        """For each position how far it is to the place that stands beside it."""
+        """For each position the distance to its place."""
         found = np.zeros(len(names))
         groups: dict[str, list[int]] = {}
         for at, name in enumerate(names):
@@ -187,7 +186,7 @@ class Places(Mapping[str, BaseGeometry]):
     def pairs_within(
         self, positions: Sequence[Position], reaches: Sequence[tuple[str, float]]
     ) -> list[bool]:
-        """For each position whether it is at most so many metres from the place beside it."""
+        """For each position whether it is within its distance of its place."""
         for name, metres in set(reaches):
             refusal = self.refusal(name) or self.no_distance(metres)
             if refusal is not None:
@@ -203,7 +202,7 @@ class Places(Mapping[str, BaseGeometry]):
         return [bool(each) for each in within]
 
     def _boundary(self, name: str) -> Boundary:
-        # Two threads may both make it; either will do.
+        # Two threads may both make one; either is good.
         if name not in self._boundaries:
             self._boundaries[name] = Boundary(self._shapes[name])
         return self._boundaries[name]
@@ -217,7 +216,7 @@ class Places(Mapping[str, BaseGeometry]):
         return [0.0 if within else next(measured) for within in inside]
 
     def _find(self, positions: Sequence[Position]) -> list[tuple[str, ...]]:
-        # The same place on the Earth has several places on a map at the antimeridian and the poles.
+        # At the antimeridian and the poles, one point on the Earth is several points on a map.
         asked = [(at, each) for at, where in enumerate(positions) for each in _on_map(where)]
         points = np.array([each for _, each in asked], dtype=np.float64)
         probe, region = self._tree.query(shapely.points(points))
@@ -234,8 +233,8 @@ class Places(Mapping[str, BaseGeometry]):
         return [tuple(self._regions[which] for which in sorted(each)) for each in found]
 
 
-class _Memory(Generic[_Answer]):
-    """Answers by position. When it is full it starts anew, which threads need not agree about."""
+class _AnswerCache(Generic[_Answer]):
+    """Answers by position. A full cache starts empty again; threads need no lock for this."""
 
     def __init__(self, find: Callable[[Sequence[Position]], list[_Answer]]) -> None:
         self._find = find
@@ -244,7 +243,7 @@ class _Memory(Generic[_Answer]):
     def __call__(self, positions: Sequence[Position]) -> list[_Answer]:
         known = self._known
         new = [where for where in dict.fromkeys(positions) if where not in known]
-        if len(known) + len(new) > REMEMBERED:
+        if len(known) + len(new) > CACHED:
             self._known = known = {}
             new = list(dict.fromkeys(positions))
         if new:
@@ -300,13 +299,13 @@ def _name(name: object) -> str:
 
 
 def _checked(name: str, given: BaseGeometry | Mapping[str, Any]) -> BaseGeometry:
-    """A shape that can be asked about, within the map; or a refusal that names the place."""
+    """A valid shape on the map; or an error that names the place."""
     try:
         shape = shapely.force_2d(
             given if isinstance(given, BaseGeometry) else shape_of(dict(given))
         )
     except (ShapelyError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise PlaceError(f"place {name!r} is no GeoJSON geometry: {error}") from error
+        raise PlaceError(f"place {name!r} is not a GeoJSON geometry: {error}") from error
     if shape.geom_type not in (*_REGIONS, "Point"):
         raise PlaceError(
             f"place {name!r} is a {shape.geom_type}; it has to be a Polygon, MultiPolygon or Point"
@@ -322,13 +321,13 @@ def _checked(name: str, given: BaseGeometry | Mapping[str, Any]) -> BaseGeometry
         )
     if not shape.is_valid:
         raise PlaceError(
-            f"place {name!r} is no proper region: {shapely.is_valid_reason(shape)}; "
-            "shapely.make_valid may mend it"
+            f"place {name!r} is not a valid region: {shapely.is_valid_reason(shape)}; "
+            "shapely.make_valid may repair it"
         )
     if _jumps(shape):
         raise PlaceError(
-            f"place {name!r} has an edge over more than half the Earth; where it crosses the "
-            "antimeridian cut it in two, or go on beyond 180"
+            f"place {name!r} has an edge over more than half the Earth; if it crosses the "
+            "antimeridian, cut it in two, or use longitudes beyond 180"
         )
     return _wrapped(shape)
 
@@ -336,7 +335,7 @@ def _checked(name: str, given: BaseGeometry | Mapping[str, Any]) -> BaseGeometry
 def _jumps(shape: BaseGeometry) -> bool:
     """Whether an edge seems to go the wrong way around the Earth.
 
-    Along a pole it makes no difference, and the full turn of a polar cap is no accident.
+    An edge along a pole may have any length, and a polar cap needs the full turn.
     """
     for line in shapely.get_parts(shapely.boundary(shape)):
         longitudes, latitudes = shapely.get_coordinates(line).T
@@ -348,7 +347,7 @@ def _jumps(shape: BaseGeometry) -> bool:
 
 
 def _wrapped(shape: BaseGeometry) -> BaseGeometry:
-    """The same shape with what lies beyond 180 moved to the other edge of the map."""
+    """The same shape, with the part beyond 180 moved to the other edge of the map."""
     west, _, east, _ = shape.bounds
     if west >= -180.0 and east <= 180.0:
         return shape

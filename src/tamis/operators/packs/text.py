@@ -1,15 +1,14 @@
-"""What a text says: operators over words and patterns.
+"""Operators over the words and patterns of a text.
 
-    hasKeyword(fire)                  the word stands in the text
-    hasPhrase("traffic jam")          these words stand there, one right after the other
-    wordCount(?n)                     how many words there are
+    hasKeyword(fire)                  the text contains the word
+    hasPhrase("traffic jam")          it contains these words, one right after the other
+    wordCount(?n)                     the number of words
     matchesPattern("flight [A-Z]+")   the pattern is found somewhere in the text
-    patternGroups("flight ([A-Z]+)", ?group)   what its first group stands for, wherever it is found
+    patternGroups("flight ([A-Z]+)", ?group)   what its first group matches, in all places
 
-Words are compared without regard to case and to forms of letters (see `text_words`), in every
-language alike. Patterns are those of RE2, whose time grows with the text and not with its worst
-case; they see the text as it is, `(?i)` makes them blind to case. `pack` makes the same operators
-over another attribute than `text`.
+The comparison of words ignores case and forms of letters (see `text_words`), in every language.
+Patterns are those of RE2, whose time is linear in the text. They are case-sensitive; `(?i)` changes
+that. `pack` makes the same operators over another attribute than `text`.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from typing import Any
 import re2
 
 from tamis.errors import TamisError
-from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.batch_operator import BatchOperator
 from tamis.operators.packs.text_words import Words, words_of
 from tamis.operators.registry import register
-from tamis.operators.serialization import made_by
-from tamis.operators.thread_executor import left_alone
+from tamis.operators.serialization import remember_pack_call
+from tamis.operators.thread_executor import is_abandoned
 
 __all__ = [
     "TextError",
@@ -38,34 +37,34 @@ __all__ = [
 ]
 
 LARGEST = 1000
-"""Instructions of a compiled pattern. RE2 does no more than each of them once for a character; a
-text of a megabyte takes it seconds even so, and minutes with patterns ten times as large."""
+"""Instructions of a compiled pattern. RE2 runs each at most once per character. Even so, a megabyte
+of text takes seconds, and minutes with patterns ten times as large."""
 
 _SHOWN = 80  # characters of a value in a message
 
 
 class TextError(TamisError, ValueError):
-    """A text, a word or a pattern that cannot be used."""
+    """An invalid text, word or pattern."""
 
 
-def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
+def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, ...]:
     """The five operators over another attribute.
 
-    `prefix` is put before their names, so that several packs can live side by side.
+    `prefix` goes before their names, so that one engine can have several packs.
 
     >>> [each.name for each in pack(attribute="body", prefix="body_")][:2]
     ['body_hasKeyword', 'body_hasPhrase']
     """
 
-    def packed(name: str, answer: Callable[..., list[Any]], **rest: Any) -> Packed:
-        return Packed(prefix + name, answer, attribute=attribute, module=__name__, **rest)
+    def make(name: str, answer: Callable[..., list[Any]], **rest: Any) -> BatchOperator:
+        return BatchOperator(prefix + name, answer, attribute=attribute, module=__name__, **rest)
 
     word, words, pattern = {"word": "text"}, {"words": "text"}, {"pattern": "text"}
     made = (
-        packed("hasKeyword", _has_keyword, arguments=word, refusal=_no_keyword, cost=0.01),
-        packed("hasPhrase", _has_phrase, arguments=words, refusal=_no_phrase, cost=0.01),
-        # A pattern is somebody's program: in a thread it can be given up.
-        packed(
+        make("hasKeyword", _has_keyword, arguments=word, refusal=_no_keyword, cost=0.01),
+        make("hasPhrase", _has_phrase, arguments=words, refusal=_no_phrase, cost=0.01),
+        # A pattern is a small program of a subscriber: in a thread its call can be abandoned.
+        make(
             "matchesPattern",
             _matches_pattern,
             arguments=pattern,
@@ -73,7 +72,7 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
             cost=0.02,
             run="thread",
         ),
-        packed(
+        make(
             "patternGroups",
             _pattern_groups,
             arguments=pattern,
@@ -82,20 +81,20 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[Packed, ...]:
             cost=0.05,
             run="thread",
         ),
-        packed("wordCount", _word_count, gives={"n": "number"}, cost=0.01),
+        make("wordCount", _word_count, gives={"n": "number"}, cost=0.01),
     )
-    return made_by(pack, {"attribute": attribute, "prefix": prefix}, made)
+    return remember_pack_call(pack, {"attribute": attribute, "prefix": prefix}, made)
 
 
 def _has_keyword(texts: Sequence[Any], word: str) -> list[bool | TextError]:
-    """Whether the word stands in the text."""
+    """Whether the text contains the word."""
     _raise(_no_keyword(word))
     wanted = _wanted(word)
     return _each(texts, lambda text: words_of(text).has(wanted))
 
 
 def _has_phrase(texts: Sequence[Any], words: str) -> list[bool | TextError]:
-    """Whether these words stand in the text, one right after the other."""
+    """Whether the text contains these words, one right after the other."""
     _raise(_no_phrase(words))
     wanted = _wanted(words)
     return _each(texts, lambda text: words_of(text).has(wanted))
@@ -113,14 +112,14 @@ def _matches_pattern(texts: Sequence[Any], pattern: str) -> list[bool | TextErro
 
 
 def _pattern_groups(texts: Sequence[Any], pattern: str) -> list[list[str] | TextError]:
-    """What the first group of the pattern stands for, wherever it is found in the text."""
+    """What the first group of the pattern matches, in all places of the text."""
     compiled = _compiled(pattern)
     _raise(_no_groups(pattern))
 
     def groups(text: str) -> list[str]:
         found: dict[str, None] = {}
         for match in compiled.finditer(text):
-            _stop_if_left_alone()  # a long text has many matches
+            _stop_if_abandoned()  # a long text has many matches
             if (group := match.group(1)) is not None:
                 found[group] = None
         return list(found)
@@ -130,14 +129,14 @@ def _pattern_groups(texts: Sequence[Any], pattern: str) -> list[list[str] | Text
 
 def _no_keyword(word: str) -> str | None:
     if len(word.split()) > 1:
-        return f"{word!r:.{_SHOWN}} is more than one word; hasPhrase looks for several"
+        return f"{word!r:.{_SHOWN}} has several words; use hasPhrase"
     return _no_phrase(word)
 
 
 def _no_phrase(words: str) -> str | None:
     if _wanted(words):
         return None
-    return f"there is no word in {words!r:.{_SHOWN}}, only signs; a pattern can look for those"
+    return f"{words!r:.{_SHOWN}} contains no word; use matchesPattern to find signs"
 
 
 def _no_pattern(pattern: str) -> str | None:
@@ -151,7 +150,7 @@ def _no_pattern(pattern: str) -> str | None:
 def _no_groups(pattern: str, group: str | None = None) -> str | None:
     refusal = _no_pattern(pattern)
     if refusal is None and _compiled(pattern).groups == 0:
-        return f"pattern {pattern!r:.{_SHOWN}} has no group: put (…) around what is wanted"
+        return f"pattern {pattern!r:.{_SHOWN}} has no group; put (…) around the part that you want"
     return refusal
 
 
@@ -160,14 +159,14 @@ def _raise(refusal: str | None) -> None:
         raise TextError(refusal)
 
 
-def _stop_if_left_alone() -> None:
-    """Not to take the processor from others, nor to be busy in RE2 when the program ends."""
-    _raise("nobody waits for the answer any more" if left_alone() else None)
+def _stop_if_abandoned() -> None:
+    """Free the processor, and do not be inside RE2 when the program ends."""
+    _raise("the caller no longer waits" if is_abandoned() else None)
 
 
 @lru_cache(maxsize=1 << 16)
 def _wanted(words: str) -> tuple[str, ...]:
-    """The words of a condition; kept apart from those of texts, which come and go."""
+    """The words of a condition; cached apart from those of texts, which change."""
     return Words(words).listed
 
 
@@ -181,8 +180,8 @@ def _compiled(pattern: str) -> re2._Regexp:
         said = error.args[0]
         reason = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
         raise TextError(
-            f"pattern {pattern!r:.{_SHOWN}} is none of RE2's: {reason} "
-            "(there are no backreferences and no look-around in RE2)"
+            f"pattern {pattern!r:.{_SHOWN}} is not valid in RE2: {reason} "
+            "(RE2 has no backreferences and no look-around)"
         ) from None
     if compiled.programsize > LARGEST:
         raise TextError(
@@ -193,10 +192,10 @@ def _compiled(pattern: str) -> re2._Regexp:
 
 
 def _each(given: Sequence[Any], ask: Callable[[str], Any]) -> list[Any | TextError]:
-    """An answer for each text; what is none is answered with the reason."""
+    """An answer for each text; the answer for an invalid text is the error."""
     answers: list[Any | TextError] = []
     for each in given:
-        _stop_if_left_alone()
+        _stop_if_abandoned()
         try:
             answers.append(ask(each) if isinstance(each, str) else _no_text(each))
         except UnicodeEncodeError:

@@ -1,19 +1,19 @@
-"""Operators that look at pictures, by OpenCV: `pip install 'tamis[vision]'`.
+"""Operators on pictures, with OpenCV: `pip install 'tamis[vision]'`.
 
     faceCount(?n) and ?n >= 1
     brightness(?b) and ?b < 40 and pedestrianCount(?n) and ?n > 2
 
-They read the opaque attribute `image`: a PNG or JPEG as bytes, or as base64 text where events come
-as JSON. A picture is decoded once for however many of them ask (`tamis.operators.packs.pictures`).
-A picture that cannot be decoded is a fault of the operator, with the reason.
+They read the opaque attribute `image`: a PNG or JPEG as bytes, or as base64 text where events are
+JSON. A picture is decoded once for all operators (`tamis.operators.packs.pictures`). A picture that
+cannot be decoded is a fault, with the reason.
 
-The two detectors are the ones that OpenCV 4 ships ready to use: a cascade of Haar features for
-faces seen from the front, and a support vector machine on histograms of oriented gradients for
-people who stand or walk. Neither is of today's accuracy; both run on any machine, and give the same
-count for the same picture. There is no such model of cars in OpenCV, and so no `carCount`.
+The two detectors are those that OpenCV 4 ships: a cascade of Haar features for frontal faces, and a
+support vector machine on histograms of oriented gradients for people who stand or walk. Neither is
+as accurate as current models; both run on any machine, and return the same count for the same
+picture. OpenCV has no such model of cars, hence no `carCount`.
 
-Costs are medians on one core, decoding included, of pictures of 320 × 240 pixels, and grow with the
-number of pixels. OpenCV lets other threads work meanwhile, so the detectors run in threads.
+Costs are medians on one core, with decoding, of pictures of 320 × 240 pixels, and grow with the
+number of pixels. OpenCV releases the interpreter, so the detectors run in threads.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tamis.operators.operator import operator
 from tamis.operators.packs.pictures import Picture, PictureError, cv2, decoded, haarcascades
 
 LONGEST = 640
-"""Detectors look at a picture reduced to this many pixels on its longer side, if it has more.
+"""Detectors reduce a larger picture to this many pixels on its longer side.
 
-Of a larger one they would see more false faces than small true ones, and take far longer.
+In a larger one they would find more false faces than small true ones, and take far longer.
 """
 
 _FACE = "haarcascade_frontalface_default.xml"
-_SMALLEST_FACE = (24, 24)  # what the cascade was trained on
-_AGREEING = 6  # neighbouring windows that have to see a face before it counts
-_WINDOW = (64, 128)  # of the people detector: nobody is found in less
+_SMALLEST_FACE = (24, 24)  # the training size of the cascade
+_AGREEING = 6  # neighbouring windows that have to agree on a face
+_WINDOW = (64, 128)  # of the people detector: it finds nobody in a smaller one
 _MARGIN = 16  # pixels added on each side for people near the edge
 _STEP = 1.1  # from one size of a face or person to the next
 _NOISE = 25  # grey levels by which a pixel may differ without having moved
 
 
-# The names of operators are the names that conditions use: no underscores, hence the noqa.
+# Operators have the names that conditions use, in camel case: hence the noqa.
 @operator(reads=("image",), gives={"luminance": "number"}, cost=0.8, timeout=5.0)
 def brightness(image: Any) -> float:
     """The mean luminance of the picture, from 0 (black) to 255 (white)."""
@@ -51,7 +51,7 @@ def brightness(image: Any) -> float:
 
 @operator(reads=("image",), gives={"width": "number", "height": "number"}, cost=0.6, timeout=5.0)
 def imageSize(image: Any) -> tuple[int, int]:  # noqa: N802
-    """Width and height in pixels, as the picture is looked at: turned as its camera says."""
+    """Width and height in pixels, after the rotation that the camera recorded."""
     height, width = decoded(image).shape[:2]
     return width, height
 
@@ -60,9 +60,9 @@ def imageSize(image: Any) -> tuple[int, int]:  # noqa: N802
 def motion(image: Any, previous: Any) -> float:
     """The share of pixels, from 0 to 1, that changed between `previous` and `image`.
 
-    The event brings both pictures. An operator that remembered the last picture of each camera
-    would answer differently when an event is asked about again, when a log is replayed, and when
-    the events of a camera are spread over machines.
+    The event contains both pictures. An operator that kept the last picture of each camera would
+    answer differently for a repeated event, for a replayed log, and when the events of a camera
+    go to several machines.
     """
     before, now = decoded(previous), decoded(image)
     if before.shape != now.shape:
@@ -75,7 +75,7 @@ def motion(image: Any, previous: Any) -> float:
 
 @operator(reads=("image",), gives={"faces": "number"}, cost=25.0, timeout=10.0)
 def faceCount(image: Any) -> int:  # noqa: N802
-    """How many faces, seen from the front, the picture shows; of 24 pixels or more."""
+    """The number of frontal faces of at least 24 pixels."""
     grey = _grey(_reduced(decoded(image)))
     found = _detectors.faces().detectMultiScale(
         grey, scaleFactor=_STEP, minNeighbors=_AGREEING, minSize=_SMALLEST_FACE
@@ -85,7 +85,7 @@ def faceCount(image: Any) -> int:  # noqa: N802
 
 @operator(reads=("image",), gives={"people": "number"}, cost=15.0, timeout=10.0)
 def pedestrianCount(image: Any) -> int:  # noqa: N802
-    """How many people stand or walk in the picture; of about 100 pixels' height or more."""
+    """The number of people who stand or walk, at least about 100 pixels high."""
     picture = _reduced(decoded(image))
     height, width = picture.shape[:2]
     if width + 2 * _MARGIN < _WINDOW[0] or height + 2 * _MARGIN < _WINDOW[1]:
@@ -97,7 +97,7 @@ def pedestrianCount(image: Any) -> int:  # noqa: N802
 
 
 class _Detectors(threading.local):
-    """The models, loaded on first use, one of each for a thread: a cascade holds the picture."""
+    """The models, loaded at first use, separately for each thread: a cascade has state."""
 
     def __init__(self) -> None:
         self._faces: cv2.CascadeClassifier | None = None
@@ -125,7 +125,7 @@ def _grey(picture: Picture) -> Picture:
 
 
 def _smooth(picture: Picture) -> Picture:
-    """In grey, and without the noise of single pixels."""
+    """In grey, without the noise of single pixels."""
     return cv2.GaussianBlur(_grey(picture), (5, 5), 0)
 
 
@@ -133,7 +133,7 @@ def _reduced(picture: Picture) -> Picture:
     factor = LONGEST / max(picture.shape[:2])
     if factor >= 1:
         return picture
-    # A picture of one line stays one: rounding must not leave it none.
+    # At least one pixel per side: rounding must not give 0.
     height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
     return cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
 

@@ -20,10 +20,11 @@ from tamis.schedule.compiled.run_state import (
     DEAD,
     EVALUATED,
     LITERAL,
+    MATCHED,
     UNDECIDED,
     WAY,
-    match_completed,
     run_state,
+    settle,
 )
 
 IN_ORDER, LINKED, SEQUENTIAL = range(3)  # ways to choose
@@ -46,8 +47,8 @@ def step(
     and all clauses that complete match. The first two arrays are those of `FlatEventGraph`, the
     next three those of `FlatRunState`.
     """
-    _, start, literal, _, predicate, first, holder, _, _, _ = event_graph(graph, edges)
-    outcome_of, status, left, completed, trail, _, now = run_state(graph, octets, ints, longs)
+    clause, start, literal, sibling, predicate, first, holder, _, _, _ = event_graph(graph, edges)
+    outcome_of, status, left, completed, trail, matched, now = run_state(graph, octets, ints, longs)
     way = now[WAY]
     single = len(outcomes) == 0
     s, at = now[CLAUSE], now[LITERAL]
@@ -105,8 +106,12 @@ def step(
         now[OPEN] -= decided
         if single:
             return -1
-        if complete:
-            match_completed(graph, edges, octets, ints, longs, complete)
+        for i in range(complete):
+            c = completed[i]
+            matched[now[MATCHED]] = clause[c]
+            now[MATCHED] += 1
+            if sibling[c] != c:
+                settle(graph, edges, octets, ints, longs, c)
         t = -1
 
 

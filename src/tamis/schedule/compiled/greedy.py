@@ -19,11 +19,12 @@ from tamis.schedule.compiled.run_state import (
     COMPLETE,
     DEAD,
     EVALUATED,
+    MATCHED,
     NOW,
     UNDECIDED,
     Singles,
-    match_completed,
     run_state,
+    settle,
 )
 
 Floats = NDArray[np.float64]
@@ -279,8 +280,8 @@ def step(
     and all clauses that complete match. The first two arrays are those of `FlatEventGraph`, the
     next three and the last those of `FlatRunState`.
     """
-    _, start, literal, sibling, predicate, first, holder, _, _, _ = event_graph(graph, edges)
-    outcome_of, status, left, completed, trail, _, now = run_state(graph, octets, ints, longs)
+    clause, start, literal, sibling, predicate, first, holder, _, _, _ = event_graph(graph, edges)
+    outcome_of, status, left, completed, trail, matched, now = run_state(graph, octets, ints, longs)
     state = greedy_state(graph, ints, longs, floats)
     odds, least, second, bonus = state.odds, state.least, state.second, state.bonus
     scale, cheapest, killers = state.scale, state.cheapest, state.killers
@@ -375,8 +376,12 @@ def step(
         if single:
             now[STACK] = stack
             return -1
-        if complete:
-            match_completed(graph, edges, octets, ints, longs, complete)
+        for i in range(complete):
+            s = completed[i]
+            matched[now[MATCHED]] = clause[s]
+            now[MATCHED] += 1
+            if sibling[s] != s:
+                settle(graph, edges, octets, ints, longs, s)
         undecided = now[OPEN]
         t = -1
 

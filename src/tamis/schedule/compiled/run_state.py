@@ -100,18 +100,6 @@ def settle(
 
 
 @kernel
-def match_completed(
-    graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, complete: int
-) -> None:
-    """Count the clauses that the last result completed as matches, in a simulation."""
-    _, _, _, completed, _, matched, now = run_state(graph, octets, ints, longs)
-    for i in range(complete):
-        matched[now[MATCHED]] = graph[SIZES + completed[i]]
-        now[MATCHED] += 1
-        settle(graph, edges, octets, ints, longs, completed[i])
-
-
-@kernel
 def is_needed(
     graph: Int64s, edges: Int32s, octets: Int8s, ints: Int32s, longs: Int64s, predicate: int
 ) -> bool:

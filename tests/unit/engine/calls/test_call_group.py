@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tamis.engine.calls import call_group as sharing
 from tamis.engine.calls.call_group import CallGroup
-from tamis.engine.calls.clause_calls import CallPredicate, collect_calls, variables_of
+from tamis.engine.calls.clause_calls import CallPredicate, collect_calls, variable_names
 from tamis.language import parse
 from tamis.model.condition import (
     Arithmetic,
@@ -79,7 +79,7 @@ def alike(draw: st.DrawFn) -> CallPredicate:
         Literal(ValueConstraint(Variable(draw(name)), draw(COMPARATORS), draw(SMALL)), True)
         for _ in range(draw(st.integers(0, 3)))
     ]
-    used = {each for limit in limits for each in variables_of(limit.predicate)}
+    used = {each for limit in limits for each in variable_names(limit.predicate)}
     other: Variable | int = Variable("b" if "b" in used else "a")
     if "b" not in used and draw(st.booleans()):
         other = 1

@@ -11,7 +11,7 @@ import pytest
 from tamis import Engine, Operator, Schema
 from tamis.engine.calls import evaluation
 from tamis.engine.calls.clause_calls import CallPredicate, ClauseCalls
-from tamis.engine.compiled_clause import parse_calls
+from tamis.engine.compiled_condition import parse_calls
 from tamis.model.operator import Parameter, Signature
 
 SCHEMA = Schema.from_dict({"attributes": {"a": "integer", "b": "integer"}})

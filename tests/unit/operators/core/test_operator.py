@@ -89,17 +89,17 @@ REFUSED: list[tuple[dict[str, Any], Callable[..., Any], str]] = [
     (
         {"reads": ("n",), "arguments": {"place": "text", "more": "any"}},
         _takes,
-        "the argument 'more' is handed over as 'more'",
+        "the argument 'more' is passed as 'more'",
     ),
     ({"reads": ("n",), "arguments": {"place": "string"}}, _takes, "unknown kind 'string'"),
     ({"reads": ("n",), "gives": {"x": None}}, lambda n: n, "unknown kind None"),
-    ({"reads": ("n",), "gives": {"a b": "text"}}, lambda n: n, "no name of a parameter"),
+    ({"reads": ("n",), "gives": {"a b": "text"}}, lambda n: n, "not a valid name of a parameter"),
     ({"reads": ("n",), "arguments": ["place"]}, _takes, "mapping from name to kind"),
     ({"reads": (3,)}, lambda n: n, "names of attributes, not 3"),
-    ({"reads": ("a.b", "a_b")}, lambda a_b: a_b, "both handed over as 'a_b'"),
-    ({"reads": ("n", "n")}, lambda n: n, "both handed over as 'n'"),
-    ({"reads": ("n",), "arguments": {"n": "any"}}, lambda n: n, "both handed over as 'n'"),
-    ({"arguments": {"n": "any"}, "gives": {"n": "any"}}, lambda n: n, "both handed over"),
+    ({"reads": ("a.b", "a_b")}, lambda a_b: a_b, "both passed as 'a_b'"),
+    ({"reads": ("n", "n")}, lambda n: n, "both passed as 'n'"),
+    ({"reads": ("n",), "arguments": {"n": "any"}}, lambda n: n, "both passed as 'n'"),
+    ({"arguments": {"n": "any"}, "gives": {"n": "any"}}, lambda n: n, "both passed as"),
     ({"reads": ("n",), "timeout": 0}, lambda n: n, "timeout is a number of seconds above 0"),
     ({"reads": ("n",), "timeout": float("nan")}, lambda n: n, "timeout"),
     ({"reads": ("n",), "timeout": float("inf")}, lambda n: n, "timeout"),
@@ -134,8 +134,8 @@ REFUSED: list[tuple[dict[str, Any], Callable[..., Any], str]] = [
     ({"gives": {"x": ["number"]}}, lambda: 3, "unknown kind ['number'] of 'x'"),
     ({"reads": ("n",), "run": ["here"]}, lambda n: n, "unknown run=['here']"),
     ({"name": 3}, lambda: True, "cannot be named 3"),
-    ({"reads": ("n",)}, lambda *a: a, "what a *parameter takes is given by position"),
-    ({"reads": ("n",)}, lambda *n: n, "what a *parameter takes is given by position"),
+    ({"reads": ("n",)}, lambda *a: a, "takes positional values only"),
+    ({"reads": ("n",)}, lambda *n: n, "takes positional values only"),
     ({"reads": ("n",), "run": "fork"}, lambda n: n, "unknown run='fork'; known are here, thread"),
     ({"reads": ("n",), "batch": 10}, lambda n: n, 'batch is True, False or "pairs", not 10'),
     ({"batch": True}, lambda: True, "needs an attribute to read"),
@@ -144,9 +144,9 @@ REFUSED: list[tuple[dict[str, Any], Callable[..., Any], str]] = [
     ({"reads": ("n",), "name": "Not"}, lambda n: n, "conditions use this word"),
     ({"reads": ("n",)}, _later, "not one that awaits or yields"),
     ({"reads": ("n",)}, _yields, "not one that awaits or yields"),
-    ({"reads": ("obj",)}, len, "only be given by position"),
-    ({"reads": ("x",)}, dict.fromkeys, "only be given by position"),
-    ({"reads": ("x",)}, type, "does not say what parameters it has"),
+    ({"reads": ("obj",)}, len, "positional-only"),
+    ({"reads": ("x",)}, dict.fromkeys, "positional-only"),
+    ({"reads": ("x",)}, type, "the parameters of"),
 ]
 
 
@@ -164,7 +164,7 @@ def test_a_name_is_needed() -> None:
         operator(reads=("n",))(lambda n: n)
     with pytest.raises(OperatorError, match="has no name"):
         operator(reads=("n",))(functools.partial(_takes, place="x"))
-    with pytest.raises(OperatorError, match="made of a function, not of 3"):
+    with pytest.raises(OperatorError, match="takes a function, not 3"):
         operator(3)  # type: ignore[call-overload]
 
 

@@ -114,7 +114,7 @@ def test_signatures() -> None:
 
 
 def test_only_operators_can_be_given() -> None:
-    with pytest.raises(OperatorError, match=r"is no operator: @tamis\.operator makes it one"):
+    with pytest.raises(OperatorError, match=r"is not an operator; @tamis\.operator makes one"):
         Operators(len)  # type: ignore[arg-type]
     with pytest.raises(OperatorError, match="two operators named 'mine'"):
         Operators(_make("mine"), _make("mine"))
@@ -135,7 +135,7 @@ def test_operators_as_they_come() -> None:
 
 @pytest.mark.parametrize("given", [None, 3, "one", len, [[]], [None], {"other": 3}])
 def test_what_are_no_operators(given: Any) -> None:
-    with pytest.raises(OperatorError, match=r"operators? (is|are|,)|no operator"):
+    with pytest.raises(OperatorError, match=r"operators? (is|are|,)|not an operator"):
         Operators.of(given)
 
 
@@ -194,7 +194,7 @@ def test_installed_operators_are_listed_without_importing_them() -> None:
         ("packed.bare", "operator 'packed.bare' needs no_such_library, which is not installed"),
         ("packed.broken", "cannot be loaded from a_pack.broken:image: ZeroDivisionError"),
         ("packed.none", "cannot be loaded from a_pack.spatial:nowhere: AttributeError"),
-        ("packed.number", "a_pack.spatial:number (a-pack) is no operator, but 3"),
+        ("packed.number", "a_pack.spatial:number (a-pack) is not an operator, but 3"),
         ("packed.other", "leads to an operator named 'packed.near'"),
         ("packed.twice", "several packages have an operator named 'packed.twice'"),
     ],

@@ -102,7 +102,7 @@ def test_the_same_everywhere(run: str, batch: bool) -> None:
         assert found == [
             ((0,),),
             Fault("raised: ValueError: one", "raised"),
-            Fault("nonsense: 'two' is no number", "nonsense"),
+            Fault("nonsense: 'two' is not a number", "nonsense"),
             ((4,),),
             Fault("raised: SystemExit", "raised"),
             ((5,),),

@@ -19,7 +19,7 @@ from tamis.errors import OperatorError
 from tamis.operators import Operators, operator
 from tamis.operators.operator import Operator
 from tamis.operators.packs import reasoning, spatial, text
-from tamis.operators.packs.batch_operator import Packed
+from tamis.operators.packs.batch_operator import BatchOperator
 from tamis.operators.packs.spatial_places import Places
 from tamis.operators.registry import installed
 
@@ -101,7 +101,7 @@ def test_what_a_pack_shares_is_sent_once(way: Any) -> None:
     one, all_of_them = way.dumps(PACKS[0][:1]), way.dumps(PACKS[0])
     assert len(all_of_them) < 1.5 * len(one)
     again = pickle.loads(all_of_them)
-    assert all(isinstance(each, Packed) for each in again)
+    assert all(isinstance(each, BatchOperator) for each in again)
     assert Operators(*again)["depot_locIn"] is again[0]
 
 
@@ -166,7 +166,7 @@ def test_functions_that_cannot_travel(way: Any) -> None:
         way.dumps(locked)
     assert str(caught.value) == (
         "operator 'locked' cannot be pickled: TypeError: cannot pickle '_thread.lock' object; "
-        "what a module has at its top level is pickled by name"
+        "move it to the top level of a module to have it pickled by name"
     )
     with pytest.raises(OperatorError, match="'locked' cannot be pickled"):
         way.dumps(Operators(locked))

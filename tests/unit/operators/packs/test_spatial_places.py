@@ -143,7 +143,7 @@ def test_within_is_a_distance_of_at_most(
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spatial_places, "REMEMBERED", 3)
+    monkeypatch.setattr(spatial_places, "CACHED", 3)
     places = Places({"square": box(0, 0, 1, 1)})
     positions = [(n / 10, 0.5) for n in range(20)]
     expected = [("square",) if n <= 10 else () for n in range(20)]
@@ -211,11 +211,11 @@ def test_at_the_poles() -> None:
     [
         ({"type": "LineString", "coordinates": [[0, 0], [1, 1]]}, "is a LineString"),
         ({"type": "Polygon", "coordinates": []}, "is empty"),
-        ({"type": "Polygon"}, "no GeoJSON geometry"),
-        ({"type": "Blob", "coordinates": [0, 0]}, "no GeoJSON geometry"),
-        ({"coordinates": [0, 0]}, "no GeoJSON geometry"),
-        ({"type": "Point", "coordinates": ["a", "b"]}, "no GeoJSON geometry"),
-        ({"type": "Polygon", "coordinates": [[[0, 0], [1, 0]]]}, "no GeoJSON geometry"),
+        ({"type": "Polygon"}, "not a GeoJSON geometry"),
+        ({"type": "Blob", "coordinates": [0, 0]}, "not a GeoJSON geometry"),
+        ({"coordinates": [0, 0]}, "not a GeoJSON geometry"),
+        ({"type": "Point", "coordinates": ["a", "b"]}, "not a GeoJSON geometry"),
+        ({"type": "Polygon", "coordinates": [[[0, 0], [1, 0]]]}, "not a GeoJSON geometry"),
         ({"type": "Point", "coordinates": [583_960, 4_507_523]}, "degrees of longitude"),
         ({"type": "Point", "coordinates": [190, 0]}, "outside the Earth"),
         (box(0, 80, 10, 95), "outside the Earth"),

@@ -29,7 +29,7 @@ from tamis.operators.packs.text import (
     patternGroups,
     wordCount,
 )
-from tamis.operators.packs.text_words import Memory, Words, folded
+from tamis.operators.packs.text_words import WordCache, Words, folded
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
 
@@ -199,17 +199,17 @@ def test_a_batch_is_the_same_as_one_by_one(which: str, given: list[Any]) -> None
 @pytest.mark.parametrize(
     ("operator", "arguments", "said"),
     [
-        (hasKeyword, ("traffic jam",), "is more than one word; hasPhrase looks for several"),
-        (hasKeyword, ("",), "there is no word in ''"),
-        (hasKeyword, ("!?",), "there is no word in '!?', only signs"),
-        (hasPhrase, ("...",), "there is no word in"),
+        (hasKeyword, ("traffic jam",), "has several words; use hasPhrase"),
+        (hasKeyword, ("",), "'' contains no word"),
+        (hasKeyword, ("!?",), "'!?' contains no word; use matchesPattern"),
+        (hasPhrase, ("...",), "contains no word"),
         (matchesPattern, ("(",), "missing )"),
         (matchesPattern, (r"(a)\1",), "no backreferences"),
         (matchesPattern, ("a(?=b)",), "look-around"),
         (matchesPattern, ("(?:.{0,100}){0,9}z",), f"at most {LARGEST}"),
         (matchesPattern, ("a{5000}",), "repetition size"),
         (matchesPattern, ("x" * 50_000,), "is too large"),
-        (patternGroups, ("abc",), "has no group: put (…) around what is wanted"),
+        (patternGroups, ("abc",), "has no group; put (…) around the part that you want"),
         (patternGroups, ("(",), "missing )"),
     ],
 )
@@ -274,7 +274,7 @@ def test_words_are_found_once_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_is_bounded() -> None:
-    memory = Memory(characters=10)
+    memory = WordCache(characters=10)
     for text in ("one two", "three", "four", "one two", "far more than there is room for", "six"):
         assert memory(text).listed == Words(text).listed
         assert len(memory) <= 3

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.model.operator import Fault
-from tamis.operators.faults import Breaker, Count, Report
+from tamis.operators.breaker import CircuitBreaker
+from tamis.operators.report import CallCounts, Report
 
 
-def _fail(breaker: Breaker, now: float) -> bool:
+def _fail(breaker: CircuitBreaker, now: float) -> bool:
     """Ask and fail; was it allowed to ask?"""
     entered = breaker.enter(now)
     if isinstance(entered, Fault):
@@ -22,19 +23,19 @@ def _fail(breaker: Breaker, now: float) -> bool:
 
 
 def test_faults_in_a_row() -> None:
-    breaker = Breaker(3, 30, 100)
+    breaker = CircuitBreaker(3, 30, 100)
     assert [_fail(breaker, 0) for _ in range(5)] == [True] * 3 + [False] * 2
     refused = breaker.enter(10)
     assert isinstance(refused, Fault)
     assert refused.reason == (
         "set aside for another 20 s after 3 faults in a row, the last: raised: no"
     )
-    assert breaker.left(29) == 1
-    assert breaker.left(30) is None
+    assert breaker.pause_left(29) == 1
+    assert breaker.pause_left(30) is None
 
 
 def test_an_answer_between_faults() -> None:
-    breaker = Breaker(3, 30, 100)
+    breaker = CircuitBreaker(3, 30, 100)
     for _ in range(20):
         assert [_fail(breaker, 0) for _ in range(2)] == [True, True]
         for _ in range(3):
@@ -42,7 +43,7 @@ def test_an_answer_between_faults() -> None:
 
 
 def test_every_second_call_fails() -> None:
-    breaker = Breaker(3, 30, 100)
+    breaker = CircuitBreaker(3, 30, 100)
     asked = 0
     while not isinstance(refused := breaker.enter(0), Fault):
         asked += 1
@@ -56,14 +57,14 @@ def test_every_second_call_fails() -> None:
     )
     # A trial that fails makes the pause longer; one that does not lets it begin anew.
     assert _fail(breaker, 30)
-    assert breaker.left(30) == 60
+    assert breaker.pause_left(30) == 60
     assert not isinstance(breaker.enter(90), Fault)
     breaker.answered()
     assert [_fail(breaker, 90) for _ in range(2)] == [True, True]
 
 
 def test_what_takes_long_to_fail_is_not_tried_again_soon() -> None:
-    breaker = Breaker(3, 30, 100)
+    breaker = CircuitBreaker(3, 30, 100)
     entered = breaker.enter(0)
     assert not isinstance(entered, Fault)
     breaker.failed(entered, "stuck", 0, at_once=True)
@@ -73,12 +74,12 @@ def test_what_takes_long_to_fail_is_not_tried_again_soon() -> None:
 
 
 def test_one_trial_and_longer_pauses() -> None:
-    breaker = Breaker(2, 10, 35)
+    breaker = CircuitBreaker(2, 10, 35)
     assert [_fail(breaker, 0) for _ in range(3)] == [True, True, False]
     now, pauses = 10.0, []
     for _ in range(4):
         assert _fail(breaker, now)
-        left = breaker.left(now)
+        left = breaker.pause_left(now)
         assert left is not None
         pauses.append(left)
         assert not _fail(breaker, now + left - 0.1)
@@ -87,11 +88,11 @@ def test_one_trial_and_longer_pauses() -> None:
     assert not isinstance(breaker.enter(now), Fault)
     breaker.answered()
     assert [_fail(breaker, now) for _ in range(3)] == [True, True, False]
-    assert breaker.left(now) == 10
+    assert breaker.pause_left(now) == 10
 
 
 def test_while_one_tries_the_others_wait() -> None:
-    breaker = Breaker(1, 10, 100)
+    breaker = CircuitBreaker(1, 10, 100)
     assert _fail(breaker, 0)
     assert not isinstance(breaker.enter(10), Fault)
     assert isinstance(breaker.enter(10), Fault)
@@ -101,14 +102,14 @@ def test_while_one_tries_the_others_wait() -> None:
 
 
 def test_calls_from_before_do_not_prolong_the_pause() -> None:
-    breaker = Breaker(2, 10, 100)
+    breaker = CircuitBreaker(2, 10, 100)
     entered = [breaker.enter(0) for _ in range(4)]
     for each in entered:
         assert not isinstance(each, Fault)
         breaker.failed(each, "late", 0)
-    assert breaker.left(0) == 10
+    assert breaker.pause_left(0) == 10
     assert _fail(breaker, 10)
-    assert breaker.left(10) == 20
+    assert breaker.pause_left(10) == 20
 
 
 @given(
@@ -116,7 +117,7 @@ def test_calls_from_before_do_not_prolong_the_pause() -> None:
     st.lists(st.tuples(st.sampled_from(["good", "bad"]), st.integers(0, 30)), max_size=60),
 )
 def test_against_a_plain_account(limit: int, steps: list[tuple[str, int]]) -> None:
-    breaker = Breaker(limit, 10, 40)
+    breaker = CircuitBreaker(limit, 10, 40)
     now, row, until, pause = 0, 0, None, 10
     last: list[bool] = []  # which calls failed, since it was set aside
     for outcome, passes in steps:
@@ -139,7 +140,7 @@ def test_against_a_plain_account(limit: int, steps: list[tuple[str, int]]) -> No
 
 
 def test_counts() -> None:
-    count = Count("f")
+    count = CallCounts("f")
     count.enter([((),), (), Fault("raised: a", "raised"), Fault("t", "timeout")])
     count.enter([Fault("nonsense: b", "nonsense"), Fault("set aside …", "set aside")])
     count.calls, count.seconds = 5, 0.25
@@ -156,12 +157,12 @@ def test_counts() -> None:
 
 
 def test_report() -> None:
-    counts = [Count("g", events=1), Count("f", events=3, raised=2)]
+    counts = [CallCounts("g", events=1), CallCounts("f", events=3, raised=2)]
     report = Report.of(counts)
     counts[0].events = 99
     assert [each.operator for each in report] == ["f", "g"]
     assert report["g"].events == 1
-    assert report["unknown"] == Count("unknown")
+    assert report["unknown"] == CallCounts("unknown")
     assert len(report) == 2
     assert report.faults == 2
     assert str(report).splitlines() == [

@@ -16,7 +16,7 @@ import pytest
 from tamis.model.operator import Fault
 from tamis.operators import Runner, operator
 from tests.unit.operators.core import declared
-from tests.unit.operators.core.worker_process import (
+from tests.unit.operators.core.worker_probes import (
     at_last,
     exists,
     gone,

@@ -18,11 +18,11 @@ import pytest
 
 from tamis.model.operator import Fault, Signature
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.process_executor import Processes
+from tamis.operators.process_executor import ProcessExecutor
 from tamis.operators.worker_main import _GRACE
-from tamis.operators.worker_process import Worker
+from tamis.operators.worker_process import WorkerProcess
 from tests.unit.operators.core import declared
-from tests.unit.operators.core.worker_process import exists, gone, kinds, pid_of, reason_of
+from tests.unit.operators.core.worker_probes import exists, gone, kinds, pid_of, reason_of
 
 SCRIPT = """
 import os, sys
@@ -50,7 +50,7 @@ def weighs(weight):
 runner = Runner()
 print(runner.call(depth, [(0,), (4,)], (1, None)))
 print(runner.call(weighs, [(Weight(3),), (Weight(4),)], ()))
-print(*[pid for lane in runner._lanes.values() for pid in lane._place.pids])
+print(*[pid for caller in runner._callers.values() for pid in caller.executor.pids])
 """
 
 
@@ -127,7 +127,7 @@ def test_functions_that_cannot_travel(runner: Runner) -> None:
             return True
 
     reason = reason_of(runner.call(locked, [(1,)], ())[0])
-    assert "the function cannot go to a worker process: TypeError: cannot pickle" in reason
+    assert "the function cannot be sent to a worker process: TypeError: cannot pickle" in reason
 
 
 def test_functions_that_cannot_arrive(runner: Runner) -> None:
@@ -178,9 +178,9 @@ def test_a_worker_that_does_not_read_is_late(runner: Runner) -> None:
         return bool(image)
 
     assert runner.call(stops, [(b"x",)], ()) == [((),)]
-    (lane,) = runner._lanes.values()
-    assert isinstance(lane._place, Processes)
-    (pid,) = lane._place.pids
+    (caller,) = runner._callers.values()
+    assert isinstance(caller.executor, ProcessExecutor)
+    (pid,) = caller.executor.pids
     os.kill(pid, signal.SIGSTOP)
     assert kinds(runner.call(stops, [(b"x" * (1 << 21),)], ())) == ["timeout"]
     assert not exists(pid)
@@ -210,7 +210,7 @@ def test_noise_on_the_pipe_is_a_fault(runner: Runner, noise: bytes) -> None:
 
     found = runner.call(noisy, [(0,), (1,), (0,)], ())
     assert kinds(found) == ["answered", "raised", "answered"]
-    assert reason_of(found[1]) == "raised: its worker process does not answer as it should"
+    assert reason_of(found[1]) == "raised: its worker process sends invalid replies"
 
 
 def test_two_calls_at_once_do_not_wait_for_each_other(runner: Runner) -> None:
@@ -317,7 +317,7 @@ def test_a_call_that_nobody_stops_stops_itself() -> None:
         return True
 
     spins.timeout = 0.3 - _GRACE
-    worker = Worker(spins)
+    worker = WorkerProcess(spins)
     assert worker.call([(0,)], {}, 20) == [((),)]
     with pytest.raises(Exception, match="killed by SIGALRM"):
         worker.call([(1,)], {}, 60)
@@ -326,7 +326,9 @@ def test_a_call_that_nobody_stops_stops_itself() -> None:
 def test_a_worker_that_does_not_start(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     (found,) = runner.call(declared.worker_pid, [(1,)], (None,))
-    assert reason_of(found).startswith("raised: no worker process for it: FileNotFoundError")
+    assert reason_of(found).startswith(
+        "raised: no worker process can be started: FileNotFoundError"
+    )
     monkeypatch.setattr(sys, "executable", "/bin/false")
     (found,) = runner.call(declared.worker_pid, [(1,)], (None,))
     assert reason_of(found).startswith("raised: while it was loaded, its worker process ended")
@@ -338,7 +340,7 @@ def test_a_worker_that_takes_for_ever_to_start(monkeypatch: pytest.MonkeyPatch) 
             return time.sleep, (1000,)
 
     slow = Slow()
-    monkeypatch.setattr("tamis.operators.worker_process.STARTING", 0.5)
+    monkeypatch.setattr("tamis.operators.worker_process.START_LIMIT", 0.5)
     for timeout, limit in ((0.1, "0.5"), (0.6, "0.6")):  # the longer of the two
         made = Operator(
             lambda n: slow, Signature("slow", (), ("n",)), run="process", timeout=timeout
@@ -382,7 +384,7 @@ def test_a_module_that_hangs_when_it_is_imported(
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("hangs_in_workers")
     monkeypatch.setenv("TAMIS_HANGS", "1")
-    monkeypatch.setattr("tamis.operators.worker_process.STARTING", 0.5)
+    monkeypatch.setattr("tamis.operators.worker_process.START_LIMIT", 0.5)
     with Runner() as runner:
         found = runner.call(module.positive, [(1,), (1,)], ())
         assert kinds(found) == ["raised", "set aside"]

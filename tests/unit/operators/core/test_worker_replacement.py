@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.process_executor import Processes
-from tests.unit.operators.core.worker_process import at_last, exists, gone, kinds, reason_of
+from tamis.operators.process_executor import ProcessExecutor
+from tests.unit.operators.core.worker_probes import at_last, exists, gone, kinds, reason_of
 
 STILL = "its worker process was still starting"
 
@@ -34,10 +34,10 @@ def patient() -> Iterator[Runner]:
         yield made
 
 
-def _place(runner: Runner) -> Processes:
-    (lane,) = runner._lanes.values()
-    assert isinstance(lane._place, Processes)
-    return lane._place
+def _executor(runner: Runner) -> ProcessExecutor:
+    (caller,) = runner._callers.values()
+    assert isinstance(caller.executor, ProcessExecutor)
+    return caller.executor
 
 
 def _hanging(timeout: float = 0.3) -> Operator:
@@ -59,11 +59,11 @@ def test_the_start_of_another_takes_nobody_more_than_a_timeout(patient: Runner) 
     (late,) = patient.call(hanging, [(1,)], (None,))
     assert reason_of(late) == "timeout: no answer within 0.3 s"
     assert not exists(first)
-    (another,) = _place(patient).pids  # it starts already, while nobody asks
+    (another,) = _executor(patient).pids  # it starts already, while nobody asks
     (late,) = patient.call(hanging, [(0,)], (None,))
     assert reason_of(late) == f"timeout: no answer within 0.3 s, {STILL}"
     assert kinds([late]) == ["timeout"]
-    assert _place(patient).pids == [another]  # and goes on doing so
+    assert _executor(patient).pids == [another]  # and goes on doing so
     assert at_last(patient, hanging) == ((another,),)
 
 
@@ -96,7 +96,7 @@ def test_one_that_came_late_is_not_killed_for_it(patient: Runner) -> None:
 
     at_last(patient, sleeps)
     patient.call(sleeps, [(1000,)], (None,))
-    (another,) = _place(patient).pids
+    (another,) = _executor(patient).pids
     found: list[Any] = []
     while kinds(found[-1:]) != ["answered"]:
         found += patient.call(sleeps, [(0.5,)], (None,))
@@ -128,16 +128,17 @@ def test_one_that_cannot_be_replaced_is_a_fault(
         without.setattr("sys.executable", "/no/such/python")
         died, not_started = patient.call(dies, [(1,), (0,)], ())
     assert reason_of(died) == "raised: its worker process ended (exit status 3)"
-    assert reason_of(not_started).startswith("raised: no worker process for it: FileNotFoundError")
+    reason = reason_of(not_started)
+    assert reason.startswith("raised: no worker process can be started: FileNotFoundError")
     assert kinds(patient.call(dies, [(0,)], ())) == ["answered"]
 
 
 def test_one_that_takes_for_ever_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.operators.worker_process.STARTING", 60.0)
+    monkeypatch.setattr("tamis.operators.worker_process.START_LIMIT", 60.0)
     hanging = _hanging(timeout=0.1)
     with Runner(faults=1000) as runner:
         ((first,),) = at_last(runner, hanging)
-        monkeypatch.setattr("tamis.operators.worker_process.STARTING", 0.5)
+        monkeypatch.setattr("tamis.operators.worker_process.START_LIMIT", 0.5)
         os.kill(first, signal.SIGKILL)
         assert gone(first)
         found: list[Any] = []
@@ -146,7 +147,7 @@ def test_one_that_takes_for_ever_is_set_aside(monkeypatch: pytest.MonkeyPatch) -
         assert all(STILL in reason_of(each) for each in found[:-1])
         assert reason_of(found[-1]) == "raised: its worker process did not start within 0.5 s"
         assert kinds(runner.call(hanging, [(0,)], (None,))) == ["set aside"]
-        assert _place(runner).pids == []
+        assert _executor(runner).pids == []
 
 
 def test_one_that_starts_ends_with_close() -> None:
@@ -154,7 +155,7 @@ def test_one_that_starts_ends_with_close() -> None:
     with Runner(faults=1000) as runner:
         at_last(runner, hanging)
         runner.call(hanging, [(1,)], (None,))
-        (starting,) = _place(runner).pids
+        (starting,) = _executor(runner).pids
         assert exists(starting)
     assert not exists(starting)
     with runner:  # a new beginning has time of its own again

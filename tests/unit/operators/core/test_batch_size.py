@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.batch_size import Pace
-from tamis.operators.faults import LateError
-from tests.unit.operators.core.worker_process import kinds
+from tamis.operators.batch_size import BatchSizer
+from tamis.operators.executor import Executor, LateError
+from tests.unit.operators.core.worker_probes import kinds
 
 
 def _made(timeout: float, *, run: str = "thread", cost: float = 1.0, batch: Any = True) -> Operator:
@@ -28,13 +28,11 @@ def _made(timeout: float, *, run: str = "thread", cost: float = 1.0, batch: Any 
     )(lambda n, k: n)
 
 
-class Staged:
-    """A place where a call takes as long as the test says, and not a moment of real time.
+class Staged(Executor):
+    """An executor where a call takes as long as the test says, and not a moment of real time.
 
     `plan` says of how many events a call is, by which it hangs or takes so many seconds to raise.
     """
-
-    blocked: str | None = None
 
     def __init__(self, plan: dict[int, float]) -> None:
         self.plan, self.now = plan, 0.0
@@ -50,12 +48,6 @@ class Staged:
         if seconds > timeout:
             raise LateError
         return Fault("raised: no", "raised")
-
-    def close(self) -> None:
-        pass
-
-    def disown(self) -> None:
-        pass
 
 
 HANGS = float("inf")
@@ -83,14 +75,14 @@ def test_a_batch_takes_one_timeout_whatever_it_does(
     expected: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = Staged(plan)
-    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
-    monkeypatch.setattr("time.perf_counter", lambda: place.now)
+    executor = Staged(plan)
+    monkeypatch.setattr(Runner, "_executor", lambda runner, run: executor)
+    monkeypatch.setattr("time.perf_counter", lambda: executor.now)
     runner = Runner()
     found = runner.call(_made(4.0), [(0,)] * 16, (0, None))
     assert kinds(found) == expected
-    assert place.calls == calls
-    assert place.now <= 104.0
+    assert executor.calls == calls
+    assert executor.now <= 104.0
     count = runner.report()["staged"]
     assert (count.events, count.calls) == (16, len(calls))
     assert count.seconds <= 4.0
@@ -99,23 +91,18 @@ def test_a_batch_takes_one_timeout_whatever_it_does(
 def test_each_event_has_its_timeout_where_there_are_no_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = Staged({1: HANGS})
-    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
+    executor = Staged({1: HANGS})
+    monkeypatch.setattr(Runner, "_executor", lambda runner, run: executor)
     found = Runner().call(_made(4.0, batch=False), [(0,)] * 6, (0, None))
     assert kinds(found) == ["timeout"] * 5 + ["set aside"]
-    assert place.calls == [(1, 4.0)] * 5
+    assert executor.calls == [(1, 4.0)] * 5
 
 
-class Timed:
-    """A place where each event takes the seconds that it, or its constant, is."""
-
-    blocked: str | None = None
+class Timed(Executor):
+    """An executor where each event takes the seconds that it, or its constant, is."""
 
     def __init__(self) -> None:
         self.now, self.calls = 0.0, list[int]()
-
-    def start(self, operator: Operator) -> None:
-        pass
 
     def call(self, operator: Operator, events: Any, handed: Any, timeout: float) -> Any:
         self.calls.append(len(events))
@@ -127,22 +114,16 @@ class Timed:
             return Fault("raised: bad", "raised")
         return [((event[0],),) for event in events]
 
-    def close(self) -> None:
-        pass
-
-    def disown(self) -> None:
-        pass
-
 
 BAD = 0.125
 
 
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch) -> Timed:
-    place = Timed()
-    monkeypatch.setattr(Runner, "_place", lambda runner, run: place)
-    monkeypatch.setattr("time.perf_counter", lambda: place.now)
-    return place
+    executor = Timed()
+    monkeypatch.setattr(Runner, "_executor", lambda runner, run: executor)
+    monkeypatch.setattr("time.perf_counter", lambda: executor.now)
+    return executor
 
 
 def test_a_call_is_for_as_many_as_half_its_timeout_suffices_for(timed: Timed) -> None:
@@ -234,22 +215,22 @@ def test_what_is_well_is_answered_before_the_time_is_up(timed: Timed) -> None:
 
 @given(st.integers(1, 40), st.floats(0.001, 0.9), st.floats(0.01, 1e4))
 def test_what_alone_is_in_time_is_so_in_a_batch(events: int, seconds: float, cost: float) -> None:
-    pace = Pace(cost / 1000, 1.0)
-    pace.took("k", 1, seconds)
+    sizer = BatchSizer(cost / 1000, 1.0)
+    sizer.answered("k", 1, seconds)
     for _ in range(events):
-        most = pace.most("k")
+        most = sizer.size("k")
         assert most == 1 or most * seconds <= 0.5
-        pace.took("k", most, most * seconds)
+        sizer.answered("k", most, most * seconds)
 
 
 def test_a_pace_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.operators.batch_size._KNOWN", 2)
-    pace = Pace(0.001, 1.0)
+    monkeypatch.setattr("tamis.operators.batch_size._KEPT", 2)
+    sizer = BatchSizer(0.001, 1.0)
     for key, seconds in (("a", 0.1), ("b", 0.01), ("c", 0.001), ("c", 0.001)):
-        pace.took(key, 1, seconds)
-    assert [pace.most(key) for key in "bc"] == [50, 500]
-    assert pace.most("a") == pace.most("never seen")
-    pace.took("b", 10**9, 0.0)
+        sizer.answered(key, 1, seconds)
+    assert [sizer.size(key) for key in "bc"] == [50, 500]
+    assert sizer.size("a") == sizer.size("never seen")
+    sizer.answered("b", 10**9, 0.0)
     for _ in range(5000):
-        pace.took("b", 1, 0.0)
-    assert pace.most("b") > 10**6  # nothing is divided by nothing
+        sizer.answered("b", 1, 0.0)
+    assert sizer.size("b") > 10**6  # nothing is divided by nothing

@@ -18,7 +18,7 @@ import pytest
 
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
-from tamis.operators.thread_executor import left_alone
+from tamis.operators.thread_executor import is_abandoned
 
 
 @pytest.fixture
@@ -247,10 +247,9 @@ def test_values_are_not_held_after_the_call(runner: Runner) -> None:
 def test_the_interpreter_ends_though_a_thread_hangs(body: str) -> None:
     script = f"""
         import time
-        from tamis.operators import (Runner, operator)
-        from tamis.operators import thread_executor as threads
+        from tamis.operators import Runner, operator, thread_executor
 
-        threads.PATIENCE = 0.5
+        thread_executor.EXIT_WAIT = 0.5
 
         @operator(reads=("n",), timeout=0.2)
         def hangs(n):
@@ -304,8 +303,8 @@ def test_a_function_may_ask_whether_anybody_waits(runner: Runner) -> None:
 
     @operator(reads=("n",), timeout=0.05)
     def asks(n: int) -> bool:
-        seen.append(left_alone())
-        while n and not left_alone():
+        seen.append(is_abandoned())
+        while n and not is_abandoned():
             time.sleep(0.01)
         gone.set()
         return True
@@ -316,4 +315,4 @@ def test_a_function_may_ask_whether_anybody_waits(runner: Runner) -> None:
     assert gone.wait(20)
     assert runner.call(asks, [(0,)], ()) == [((),)]
     assert seen == [False] * 3
-    assert not left_alone()
+    assert not is_abandoned()

@@ -1,0 +1,112 @@
+"""The report of a runner: what became of the calls of each operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tamis.model.operator import Fault, Rows
+
+
+@dataclass
+class CallCounts:
+    """The calls of one operator.
+
+    There were `calls` of the function for `events`, which took `seconds`. Each event has an answer,
+    or is counted under one kind of fault.
+    """
+
+    operator: str
+    events: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    raised: int = 0
+    refused: int = 0
+    timeouts: int = 0
+    nonsense: int = 0
+    set_aside: int = 0
+    set_aside_for: float | None = None  # seconds; inf: until a call comes back; None: it is called
+    last: str | None = None  # the reason of the last fault
+
+    @property
+    def faults(self) -> int:
+        """Events without an answer."""
+        return self.raised + self.refused + self.timeouts + self.nonsense + self.set_aside
+
+    @property
+    def answered(self) -> int:
+        """Events with an answer."""
+        return self.events - self.faults
+
+    def enter(self, answers: Sequence[Rows | Fault]) -> None:
+        """Count the answers for some events."""
+        self.events += len(answers)
+        for answer in answers:
+            if isinstance(answer, Fault):
+                kind = _COLUMN[answer.kind]
+                setattr(self, kind, getattr(self, kind) + 1)
+                if answer.kind != "set aside":
+                    self.last = answer.reason
+
+    def __str__(self) -> str:
+        parts = [f"{self.operator}: {self.events} events, {self.calls} calls, {self.seconds:.3g} s"]
+        parts += [
+            f"{getattr(self, column)} {kind}"
+            for kind, column in _COLUMN.items()
+            if getattr(self, column)
+        ]
+        text = ", ".join(parts)
+        if self.set_aside_for == math.inf:
+            text += "; set aside until a call that hangs comes back"
+        elif self.set_aside_for is not None:
+            text += f"; set aside for another {self.set_aside_for:.3g} s"
+        return text + (f"; the last fault: {self.last}" if self.last else "")
+
+
+_COLUMN = {
+    "raised": "raised",
+    "refused": "refused",
+    "timeout": "timeouts",
+    "nonsense": "nonsense",
+    "set aside": "set_aside",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The counts of all operators that were called.
+
+    `given_up`: how often a clause did not hold because operators returned too many rows to join.
+    """
+
+    counts: tuple[CallCounts, ...]
+    given_up: int = 0
+
+    @classmethod
+    def of(cls, counts: Iterable[CallCounts]) -> Report:
+        """An immutable copy."""
+        return cls(tuple(sorted((replace(each) for each in counts), key=lambda c: c.operator)))
+
+    def __getitem__(self, operator: str) -> CallCounts:
+        for each in self.counts:
+            if each.operator == operator:
+                return each
+        return CallCounts(operator)
+
+    def __iter__(self) -> Iterator[CallCounts]:
+        return iter(self.counts)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def faults(self) -> int:
+        """Events without an answer, over all operators."""
+        return sum(each.faults for each in self.counts)
+
+    def __str__(self) -> str:
+        lines = [str(each) for each in self.counts]
+        if self.given_up:
+            lines.append(f"joins of too many rows, given up: {self.given_up}")
+        return "\n".join(lines) or "no operator was called"
