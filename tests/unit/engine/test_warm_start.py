@@ -350,3 +350,12 @@ def test_no_operator_is_called_to_lay_clauses_out(engine: Engine, calls: list[st
     plan_for(engine, EVENTS)
     assert calls == []
     assert engine.plan().events == 80
+
+
+def test_saving_before_any_event_leaves_the_plan_to_the_first_events(tmp_path: Path) -> None:
+    engine = Engine(SCHEMA)
+    engine.subscribe("price < 5")
+    engine.save(tmp_path / "index")
+    for each in (engine, Engine.open(tmp_path / "index")):
+        each.expect(Past(pa.table({"price": [3.0, 80.0, 4.0]})))
+        assert each.plan().events == 3
