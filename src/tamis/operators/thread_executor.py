@@ -64,7 +64,7 @@ class ThreadExecutor(Executor):
     def blocked(self) -> str | None:
         """Too many calls were abandoned and have not come back."""
         abandoned = self._pool.abandoned
-        return f"{abandoned} calls of it hang" if abandoned >= self._most_abandoned else None
+        return f"{abandoned} calls hang" if abandoned >= self._most_abandoned else None
 
     def call(
         self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float

@@ -138,9 +138,9 @@ class Run:
         """The local number of the predicate to evaluate, or -1."""
         return self._step(_NOTHING, -1, -1)
 
-    def _step(self, outcomes: Int8s, told: int, outcome: int) -> int:
+    def _step(self, outcomes: Int8s, recorded: int, outcome: int) -> int:
         """Record a result, choose a predicate, or run to the end; see `clause_order.step`."""
-        chosen: int = self._step_kernel(*self._arrays, outcomes, told, outcome, *self._more)
+        chosen: int = self._step_kernel(*self._arrays, outcomes, recorded, outcome, *self._more)
         return chosen
 
     def _local_number(self, predicate: int) -> int:

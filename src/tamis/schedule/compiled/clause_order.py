@@ -38,10 +38,10 @@ def step(
     ints: Int32s,
     longs: Int64s,
     outcomes: Int8s,
-    told: int,
+    recorded: int,
     outcome: int,
 ) -> int:
-    """Record the outcome of predicate `told`; or choose a predicate, if `told` is -1.
+    """Record the outcome of predicate `recorded`; or choose a predicate, if `recorded` is -1.
 
     Returns the predicate chosen, or -1. With `outcomes`, by global number, it goes on to the end,
     and all clauses that complete match. The first two arrays are those of `FlatEventGraph`, the
@@ -52,7 +52,7 @@ def step(
     way = now[WAY]
     single = len(outcomes) == 0
     s, at = now[CLAUSE], now[LITERAL]
-    t = told
+    t = recorded
     while True:
         if t < 0:
             # The next literal without a result, of the next clause to decide.

@@ -270,11 +270,11 @@ def step(
     ints: Int32s,
     longs: Int64s,
     outcomes: Int8s,
-    told: int,
+    recorded: int,
     outcome: int,
     floats: Singles,
 ) -> int:
-    """Record the outcome of predicate `told`; or choose a predicate, if `told` is -1.
+    """Record the outcome of predicate `recorded`; or choose a predicate, if `recorded` is -1.
 
     Returns the predicate chosen, or -1. With `outcomes`, by global number, it goes on to the end,
     and all clauses that complete match. The first two arrays are those of `FlatEventGraph`, the
@@ -290,7 +290,7 @@ def step(
     predicates = len(predicate)
     # In locals: after a store the compiler would read array items again.
     bucket, stack, undecided, valued = now[NEXT], now[STACK], now[OPEN], now[VALUED]
-    t = told
+    t = recorded
     while True:
         while t < 0:
             must = stack > 0
@@ -337,7 +337,7 @@ def step(
                 else:
                     link[u] = head[b]
                     head[b] = u
-        if single and told < 0:
+        if single and recorded < 0:
             now[NEXT], now[STACK] = bucket, stack
             return t
         if t < 0:
