@@ -7,6 +7,12 @@ QUICK_MATCHERS := tamis or scan or naive
 # Options for pytest, for example: make test ARGS="-k lease -x"
 ARGS ?=
 
+# For bench-compare: the other commit, and rows of peers or other arguments of tamis bench.
+AGAINST ?= HEAD~1
+ROWS ?=
+ROUNDS ?= 3
+BENCH ?= peers $(if $(ROWS),--rows $(ROWS))
+
 # Read when a recipe runs, because setup writes .venv/java-home.
 # PYSPARK_PYTHON: otherwise Spark starts its workers with the python3 on the PATH.
 ENVIRONMENT = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
@@ -18,7 +24,7 @@ UPGRADE ?=
 COMPILE = out/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
 
-.PHONY: help setup run quick test check parts bench soak lock clean
+.PHONY: help setup run quick test check parts bench bench-compare soak lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +33,7 @@ help:
 	@echo "make test    every check and every test"
 	@echo "make check   style, types, import rules and layout"
 	@echo "make bench   measure this installation"
+	@echo "make bench-compare AGAINST=HEAD~1 ROWS=dexin   measure this tree and another commit in turns"
 	@echo "make soak    compare all matchers over thousands of random operations"
 	@echo "make setup   install into .venv; every target above does so if needed"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
@@ -62,6 +69,9 @@ parts: setup
 
 bench: setup
 	@$(ENVIRONMENT) $(BIN)/tamis bench
+
+bench-compare: setup
+	@$(ENVIRONMENT) $(BIN)/python scripts/bench_compare.py --against $(AGAINST) --rounds $(ROUNDS) -- $(BENCH)
 
 soak: setup
 	@$(ENVIRONMENT) $(BIN)/tamis soak

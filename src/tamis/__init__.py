@@ -6,6 +6,9 @@ subscriptions. Start with `Schema` and `Engine`.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import TamisError
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator, operator
     from tamis.operators.registry import Operators
     from tamis.schedule.registry import schedulers
+
+_GetAttribute = Callable[[str], Any]
+_Dir = Callable[[], list[str]]
 
 __version__ = "0.1.0"
 __all__ = [
@@ -48,15 +54,17 @@ _WHERE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
-    from importlib import import_module
+def lazy_names(module: str, where: Mapping[str, str]) -> tuple[_GetAttribute, _Dir]:
+    """The `__getattr__` and `__dir__` of a module whose names are imported when first used."""
 
-    found = getattr(import_module(_WHERE[name]), name)
-    globals()[name] = found
-    return found
+    def get(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        found = getattr(import_module(where[name]), name)
+        vars(sys.modules[module])[name] = found
+        return found
+
+    return get, lambda: [*vars(sys.modules[module]), *where]
 
 
-def __dir__() -> list[str]:
-    return [*globals(), *_WHERE]
+__getattr__, __dir__ = lazy_names(__name__, _WHERE)

@@ -103,3 +103,44 @@ def test_parts_without_names_say_nothing(capsys: Capture) -> None:
 def test_parts_refuse_unknown_names(capsys: Capture) -> None:
     assert load_script("parts").main(["posgresql"]) == 2
     assert "known are postgresql" in capsys.readouterr().out
+
+
+def _bench_result(us: float, rate: float) -> dict[str, object]:
+    alone = {"us": us, "times": 9.0, "low": 8.0, "high": 9.5, "goal": {"limit": 5.0}}
+    duel = {"kind": "duel", "row": "dexin", "matcher": "tamis", "alone": alone, "bytes_each": 345.0}
+    figure = {"kind": "figure", "measurement": "parse", "value": rate, "unit": "/s"}
+    return {"results": [duel | {"rounds": 7, "parameters": {"seed_s": 1}}, figure]}
+
+
+def test_bench_compare_reads_what_is_better_when_less() -> None:
+    script = load_script("bench_compare")
+    assert script.figures(_bench_result(16.0, 200.0)) == {
+        "dexin tamis alone.us": 16.0,
+        "dexin tamis bytes_each": 345.0,
+        "parse": 1 / 200,
+    }
+
+
+def test_bench_compare_marks_what_is_worse_beyond_the_spread() -> None:
+    script = load_script("bench_compare")
+
+    def side(*times: float) -> list[dict[str, float]]:
+        return [{"alone": each} for each in times]
+
+    (slower,) = script.compare(side(11.0, 11.1, 11.2), side(10.0, 10.1, 10.2))
+    assert slower.worse
+    assert slower.ratio == pytest.approx(11.1 / 10.1)
+    (noisy,) = script.compare(side(11.0, 11.1, 13.0), side(10.0, 10.1, 10.2))
+    assert not noisy.worse
+    (little,) = script.compare(side(10.4, 10.4, 10.4), side(10.0, 10.0, 10.0))
+    assert not little.worse
+    assert not script.compare(side(1.0), [{"another": 1.0}])
+
+
+def test_bench_compare_refuses_what_it_cannot_compare(capsys: Capture) -> None:
+    script = load_script("bench_compare")
+    with pytest.raises(SystemExit):
+        script.main(["--rounds", "1"])
+    assert "--rounds is 3 or more" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="no-such-commit"):
+        script.main(["--against", "no-such-commit"])

@@ -330,9 +330,7 @@ class Engine:
         given = source.column[source.row].as_py()
         if not isinstance(given, str):
             return condition_of(given, self.schema)
-        return parse(
-            given, limit=None
-        )  # a condition built by a program may exceed the limit as text
+        return parse(given, limit=None)  # a condition built by a program may be longer as text
 
     # -- saving and closing ------------------------------------------------------------------------
 

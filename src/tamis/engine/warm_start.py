@@ -66,7 +66,7 @@ class MeasuredMatches(NamedTuple):
     """Matches, and the outcomes of each operator predicate, by its text."""
 
     found: Matches
-    told: Mapping[str, PredicateCounts]
+    outcomes: Mapping[str, PredicateCounts]
 
 
 def match_and_measure(engine: Engine, events: pa.Table | EventBatch) -> MeasuredMatches:
@@ -75,6 +75,6 @@ def match_and_measure(engine: Engine, events: pa.Table | EventBatch) -> Measured
     Candidates are the clauses whose ordinary predicates hold. A scheduler sees the same events: for
     `borough = Bronx and locIn(Bronx)` it never sees an event elsewhere.
     """
-    with engine._lock.mutex, engine.calls.measuring() as told:
+    with engine._lock.mutex, engine.calls.measuring() as outcomes:
         found = engine.match_batch(events)
-    return MeasuredMatches(found, told)
+    return MeasuredMatches(found, outcomes)

@@ -24,13 +24,13 @@ from tamis.model.event import Event
 from tamis.model.operator import Fault
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
-from tamis.model.semantics import Answer, OperatorTable, Substitution
+from tamis.model.semantics import CallAnswer, OperatorTable, Substitution
 
 _MOST_STEPS = 200_000  # rows visited for all verdicts of a branch, and as many to join its calls
 _LOOKED_AT = 1000  # substitutions examined to list the values of variables
 
 Fits = Callable[
-    [Sequence[Literal[Call]], Sequence[Answer], Sequence[Literal[ValueConstraint]]], bool | None
+    [Sequence[Literal[Call]], Sequence[CallAnswer], Sequence[Literal[ValueConstraint]]], bool | None
 ]
 """Whether one substitution satisfies answered calls and constraints; None if the search gave up."""
 
@@ -113,7 +113,7 @@ class _Explained:
     """One clause, with the answers to its calls."""
 
     def __init__(
-        self, clause: Clause, event: Event, schema: Schema, answers: Mapping[int, Answer]
+        self, clause: Clause, event: Event, schema: Schema, answers: Mapping[int, CallAnswer]
     ) -> None:
         self.clause, self.event, self.schema = clause, event, schema
         self.ordinary, self.calls, self.constraints = parts_of(clause)
@@ -230,7 +230,7 @@ class _Explained:
 
 def one_substitution_fits(
     calls: Sequence[Literal[Call]],
-    answers: Sequence[Answer],
+    answers: Sequence[CallAnswer],
     constraints: Sequence[Literal[ValueConstraint]],
 ) -> bool | None:
     """As in `semantics`; None if it would visit more than `_MOST_STEPS` rows."""
@@ -268,7 +268,7 @@ class _Steps:
     left: int
 
     def substitutions(
-        self, answers: Sequence[Answer], known: Substitution | None = None
+        self, answers: Sequence[CallAnswer], known: Substitution | None = None
     ) -> Iterator[Substitution]:
         known = known or {}
         if not answers:
@@ -278,11 +278,11 @@ class _Steps:
         for wider in semantics.fitting(answers[0], known):
             yield from self.substitutions(answers[1:], wider)
 
-    def is_true(self, answer: Answer, known: Substitution) -> bool:
+    def is_true(self, answer: CallAnswer, known: Substitution) -> bool:
         self._take(answer)
         return semantics.is_true(answer, known)
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: CallAnswer) -> None:
         # One answer may be visited whole, however long it is: that is just reading it.
         if self.left <= 0:
             raise _GivenUpError

@@ -227,7 +227,7 @@ def _like(value: str, pattern: str) -> bool:
 # -- operators -------------------------------------------------------------------------------------
 
 
-class Answer(NamedTuple):
+class CallAnswer(NamedTuple):
     """The answer of an operator to a call."""
 
     call: Call
@@ -235,26 +235,26 @@ class Answer(NamedTuple):
     rows: Rows | Fault | None  # None if the event lacks an attribute that the operator reads
 
 
-def ask(call: Call, event: Event, operators: OperatorTable | None) -> Answer:
+def ask(call: Call, event: Event, operators: OperatorTable | None) -> CallAnswer:
     """The rows of the operator for the event, for each value of its attributes."""
     if operators is None or call.operator not in operators:
         raise ConditionError(f"unknown operator {call.operator!r}", span=call.span)
     signature, function = operators[call.operator]
     constants = tuple(None if isinstance(each, Variable) else each for each in call.arguments)
     if not all(attribute in event.values for attribute in signature.reads):
-        return Answer(call, signature, None)
+        return CallAnswer(call, signature, None)
     rows: list[tuple[Any, ...]] = []
     for values in product(*(event.values[attribute] for attribute in signature.reads)):
         given = function(values, constants)
         if isinstance(given, Fault):
-            return Answer(call, signature, given)
+            return CallAnswer(call, signature, given)
         rows.extend(given)
-    return Answer(call, signature, tuple(rows))
+    return CallAnswer(call, signature, tuple(rows))
 
 
 def one_substitution_fits(
     calls: Sequence[Literal[Call]],
-    answers: Sequence[Answer],
+    answers: Sequence[CallAnswer],
     constraints: Sequence[Literal[ValueConstraint]],
 ) -> bool:
     """Some substitution makes positive calls true, negated calls false, and constraints true.
@@ -274,7 +274,7 @@ def one_substitution_fits(
 
 
 def substitutions(
-    answers: Sequence[Answer], known: Substitution | None = None
+    answers: Sequence[CallAnswer], known: Substitution | None = None
 ) -> Iterator[Substitution]:
     """Every substitution that matches a row of each answer: nested loops, one for each call."""
     known = known or {}
@@ -285,12 +285,12 @@ def substitutions(
         yield from substitutions(answers[1:], wider)
 
 
-def is_true(answer: Answer, known: Substitution) -> bool:
+def is_true(answer: CallAnswer, known: Substitution) -> bool:
     """Whether the call is true under a substitution: some row matches it."""
     return any(True for _ in fitting(answer, known))
 
 
-def fitting(answer: Answer, known: Substitution) -> Iterator[Substitution]:
+def fitting(answer: CallAnswer, known: Substitution) -> Iterator[Substitution]:
     """For each row that agrees with the call and the substitution: the wider substitution."""
     for row in answer.rows if isinstance(answer.rows, tuple) else ():
         wider = dict(known)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
 from tamis.model.schema import EVENT_TYPE, Schema
 
+_Leaf = TypeVar("_Leaf")
 _TYPES: dict[type[Domain], pa.DataType] = {
     Integer: pa.int64(),
     Decimal: pa.float64(),
@@ -24,6 +25,23 @@ def arrow_types(schema: Schema) -> dict[str, Any]:
     several = multiple(schema)
     kinds = {name: _TYPES.get(type(each), pa.string()) for name, each in schema.attributes.items()}
     return {name: pa.list_(kind) if name in several else kind for name, kind in kinds.items()}
+
+
+def nested(
+    flat: Mapping[str, _Leaf], join: Callable[[dict[str, _Leaf]], _Leaf]
+) -> dict[str, _Leaf]:
+    """Values by names with dots as those of the outermost names, joined from the inside out."""
+    found: dict[str, Any] = {}
+    for name, value in flat.items():
+        outer, dot, inner = name.partition(".")
+        if dot:
+            found.setdefault(outer, {})[inner] = value
+        else:
+            found[outer] = value
+    return {
+        name: join(nested(below, join)) if isinstance(below, dict) else below
+        for name, below in found.items()
+    }
 
 
 def column_at(table: pa.Table, path: Sequence[str]) -> Any:

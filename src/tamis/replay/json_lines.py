@@ -1,4 +1,4 @@
-"""Lines of JSON to events, thousands at a time; a line that is no event is refused with a reason.
+"""Lines of JSON to events, thousands at a time; other lines are refused with a reason.
 
 Arrow's reader parses a block of lines at once, with the types of the schema. It is stricter than an
 event (5.0 is an integer to us) and stops at the first line that it dislikes. So a block that fails
@@ -28,13 +28,13 @@ from tamis.errors import EventError
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.event_columns import arrow_types, multiple
+from tamis.replay.event_columns import arrow_types, multiple, nested
 
 Rows = NDArray[np.int64]
 
 JSON = "json"  # the only column of events of a log that came as text
 _LINES = 4096  # of a block
-_FEW = 32  # lines that are not worth another try of Arrow's reader
+_FEW = 32  # lines: fewer are not worth another try of Arrow's reader
 _BYTES = 1 << 28  # of a block; Arrow counts in 32 bits
 _EXACT = 2.0**53  # from here on a whole number may have no double
 _ROW = re.compile(r"in row (\d+)")
@@ -138,7 +138,7 @@ class LineReader:
             if isinstance(read, pa.Table):
                 yield self._typed(read, rows)
             elif len(rows) > _FEW:
-                # What is before the culprit is good; if that is little, it is not worth a try.
+                # The lines before the culprit are good; a few of them are not worth another try.
                 stack += [rows[read + 1 :], rows[:read] if read > _FEW else rows[:0]]
 
     def _read(self, lines: pa.Array) -> pa.Table | int:
@@ -167,7 +167,7 @@ class LineReader:
         return table if table.num_rows == len(lines) else len(lines) // 2
 
     def _listed(self, line: str) -> frozenset[str]:
-        """The attributes of which the first line has a list; the others likely have the same."""
+        """The attributes that are lists in the first line, and likely in the others."""
         several = {name for name, kind in self.types.items() if kind != self._kinds[name]}
         if not several:
             return frozenset()
@@ -178,18 +178,13 @@ class LineReader:
         return frozenset(each for each in several if isinstance(found.get(each, []), list))
 
     def _explicit(self, listed: frozenset[str]) -> pa.Schema:
-        tree: dict[str, Any] = {}
-        for name, kind in self._kinds.items():
-            written = pa.string() if kind == _TIME else kind  # times are read by our own rules
-            *above, last = name.split(".")
-            place = tree
-            for part in above:
-                place = place.setdefault(part, {})
-            place[last] = pa.list_(written) if name in listed else written
-        return pa.schema(_fields(tree))
+        # Times are read as text, by our own rules.
+        kinds = {name: pa.string() if kind == _TIME else kind for name, kind in self._kinds.items()}
+        kinds |= {name: pa.list_(kinds[name]) for name in listed}
+        return pa.schema(list(nested(kinds, lambda below: pa.struct(list(below.items()))).items()))
 
     def _typed(self, table: pa.Table, rows: Rows) -> _Block:
-        """A block with columns of the right types, less the lines whose values Arrow may twist."""
+        """A block with the right types, without lines whose values Arrow may have changed."""
         while any(pa.types.is_struct(field.type) for field in table.schema):
             table = table.flatten()
         odd = np.zeros(len(rows), np.bool_)
@@ -212,7 +207,7 @@ class LineReader:
         return _Block(table.filter(pa.array(~odd)), rows[~odd])
 
     def _times(self, name: str, column: pa.Array) -> tuple[pa.Array, Rows]:
-        """Texts as points in time, and the rows of those that are none."""
+        """Texts as points in time, and the rows of other texts."""
         values = column.flatten() if isinstance(column, pa.ListArray) else column
         bound = values.drop_null()
         codes, wrong, _ = column_codes(self._encoder, self._encoder.positions[name], bound)
@@ -244,7 +239,7 @@ class LineReader:
 
 
 def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | str:
-    """What one line binds, or why it is no event."""
+    """The values of one line, or why it is refused."""
     if line is None:
         return "there is no text"
     try:
@@ -263,7 +258,7 @@ def _written(value: Any) -> str:
 
 
 def _texts(lines: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-    """Lines as text, and reasons for those that are none; these are null."""
+    """Lines as text, null where a line is not UTF-8, with the reasons."""
     try:
         texts = lines.cast(pa.string())
         texts.validate(full=True)  # Spark does not look at what it reads as text
@@ -291,15 +286,8 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _fields(tree: dict[str, Any]) -> list[pa.Field]:
-    return [
-        pa.field(name, pa.struct(_fields(kind)) if isinstance(kind, dict) else kind)
-        for name, kind in tree.items()
-    ]
-
-
 def _inexact(column: pa.Array) -> Rows:
-    """Rows whose number Arrow may have rounded, where an event would be refused."""
+    """Rows with a number that Arrow may have rounded instead of refusing it."""
     rows: Rows | None = None
     if isinstance(column, pa.ListArray):
         lengths = np.asarray(column.value_lengths().fill_null(0)).astype(np.int64)
@@ -328,7 +316,7 @@ def _wrapped(column: pa.Array) -> pa.Array:
 
 
 def _with_values(column: pa.ListArray, values: pa.Array) -> pa.Array:
-    """The same lists, of other values, which are given without those of lists that are null."""
+    """The same lists with other values; null lists have none."""
     lengths = np.asarray(column.value_lengths().fill_null(0)).astype(np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
     mask = column.is_null() if column.null_count else None

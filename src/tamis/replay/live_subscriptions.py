@@ -1,10 +1,10 @@
-"""Subscriptions that come and go while events are matched, each at its place in the sequence.
+"""Live subscriptions over a version: they come and go at their places in the sequence.
 
-A version of the index holds what was live at some sequence number. It is opened once in a process,
-mapped into memory, and never changed. What came after it is kept beside it: subscriptions that were
-added go into a small engine of their own, and those that went are noted with the number at which
-they did. A pair counts when the event's number lies between the two. So an answer depends on the
-log alone, and not on the version it was found with: what is replayed gives what it gave before.
+A version of the index has the subscriptions that are live at a sequence number. A process opens it
+once, maps it into memory, and never changes it. Later subscriptions go into a small engine beside
+it, and those that ended are recorded with the number at which they did. A pair counts if the
+event's number lies between the two. So pairs depend on the log alone, and not on the version: a
+replay gives the same pairs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tamis.store.log import Log
 
 Int64s = NDArray[np.int64]
 FOREVER = np.iinfo(np.int64).max
-_GOLDEN = 0x9E3779B97F4A7C15  # spreads numbers that are in a row over all shards
+_GOLDEN = 0x9E3779B97F4A7C15  # spreads consecutive numbers over all shards
 _WORD = (1 << 64) - 1
 
 
 def shard_of(id: Id, shards: int) -> int:
-    """The shard that a subscription belongs to, the same in all processes and for ever."""
+    """The shard of a subscription, the same in all processes and for ever."""
     if isinstance(id, str):
         return zlib.crc32(id.encode()) % shards
     return ((id * _GOLDEN & _WORD) >> 32) % shards
@@ -59,13 +59,13 @@ class LiveSubscriptions:
     Args:
         schema: of the events.
         ids: "text" or "int64".
-        base: the engine of the version; None where there is none, and all comes from the log.
-        sequence: what the version knows: all changes before this number.
+        base: the engine of the version; None: all subscriptions come from the log.
+        sequence: of the version, which has all changes before this number.
         shard: which of `shards` this is.
-        operators: that conditions may call, besides those registered.
+        operators: that conditions may call, beside the registered ones.
 
-    Taking in a change costs what `Engine.subscribe` costs; a match costs that of both engines, and
-    looking up the ids of its pairs among those that have gone.
+    A change costs as much as `Engine.subscribe`; a match costs that of both engines, and a lookup
+    of the ids of its pairs among those that have ended.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class LiveSubscriptions:
         self.sequence = sequence  # all changes before this number are taken in
         self.shard, self.shards = shard, shards
         self._added = Engine(schema, operators=operators)
-        if base is not None:  # what it knows of operators from past events holds for others too
+        if base is not None:  # its estimates of operators hold for later conditions too
             self._added.calls.expect(base.calls.known)
-        # Of what is in it, by number there:
+        # By number in that engine:
         self._id: list[Id] = []
         self._from: list[int] = []
         self._until: list[int] = []
-        self._last: dict[Id, int] = {}  # by id: the one that is live
-        self._gone: dict[Id, int] = {}  # of the version: when it went
+        self._last: dict[Id, int] = {}  # by id: the live one
+        self._gone: dict[Id, int] = {}  # of the version: when it ended
         self._tables: _Changes | None = None
 
     @property
     def engines(self) -> list[Engine]:
-        """Those that match: of the version, and of what came after it."""
+        """The engine of the version, and that of later subscriptions."""
         return [self._added] if self.base is None else [self.base, self._added]
 
     def take(self, log: Log, end: int) -> None:
@@ -117,7 +117,7 @@ class LiveSubscriptions:
             mine = self.shards == 1 or shard_of(id, self.shards) == self.shard
             if sequence < self.sequence or not mine or kind == "renew":
                 continue
-            # Who subscribes again under an id that is live takes the place of what was there.
+            # A second subscription under a live id replaces the first.
             self._leave(id, sequence)
             if kind == "subscribe":
                 self._last[id] = len(self._id)
@@ -137,7 +137,7 @@ class LiveSubscriptions:
             self._gone.setdefault(id, sequence)
 
     def _subscribe(self, fresh: Sequence[tuple[int, str]]) -> None:
-        """Those that are wrong are left out; whoever compiles the next version tells of them."""
+        """Wrong conditions are left out; the compilation of the next version reports them."""
         if fresh:
             numbers = pa.array([number for number, _ in fresh], pa.int64())
             conditions = [condition for _, condition in fresh]
@@ -194,11 +194,11 @@ class LiveSubscriptions:
 
 
 class _Changes(NamedTuple):
-    """What has changed, as arrays."""
+    """The changes as arrays."""
 
     gone: pa.Array  # ids of the version
     when: pa.Array
-    since: Int64s  # of what was added
+    since: Int64s  # of the added ones
     until: Int64s
     ids: pa.Array
 

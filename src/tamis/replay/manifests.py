@@ -1,11 +1,11 @@
 """Manifests: which parts of a folder of notifications count.
 
     OUT/manifests/<query>-<batch>-<offset>.json    the parts of one batch
-    OUT/manifests/<query>-<batch>-merged.json      those of all batches of a query up to this one
+    OUT/manifests/<query>-<batch>-merged.json      the parts of all batches up to this one
 
-A manifest is put in place by one rename, and never changed. One of many batches takes the place of
-theirs in the moment in which it gets its name: from then on those of single batches do not count
-any more, whether they are still there or not. They go later, when nobody reads by them.
+A manifest appears by one rename, and never changes. A merged manifest replaces those of its batches
+in the moment in which it appears: they do not count any more, whether they are still there or not.
+They are removed later, when no reader needs them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tamis.files.sync import make_folder, sync_folder
 from tamis.replay.parts import DEAD, NOTIFICATIONS
 
 MANIFESTS = "manifests"
-BATCHES = "batches"  # that a manifest stands for, where it is of many
-LOCK = "compact.lock"  # among the manifests: held by whoever merges or removes
-PATIENCE = 3600.0  # seconds that readers have to read what they have found
+BATCHES = "batches"  # how many a merged manifest stands for
+LOCK = "compact.lock"  # among the manifests: held while some are merged or removed
+PATIENCE = 3600.0  # seconds that readers have to read the parts they have found
 _FORMAT = 2
 _ENDING = "-merged.json"
 _OF_MANY = re.compile(r"(.*)-(\d{10})-merged\.json")
@@ -38,13 +38,13 @@ _ATTEMPTS = 100
 
 def manifests(path: Path) -> list[dict[str, Any]]:
     """All manifests of a folder that count, in the order in which they were written."""
-    return sorted(_counting(listed(path)).values(), key=lambda each: float(each["written"]))
+    return sorted(_counting(list_manifests(path)).values(), key=lambda each: float(each["written"]))
 
 
-def listed(path: Path) -> dict[str, dict[str, Any]]:
-    """All manifests by the names of their files, also those that do not count any more.
+def list_manifests(path: Path) -> dict[str, dict[str, Any]]:
+    """All manifests by file name, also those that do not count any more.
 
-    A listing takes its time, and somebody may merge meanwhile: then it is taken again.
+    If some are merged while this lists them, it lists again.
     """
     folder = path / MANIFESTS
     for _ in range(_ATTEMPTS):
@@ -53,17 +53,17 @@ def listed(path: Path) -> dict[str, dict[str, Any]]:
             found = {name: _read(folder / name) for name in names}
             if not any(name.endswith(_ENDING) for name in _names(folder) - names):
                 return found
-    raise StoreError(f"{folder}: changes too fast to be read; somebody removes files from it")
+    raise StoreError(f"{folder}: changes too fast to be read; some process removes files")
 
 
-def merged_up_to(path: Path, query: str) -> int:
-    """The last batch of a query that a manifest of many stands for; -1 where there is none."""
+def last_merged(path: Path, query: str) -> int:
+    """The last batch of a query that was merged; -1 if none was."""
     found = map(_OF_MANY.fullmatch, _names(path / MANIFESTS))
     return max((int(each[2]) for each in found if each and each[1] == query), default=-1)
 
 
-def ended_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
-    """Whether there is a manifest for a batch already, of another offset than that of this name."""
+def ends_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
+    """Whether a batch has a manifest with another offset than that of this name."""
     alike, found = f"{query}-{batch:010d}-", _names(path / MANIFESTS) - {f"{name}.json"}
     return any(each.startswith(alike) and not each.endswith(_ENDING) for each in found)
 
@@ -71,7 +71,7 @@ def ended_elsewhere(path: Path, query: str, batch: int, name: str) -> bool:
 def put(
     path: Path, name: str, facts: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Commit parts: the manifest is on disk when this returns. False where it was there before."""
+    """Commit parts: the manifest is on disk when this returns. False if it existed before."""
     folder = path / MANIFESTS
     make_folder(folder)
     manifest = folder / f"{name}.json"
@@ -89,10 +89,10 @@ def put(
     return True
 
 
-def put_merged(
+def commit_merged(
     path: Path, query: str, merged: Sequence[dict[str, Any]], parts: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Commit what takes the place of these manifests of a query, the first ones that it has."""
+    """Commit a manifest that replaces the first manifests of a query."""
     last = max(merged, key=_batch)
     facts = {
         "query": query,
@@ -105,16 +105,16 @@ def put_merged(
 
 
 def retire(path: Path, older: float = PATIENCE) -> int:
-    """Remove what a manifest of many has taken the place of so many seconds ago; how many parts.
+    """Remove what a merged manifest has replaced so many seconds ago; how many parts.
 
-    First the manifests, then the parts that nothing names any more: whenever this ends, what is
-    left is right. A stream may merge more often than that: then the newest one of many is always
-    young, and an older one tells for how long its batches have been replaced.
+    Manifests go first, then the parts that none names any more, so that it may be killed at any
+    time. A stream may merge more often than every `older` seconds; then the newest merged manifest
+    is always young, and an older one says how long its batches have been replaced.
     """
-    folder, found = path / MANIFESTS, listed(path)
+    folder, found = path / MANIFESTS, list_manifests(path)
     counting = _counting(found)
     now = time.time()
-    settled: dict[str, int] = {}  # up to which batch of a query nobody reads what was replaced
+    settled: dict[str, int] = {}  # by query, the last batch whose readers are done
     for name, manifest in found.items():
         if BATCHES in manifest and now - (folder / name).stat().st_mtime >= older:
             query = manifest["query"]
@@ -122,7 +122,7 @@ def retire(path: Path, older: float = PATIENCE) -> int:
 
     def replaced(manifest: dict[str, Any]) -> bool:
         last = settled.get(manifest["query"], -1)
-        # One of many is not replaced by itself, but by the next.
+        # A merged manifest is replaced by the next one, not by itself.
         return _batch(manifest) < last + (BATCHES not in manifest)
 
     gone = [name for name, each in found.items() if name not in counting and replaced(each)]
@@ -139,11 +139,11 @@ def retire(path: Path, older: float = PATIENCE) -> int:
 
 
 def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> list[Path]:
-    """Remove what does not count and is older than so many seconds; gives which parts.
+    """Remove files that do not count and are older than so many seconds; gives the parts.
 
-    That is parts that no manifest names, manifests that others have taken the place of, and what
-    somebody who died has left of one. Younger ones may belong to a batch that is under way. With a
-    `query` only parts that it has written go: others may be under way in the same folder.
+    These are parts without a manifest, manifests that were replaced, and unfinished ones of killed
+    processes. Younger files may belong to a running batch. With a `query`, only its files go: other
+    jobs may be running in the same folder.
     """
     now, own = time.time(), "" if query is None else f"{query}-"
     with ExitStack() as held:
@@ -153,7 +153,7 @@ def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> l
         for left in (path / MANIFESTS).glob(f".{own}*"):
             if now - left.stat().st_mtime >= older:
                 left.unlink(missing_ok=True)
-        counting, removed = named(listed(path).values()), []
+        counting, removed = named(list_manifests(path).values()), []
         for folder in (NOTIFICATIONS, DEAD):
             for each in (path / folder).glob(f"part-{own}*.parquet"):
                 if (folder, each.name) not in counting and now - each.stat().st_mtime >= older:
@@ -163,7 +163,7 @@ def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> l
 
 
 def named(found: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """The parts that manifests name: folder and file."""
+    """The parts that manifests name, by folder and file name."""
     return {(part["folder"], part["name"]) for manifest in found for part in manifest["parts"]}
 
 

@@ -26,7 +26,7 @@ class ParquetLayout(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """What is read, each once."""
+        """The columns that are read, each once."""
         return list(dict.fromkeys([*map(".".join, self.attributes), *self.kept, *self.beside]))
 
     def events(self, table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Parts: files of notifications and of dead letters, as tasks write them."""
+"""Parts: files of notifications and of dead letters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tamis.files.sync import make_folder, sync_folder
 
 NOTIFICATIONS, DEAD = "notifications", "dead"
 SEQUENCE, SUBSCRIPTION, REASON, RAW = "sequence", "subscription", "reason", "raw"
-_ROW_GROUP = 1 << 20  # rows, about: those of smaller tables are written together
-_BYTES = 1 << 26  # or as soon as so much waits
+_ROW_GROUP = 1 << 20  # rows, about: smaller tables are written together
+_BYTES = 1 << 26  # that wait to be written, at most
 
 
 class PartWriter:
-    """A part file, made with its first rows. Small tables are written together.
+    """Writes a part, whose file is created with the first rows. Small tables go together.
 
-    Numbers and ids of subscriptions are taken to be never null, unless columns are to stay `as_is`.
+    Columns of numbers and ids of subscriptions are never null, unless columns stay `as_is`.
     """
 
     def __init__(self, folder: Path, name: str, *, as_is: bool = False) -> None:
@@ -58,13 +58,13 @@ class PartWriter:
         self._waiting, self._waits, self._bytes = [], 0, 0
 
     def _refusing(self) -> AbstractContextManager[None]:
-        """What is told where it cannot be written, as where a disk is full."""
+        """The refusal if it cannot be written, as on a full disk."""
         return os_errors_as(
             StoreError, f"{self._folder / self._name}: cannot be written", unchanged=False
         )
 
     def close(self) -> dict[str, Any]:
-        """Have it on disk; what it is called, and how many rows it has."""
+        """Sync the file, and give its folder, name and rows."""
         self._flush()
         assert self._writer is not None
         with self._refusing():
@@ -78,7 +78,7 @@ class PartWriter:
     def discard(self) -> None:
         """Remove it."""
         if self._file is not None:
-            with suppress(OSError, ValueError, pa.ArrowException):  # it may have failed just so
+            with suppress(OSError, ValueError, pa.ArrowException):  # it may have failed before
                 if self._writer is not None:
                     self._writer.close()
             with suppress(OSError):
@@ -87,12 +87,11 @@ class PartWriter:
 
 
 def _writing(schema: pa.Schema) -> dict[str, Any]:
-    """How columns are written, in a third of the usual time and to two thirds of the size.
+    """How columns are written: in a third of the usual time, to two thirds of the size.
 
-    Numbers of events come as often as these have pairs, one after the other: as they are, for the
-    compression to see. Ids of subscriptions come in no order, and are too many for a dictionary:
-    byte by byte, the upper ones being alike. What is least and most of them would tell nobody
-    anything.
+    The number of an event repeats for each of its pairs, which compresses well as it is. Ids of
+    subscriptions come in no order and are too many for a dictionary: byte streams, as the upper
+    bytes are alike. Statistics of ids are useless.
     """
     ways: dict[str, str] = {}
     for field in schema:
@@ -108,7 +107,7 @@ def _writing(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _leaves(schema: pa.Schema) -> list[str]:
-    """Columns as parquet has them, where a list is one within others: `tags.list.element`."""
+    """Columns as parquet names them, such as `tags.list.element` for a list."""
     written = pa.BufferOutputStream()
     parquet.write_metadata(schema, written)
     facts = parquet.read_metadata(pa.BufferReader(written.getvalue()))
@@ -116,7 +115,7 @@ def _leaves(schema: pa.Schema) -> list[str]:
 
 
 def _required(table: pa.Table) -> pa.Table:
-    """Numbers and ids of subscriptions are never null: the file need not have a place for that."""
+    """Numbers and ids of subscriptions are never null, so the file needs no levels for that."""
     fields = [
         pa.field(name, column.type, nullable=name not in (SEQUENCE, SUBSCRIPTION))
         for name, column in zip(table.column_names, table.columns, strict=True)

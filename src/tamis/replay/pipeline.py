@@ -23,7 +23,7 @@ _FEWEST = 1 << 10  # events that are matched at once
 _PAIRS = 1 << 21  # pairs that are wanted of the events that are matched at once, about
 
 
-class Answer(Protocol):
+class PairAnswer(Protocol):
     """What matching gives."""
 
     @property
@@ -32,7 +32,7 @@ class Answer(Protocol):
         ...
 
 
-_Answer = TypeVar("_Answer", bound=Answer)
+_PairAnswer = TypeVar("_PairAnswer", bound=PairAnswer)
 
 
 class ReadEvents(NamedTuple):
@@ -62,7 +62,7 @@ class ReadEvents(NamedTuple):
         return pa.array(texts, pa.string())
 
 
-class Pace:
+class BatchPace:
     """How many events are matched at once: as many as give a good number of pairs.
 
     With `first` and `most` the same, it is always that many.
@@ -79,7 +79,7 @@ class Pace:
 
 
 def read_events(
-    chunks: Iterable[EventChunk], encoder: Encoder, pace: Pace, *, partial: bool = False
+    chunks: Iterable[EventChunk], encoder: Encoder, pace: BatchPace, *, partial: bool = False
 ) -> Iterator[ReadEvents]:
     """Validate the rows of chunks, some at a time."""
     for chunk in chunks:
@@ -101,11 +101,11 @@ def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents
 def match_events(
     chunks: Iterable[EventChunk],
     encoder: Encoder,
-    match: Callable[[ReadEvents], _Answer],
-    pace: Pace,
+    match: Callable[[ReadEvents], _PairAnswer],
+    pace: BatchPace,
     *,
     partial: bool = False,
-) -> Iterator[tuple[ReadEvents, _Answer]]:
+) -> Iterator[tuple[ReadEvents, _PairAnswer]]:
     """Validate the rows of chunks and match the events, some at a time."""
     for events in read_events(chunks, encoder, pace, partial=partial):
         answer = match(events)
@@ -114,7 +114,7 @@ def match_events(
 
 
 def match_with(
-    engine: Engine, chunks: Iterable[EventChunk], pace: Pace, *, partial: bool = False
+    engine: Engine, chunks: Iterable[EventChunk], pace: BatchPace, *, partial: bool = False
 ) -> Iterator[tuple[ReadEvents, Matches]]:
     """Validate the rows of chunks and match the events with one engine."""
 

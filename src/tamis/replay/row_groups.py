@@ -19,8 +19,8 @@ from pyarrow import parquet
 from tamis.errors import StoreError
 
 _READERS = 8  # threads: footers are waited for, not computed
-_SHARES = 4  # tasks a core: the last ones to end leave the others idle for a short while only
-_LARGEST = 1 << 20  # rows of a task: one that has to be tried again is not much work
+_SHARES = 4  # tasks a core, so that cores are idle for a short while only at the end
+_LARGEST = 1 << 20  # rows of a task, so that a second try is not much work
 _LEAST = 1 << 14  # rows of a task, where a row group is cut
 _MAGIC = "*?["
 
@@ -88,7 +88,7 @@ def _files(where: str) -> list[str]:
 
 
 def _shown(path: Path) -> bool:
-    """What begins with a dot or an underscore belongs to whoever wrote the folder."""
+    """A name with a dot or an underscore in front is not data, by Spark's convention."""
     return not any(part.startswith((".", "_")) for part in path.parts)
 
 
@@ -101,20 +101,20 @@ def _footer(file: str) -> tuple[pa.Schema, list[int]]:
     except OSError as why:
         raise StoreError(f"{file}: cannot be read: {why.strerror or why}") from None
     except pa.ArrowException as why:
-        raise StoreError(f"{file}: is no parquet that can be read: {why}") from None
+        raise StoreError(f"{file}: is not a parquet file that can be read: {why}") from None
 
 
 def row_shares(groups: Sequence[RowRange], cores: int) -> list[tuple[RowRange, ...]]:
     """The rows in shares of about one size, each in order: what one task reads.
 
-    A row group that is larger than a share is cut. Whoever reads the later part of it has to pass
-    over the earlier one, which costs little beside matching.
+    A row group that is larger than a share is cut. The reader of a later part skips the earlier
+    ones, which costs little beside matching.
     """
     rows = sum(each.stop - each.start for each in groups)
     if not rows:
         return []
     wanted = max(min(cores * _SHARES, -(-rows // _LEAST)), -(-rows // _LARGEST))
-    # In equal parts rather than full ones and a rest.
+    # Equal shares rather than full ones and a rest.
     size = -(-rows // wanted)
     return list(_dealt(groups, size))
 
@@ -126,7 +126,7 @@ def _dealt(groups: Sequence[RowRange], size: int) -> Iterator[tuple[RowRange, ..
         start = group.start
         while start < group.stop:
             left = group.stop - start
-            # A small rest of a row group goes with the rest of it.
+            # A small rest of a row group is not cut off.
             take = left if left <= room + _LEAST // 2 else room
             share.append(
                 group._replace(

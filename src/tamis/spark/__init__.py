@@ -8,7 +8,9 @@ Each function takes what the columns mean and gives a function of a DataFrame, f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tamis import lazy_names
 
 if TYPE_CHECKING:
     from tamis.spark.frames.json_frame import from_json
@@ -29,15 +31,4 @@ _WHERE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'tamis.spark' has no attribute {name!r}")
-    from importlib import import_module
-
-    found = getattr(import_module(_WHERE[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_WHERE]
+__getattr__, __dir__ = lazy_names(__name__, _WHERE)

@@ -25,7 +25,7 @@ from tamis.store.versions import Versions
 from tamis.workload import auctions, dexin, lesubscribe
 from tamis.workload.tables import conditions
 from tests.connect import Client
-from tests.integration.spark.past import (
+from tests.integration.spark.backtest_offers import (
     SCHEMA,
     START,
     YAML,
@@ -33,7 +33,6 @@ from tests.integration.spark.past import (
     Truth,
     engine_of,
     offers,
-    past_log,
     sampled,
     written,
 )
@@ -42,16 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a few hundred events are several tasks, and row groups are cut."""
-    monkeypatch.setattr(row_groups, "_LEAST", 64)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Past:
-    """Events and changes."""
-    return past_log(tmp_path / "log")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 @pytest.mark.parametrize("time", [None, "at"])
@@ -226,7 +216,7 @@ def test_a_log_against_the_definition_of_truth(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tamis.spark.stream.log_source._FEW", 50)
+    monkeypatch.setattr("tamis.replay.log_events._FEW", 50)
     with engine_of() as engine:
         found = backtest(spark, log.log, engine, time=time)
         assert found.tasks > 3
@@ -320,8 +310,8 @@ def test_what_could_not_be_tested(spark: SparkSession, tmp_path: Path) -> None:
         for time, why in (
             ("att", "there is no column 'att'; did you mean 'at'"),
             ("seller.ratin", "there is no column 'seller.ratin'"),
-            ("tags", "which tells no time"),
-            ("lot", "the column 'lot' is string, which tells no time"),
+            ("tags", "which is not a time"),
+            ("lot", "the column 'lot' is string, which is not a time"),
         ):
             with pytest.raises(SparkError, match=why):
                 backtest(spark, folder, engine, time=time)
@@ -333,7 +323,7 @@ def test_what_could_not_be_tested(spark: SparkSession, tmp_path: Path) -> None:
             backtest(spark, other, engine)
         with pytest.raises(SparkError, match="no attribute 'lot'"):
             backtest(spark, log, engine, columns=["lot"])
-        with pytest.raises(SparkError, match="'tags' is text, which tells no time"):
+        with pytest.raises(SparkError, match="'tags' is text, which is not a time"):
             backtest(spark, log, engine, time="tags")
         parquet.write_table(pa.table({"price": [1.0], "sequence": [1]}), folder / "z.parquet")
         with pytest.raises(SparkError, match="samples have a column 'sequence'"):

@@ -17,13 +17,11 @@ import pytest
 from pyarrow import csv, parquet
 
 from tamis.operators import registry
-from tamis.replay import row_groups
-from tests.integration.spark.past import (
+from tests.integration.spark.backtest_offers import (
     YAML,
     Past,
     engine_of,
     offers,
-    past_log,
     written,
 )
 from tests.unit.cli.calls import Capture, refused, run
@@ -32,16 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a few hundred events are several tasks, and row groups are cut."""
-    monkeypatch.setattr(row_groups, "_LEAST", 64)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Past:
-    """Events and changes."""
-    return past_log(tmp_path / "log")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 @pytest.fixture

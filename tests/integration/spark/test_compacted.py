@@ -51,6 +51,6 @@ def test_a_checkpoint_that_was_set_back_far_is_refused(spark: SparkSession, tmp_
         for each in (tmp_path / "checkpoint" / folder).iterdir():
             if int(each.name.strip(".").removesuffix(".crc")) > 0:
                 each.unlink()
-    with pytest.raises(Exception, match=r"batch 1 lies far back"):
+    with pytest.raises(Exception, match=r"batch 1 is an old one"):
         _run(spark, story, tmp_path, most=60)
     assert sorted(_found(spark, tmp_path)) == sorted(story.pairs)

@@ -31,26 +31,13 @@ from tamis.workload.base import Workload
 from tamis.workload.tables import conditions
 from tests.connect import Client, Server
 from tests.integration.spark.test_stream import Story
+from tests.integration.spark.workload_files import OFFERS, Rows, engine_of, expected, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Rows = list[tuple[Any, ...]]
-
 EVENTS = 400
 FILES = 2
-SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer"},
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-            }
-        },
-    }
-)
 LINES = [
     (1, '{"price": 3, "tags": ["oak"], "seller": {"rating": 5}}'),
     (2, '{"price": 80.5, "tags": "oak", "seller": {"rating": 4}}'),
@@ -66,7 +53,7 @@ def _session() -> tuple[int, str | None, list[str]]:
     spark = tamis.spark.session()
     told = []
     for other in ("local[1]", "sc://localhost:1"):
-        with pytest.raises(SparkError, match="a process has one") as refusal:
+        with pytest.raises(SparkError, match="this process has a session") as refusal:
             tamis.spark.session(other)
         told.append(str(refusal.value))
     return cores(spark), spark.conf.get("spark.sql.session.timeZone"), told
@@ -84,14 +71,14 @@ def _frames() -> tuple[Rows, Rows, Rows, str]:
         return price == int(price)
 
     spark = tamis.spark.session()
-    engine = Engine(SCHEMA, operators=[is_round])
+    engine = Engine(OFFERS, operators=[is_round])
     engine.subscribe('tags = "oak" and seller.rating >= 4', id="oak")
     engine.subscribe("price < 90 and isRound()", id="round")
     lines = spark.createDataFrame(LINES, "lot int, value string")
-    events = lines.transform(tamis.spark.from_json(SCHEMA, keep=["lot"]))
+    events = lines.transform(tamis.spark.from_json(OFFERS, keep=["lot"]))
     match = tamis.spark.match(engine, id="lot", keep=["price"])
     found = events.where("dead is null").transform(match)
-    good, bad = tamis.spark.validate(SCHEMA)(events.drop("dead"))
+    good, bad = tamis.spark.validate(OFFERS)(events.drop("dead"))
     with pytest.raises(Exception, match="'price' is mandatory") as refusal:
         events.transform(match).collect()
     parted = [_rows(frame.select("lot").collect()) for frame in (good, bad)]
@@ -112,18 +99,8 @@ def test_lines_are_read_checked_and_matched(client: Client) -> None:
 def _made(folder: Path) -> tuple[Workload, Engine, Rows]:
     """Files of events, and the pairs of their numbers and subscriptions."""
     workload = dexin.make(1_000)
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
-    events = workload.events(EVENTS)
-    numbers = pa.array(range(EVENTS), pa.int64())
-    folder.mkdir()
-    size = EVENTS // FILES
-    for file in range(FILES):
-        table = events.add_column(0, "event_id", numbers).slice(file * size, size)
-        parquet.write_table(table, folder / f"{file}.parquet")
-    found = engine.match_batch(events).to_arrow()
-    pairs = zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)
-    return workload, engine, sorted(pairs)
+    engine = engine_of(workload)
+    return workload, engine, expected(engine, written(workload, folder, EVENTS, FILES))
 
 
 def _matched(folder: Path) -> tuple[Rows, Rows, set[int]]:
@@ -305,7 +282,9 @@ def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch)
     "url", ["sc://", "sc://localhost:port", "sc://localhost/path", "sc://a/;b"]
 )
 def test_a_url_that_is_none(url: str) -> None:
-    with pytest.raises(SparkError, match=re.escape(f"{url}: is no URL of a Spark Connect server")):
+    with pytest.raises(
+        SparkError, match=re.escape(f"{url}: is not the URL of a Spark Connect server")
+    ):
         connecting.place(url)
 
 

@@ -27,8 +27,8 @@ from tamis import Engine, Schema
 from tamis.errors import SparkError
 from tamis.spark.runtime.java import java_home
 from tamis.spark.stream.notification_sink import manifests
-from tamis.spark.stream.progress import Standing
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.progress import StreamStatus
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, cancel, subscribe
 from tests.unit.cli.calls import Capture, run
 
@@ -201,11 +201,11 @@ def _given(stream: Stream, spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _compiled(stream: Stream, versions: int, _: Standing) -> bool:
+def _compiled(stream: Stream, versions: int, _: StreamStatus) -> bool:
     return stream.keeper.compiled == versions
 
 
-def _until(stream: Stream, reached: Callable[[Standing], bool]) -> Standing:
+def _until(stream: Stream, reached: Callable[[StreamStatus], bool]) -> StreamStatus:
     """Wait until a stream is so far."""
     until = time.monotonic() + _LIMIT
     while not reached(now := stream.look()):
@@ -220,7 +220,9 @@ DOCUMENT = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mand
 
 def test_versions_are_made_and_swept_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", every=20)
+    job = StreamJob(
+        tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", every=20
+    )
     log.change(subscribe([f"s{n}" for n in range(30)], [f"n < {n}" for n in range(30)]))
     expected = 0
     with Stream(job, spark=spark) as stream:
@@ -252,7 +254,9 @@ def test_versions_are_made_and_swept_while_it_runs(spark: SparkSession, tmp_path
 def test_a_stream_that_dies_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
     log.change(subscribe(["a"], ["n < 5"]))
-    job = Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", trigger=None)
+    job = StreamJob(
+        tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint", trigger=None
+    )
     segment = log.publish(pa.table({"n": [1, 2, 3]}))
     (path,) = (tmp_path / "log" / "segments").glob(f"{segment.start:020d}-*-events.arrow")
     path.write_bytes(b"rubbish")

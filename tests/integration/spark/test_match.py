@@ -2,70 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import tamis.spark
-from tamis import Engine, Schema, operator
+from tamis import Engine, operator
 from tamis.errors import SparkError
-from tamis.workload import auctions, dexin, gryphon, lesubscribe, topss
-from tamis.workload.base import Workload
+from tests.integration.spark.workload_files import (
+    OFFERS,
+    WORKLOADS,
+    Rows,
+    engine_of,
+    expected,
+    written,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Rows = list[tuple[Any, ...]]
-
-WORKLOADS: dict[str, Callable[[], Workload]] = {
-    "LS": lambda: lesubscribe.make(1_000),
-    "TO W4": lambda: topss.make(200, setting="W4"),
-    "DX": lambda: dexin.make(3_000),
-    "AG": lambda: gryphon.make(3_000),
-    "auctions": lambda: auctions.make(1_000),
-}
 EVENTS = 1_500
 FILES = 3
-OFFERS = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer"},
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-            }
-        },
-    }
-)
-
-
-def engine_of(workload: Workload) -> Engine:
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
-    return engine
-
-
-def written(workload: Workload, folder: Path) -> pa.Table:
-    """Events in some files, each with a text for an id; they are given back without it."""
-    events = workload.events(EVENTS)
-    ids = pa.array([f"e{row}" for row in range(EVENTS)])
-    folder.mkdir()
-    for part in np.array_split(np.arange(EVENTS), FILES):
-        table = events.append_column("lot", ids).slice(part[0], len(part))
-        parquet.write_table(table, folder / f"{part[0]}.parquet")
-    return events
-
-
-def expected(engine: Engine, events: pa.Table) -> Rows:
-    found = engine.match_batch(events).to_arrow()
-    pairs = zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)
-    return sorted((f"e{event}", subscription) for event, subscription in pairs)
 
 
 def rows(frame: DataFrame) -> Rows:
@@ -76,8 +34,8 @@ def rows(frame: DataFrame) -> Rows:
 def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_path: Path) -> None:
     workload = WORKLOADS[name]()
     engine = engine_of(workload)
-    events = written(workload, tmp_path / "events")
-    wanted = expected(engine, events)
+    tables = written(workload, tmp_path / "events", EVENTS, FILES)
+    wanted = sorted((f"e{event}", id) for event, id in expected(engine, tables))
     assert wanted
     engine.save(tmp_path / "index")
     matched = tamis.spark.match(tmp_path / "index", id="lot")

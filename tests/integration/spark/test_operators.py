@@ -28,7 +28,7 @@ from tamis.operators import Operator, Report
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
 from tamis.spark.jobs.match_files import match_files
 from tamis.spark.stream.notification_sink import manifests
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, Versions, changes
 from tests.unit.cli.calls import Capture, refused, run
 
@@ -289,7 +289,7 @@ def test_a_log(
     log.change(changes.subscribe(ids[1::2], [CONDITIONS[id] for id in ids[1::2]]))
     first = log.publish(pa.Table.from_pylist(EVENTS[:30])).start
     log.publish(pa.Table.from_pylist(EVENTS[30:]))
-    job = Job(
+    job = StreamJob(
         tmp_path / "log",
         tmp_path / "index",
         tmp_path / "out",

@@ -13,10 +13,10 @@ import pytest
 from tamis.errors import StoreError
 from tamis.replay.log_events import next_event
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
-from tamis.spark.stream.housekeeping import Keeper
+from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.notification_sink import manifests
-from tamis.spark.stream.progress import Watch, query_of
-from tamis.spark.stream.stream import Job, Stream, reader
+from tamis.spark.stream.progress import StreamWatch, query_of
+from tamis.spark.stream.stream import Stream, StreamJob, reader_name
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
 
@@ -74,13 +74,13 @@ def test_a_version_is_used_for_the_first_event_that_it_can_serve(
     assert sorted((row["sequence"], row["subscription"]) for row in rows) == sorted(story.pairs)
 
 
-def _keeper(story: Story, versions: Versions) -> Keeper:
+def _keeper(story: Story, versions: Versions) -> Housekeeper:
     """Of another stream, which has read everything."""
 
     def compile() -> CompiledIndex:
         raise AssertionError("nothing is compiled here")
 
-    return Keeper(story.log, versions, compile, every=10**9)
+    return Housekeeper(story.log, versions, compile, every=10**9)
 
 
 def test_a_named_stream_has_its_versions_kept_until_it_is_past_them(
@@ -112,7 +112,7 @@ def test_a_named_stream_has_its_versions_kept_until_it_is_past_them(
     _run(spark, story, tmp_path / "quick", index=slow["index"])
     query = query_of(tmp_path / "quick" / "checkpoint")
     assert query is not None
-    reached = Watch(story.log, tmp_path / "quick" / "found", query, 0.0).look(0.0)
+    reached = StreamWatch(story.log, tmp_path / "quick" / "found", query, 0.0).look(0.0)
     assert reached.version == made[3]
     keeper = _keeper(story, versions)
     keeper.turn(reached)
@@ -192,7 +192,7 @@ def test_two_streams_that_are_run_on_one_index_leave_each_other_theirs(
     story = Story(tmp_path / "log", seed=10, text=False)
     story.write(20)
     jobs = [
-        Job(tmp_path / "log", tmp_path / "index", out, out / "checkpoint", trigger=None)
+        StreamJob(tmp_path / "log", tmp_path / "index", out, out / "checkpoint", trigger=None)
         for out in (tmp_path / "one", tmp_path / "two")
     ]
     for job in jobs:
@@ -203,7 +203,7 @@ def test_two_streams_that_are_run_on_one_index_leave_each_other_theirs(
             assert stream._query.awaitTermination(120)
             stream.check()
     names = {each.name for each in (tmp_path / "index" / "readers").iterdir()}
-    assert names == {f"{reader(job.checkpoint)}.json" for job in jobs}
+    assert names == {f"{reader_name(job.checkpoint)}.json" for job in jobs}
     assert len(names) == 2
 
 

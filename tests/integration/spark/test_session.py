@@ -39,7 +39,7 @@ def test_another_master_is_refused(spark: SparkSession) -> None:
 def test_what_is_no_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "active", lambda: None)
     monkeypatch.setattr(sessions, "_started", lambda *_: pytest.fail("Spark is started for it"))
-    with pytest.raises(SparkError, match=re.escape(f"{master!r} is no master that Spark knows")):
+    with pytest.raises(SparkError, match=re.escape(f"{master!r} is not a master that Spark knows")):
         tamis.spark.session(master)
 
 

@@ -19,12 +19,12 @@ from tamis.errors import SparkError, StoreError
 from tamis.model.event import Event
 from tamis.replay import row_groups
 from tamis.spark.stats.attribute_values import in_order
-from tamis.spark.stats.event_stats import gather
-from tamis.spark.stats.subscription_stats import ask
+from tamis.spark.stats.event_stats import gather_stats
+from tamis.spark.stats.subscription_stats import match_sample
 from tamis.spark.stats.value_task import ranked
 from tamis.store import Log, Stats, changes
 from tamis.store.stats import SHARES, AttributeStats
-from tests.integration.spark.past_events import (
+from tests.integration.spark.stats_offers import (
     SCHEMA,
     Row,
     as_table,
@@ -32,23 +32,13 @@ from tests.integration.spark.past_events import (
     good_events,
     offers,
     plain,
-    small_shares,
-    written,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def few_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_shares(monkeypatch)
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Files, and their rows."""
-    return tmp_path / "events", written(tmp_path / "events")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -59,7 +49,7 @@ def test_files_are_counted_as_plain_python_does(
 ) -> None:
     folder, rows = events
     heard: list[tuple[int, int]] = []
-    stats = gather(spark, folder, SCHEMA, progress=lambda done, of: heard.append((done, of)))
+    stats = gather_stats(spark, folder, SCHEMA, progress=lambda done, of: heard.append((done, of)))
     check(stats, rows)
     assert stats.dead > 10
     assert stats.reason is not None
@@ -97,7 +87,7 @@ def test_whatever_columns_hold_the_values(spark: SparkSession, tmp_path: Path) -
     other = as_table(whole[2:], event_type=pa.string(), n=pa.int32(), seen=pa.date32())
     other = other.set_column(3, "title", other["title"].dictionary_encode())
     parquet.write_table(other, tmp_path / "2.parquet")
-    stats = gather(spark, str(tmp_path / "*.parquet"), SCHEMA)
+    stats = gather_stats(spark, str(tmp_path / "*.parquet"), SCHEMA)
     check(stats, [{**whole[0], "seller.rating": 3}, *whole[1:]])
     assert stats.attributes["price"].low == -7.25
     assert stats.sample.schema.field("n").type == pa.int64()
@@ -107,11 +97,13 @@ def test_whatever_columns_hold_the_values(spark: SparkSession, tmp_path: Path) -
 
 def test_large_numbers_and_long_texts(spark: SparkSession, tmp_path: Path) -> None:
     numbers = [2**63 - 1, -(2**63), 2**53 + 1, 2**53 + 1, 0]
-    schema = Schema.from_dict({"attributes": {"n": "integer", "title": "text"}})
     titles = ["ö" * 300, "ö" * 250, "a", "a", ""]
     parquet.write_table(pa.table({"n": numbers, "title": titles}), tmp_path / "0.parquet")
-    stats = gather(spark, tmp_path, Schema.from_dict({**schema.to_dict(), "event_types": {"e": {
-        "n": "optional", "title": "optional"}}}))  # fmt: skip
+    schema = {
+        "attributes": {"n": "integer", "title": "text"},
+        "event_types": {"e": {"n": "optional", "title": "optional"}},
+    }
+    stats = gather_stats(spark, tmp_path, Schema.from_dict(schema))
     told = stats.attributes["n"]
     assert (told.low, told.high, told.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
     # Of a long text no more than the beginning is looked at; the sample has all of it.
@@ -124,7 +116,7 @@ def test_no_events_at_all(spark: SparkSession, tmp_path: Path) -> None:
     parquet.write_table(as_table([]), tmp_path / "0.parquet")
     log = Log.create(tmp_path / "log", SCHEMA)
     log.change(changes.subscribe(["ann"], ["price < 5"]))
-    for stats in (gather(spark, tmp_path / "0.parquet", SCHEMA), gather(spark, log)):
+    for stats in (gather_stats(spark, tmp_path / "0.parquet", SCHEMA), gather_stats(spark, log)):
         check(stats, [])
         assert stats.sample.num_rows == 0
         stats.save(tmp_path / "stats", replace=True)
@@ -133,7 +125,7 @@ def test_no_events_at_all(spark: SparkSession, tmp_path: Path) -> None:
         engine.subscribe("price < 5", id="ann")
         engine.expect(stats)
         engine.save(tmp_path / "engine", replace=True)
-        told = ask(spark, stats, tmp_path / "engine").subscriptions
+        told = match_sample(spark, stats, tmp_path / "engine").subscriptions
         assert told is not None
         assert (told.subscriptions, told.events, told.pairs, told.most) == (1, 0, 0, ())
 
@@ -141,7 +133,7 @@ def test_no_events_at_all(spark: SparkSession, tmp_path: Path) -> None:
 def test_nothing_but_the_dead(spark: SparkSession, tmp_path: Path) -> None:
     parquet.write_table(as_table([{"event_type": "offer"}] * 200, event_type=pa.string()),
                         tmp_path / "0.parquet")  # fmt: skip
-    stats = gather(spark, tmp_path, SCHEMA)
+    stats = gather_stats(spark, tmp_path, SCHEMA)
     assert (stats.events, stats.dead, stats.sample.num_rows) == (0, 200, 0)
     assert "'price' is mandatory" in str(stats.reason)
     assert stats.attributes["price"] == AttributeStats("decimal", 0, 0, 0)
@@ -156,7 +148,7 @@ def test_many_attributes(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{names[(7 * at + k) % 300]: k for k in range(5)} for at in range(200)]
     table = {name: pa.array([row.get(name) for row in rows], pa.int64()) for name in names}
     parquet.write_table(pa.table(table), tmp_path / "0.parquet")
-    check(gather(spark, tmp_path, schema), rows, schema)
+    check(gather_stats(spark, tmp_path, schema), rows, schema)
 
 
 def test_more_values_than_can_be_counted_exactly(spark: SparkSession, tmp_path: Path) -> None:
@@ -166,7 +158,7 @@ def test_more_values_than_can_be_counted_exactly(spark: SparkSession, tmp_path: 
     rng = np.random.default_rng(3)
     numbers = np.where(rng.random(200_000) < 0.3, 7, rng.integers(0, 1_000_000, 200_000))
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=50_000)
-    told = gather(spark, tmp_path, schema).attributes["n"]
+    told = gather_stats(spark, tmp_path, schema).attributes["n"]
     assert told.distinct == pytest.approx(len(np.unique(numbers)), rel=0.05)
     assert (told.low, told.high) == (numbers.min(), numbers.max())
     ranks = [float((numbers <= each).mean()) for each in told.quantiles]
@@ -194,7 +186,7 @@ def test_a_sample_is_the_same_however_events_are_dealt_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     folder, rows = events
-    stats = gather(spark, folder, SCHEMA, sample=60, seed=5)
+    stats = gather_stats(spark, folder, SCHEMA, sample=60, seed=5)
     good = [at for at, row in enumerate(rows) if good_events([row])]
     rank = ranked(np.array(good), 5)
     lowest = [rows[good[at]] for at in np.argsort(rank)[:60]]
@@ -204,12 +196,12 @@ def test_a_sample_is_the_same_however_events_are_dealt_out(
     monkeypatch.setattr(row_groups, "_LEAST", 1 << 14)
     (tmp_path / "one").mkdir()
     parquet.write_table(as_table(rows), tmp_path / "one" / "0.parquet")
-    again = gather(spark, tmp_path / "one", SCHEMA, sample=60, seed=5)
+    again = gather_stats(spark, tmp_path / "one", SCHEMA, sample=60, seed=5)
     assert again.sample == stats.sample
-    other = gather(spark, folder, SCHEMA, sample=60, seed=6)
+    other = gather_stats(spark, folder, SCHEMA, sample=60, seed=6)
     assert other.sample.num_rows == 60
     assert other.sample != stats.sample
-    assert gather(spark, folder, SCHEMA).sample.num_rows == len(good)
+    assert gather_stats(spark, folder, SCHEMA).sample.num_rows == len(good)
 
 
 def test_a_task_keeps_no_more_than_may_be_wanted(
@@ -222,7 +214,7 @@ def test_a_task_keeps_no_more_than_may_be_wanted(
     )
     numbers = np.arange(20_000)
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=3_000)
-    stats = gather(spark, tmp_path, schema, sample=500, work=tmp_path / "work")
+    stats = gather_stats(spark, tmp_path, schema, sample=500, work=tmp_path / "work")
     lowest = np.argsort(ranked(numbers, 0))[:500]
     assert stats.sample["n"].to_pylist() == lowest.tolist()
     # Any beginning of it is spread over all events.
@@ -246,7 +238,7 @@ def test_a_log_of_columns_and_of_texts(spark: SparkSession, tmp_path: Path) -> N
     log.change(changes.cancel(["ann"]))
     log.publish({"json": ["no JSON", '{"colour": "red"}']})
     numbers = range(1, 301)  # those of the sequence
-    stats = gather(spark, log)
+    stats = gather_stats(spark, log)
     check(stats, [*rows, {"event_type": "none"}, {"colour": "red"}])
     assert stats.first is not None
     assert stats.last is not None
@@ -261,7 +253,7 @@ def test_a_log_of_columns_and_of_texts(spark: SparkSession, tmp_path: Path) -> N
 def test_a_log_has_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", SCHEMA)
     with pytest.raises(SparkError, match="a log has its own"):
-        gather(spark, log, SCHEMA)
+        gather_stats(spark, log, SCHEMA)
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -269,21 +261,21 @@ def test_a_log_has_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no such file or folder"):
-        gather(spark, tmp_path / "nowhere", SCHEMA)
+        gather_stats(spark, tmp_path / "nowhere", SCHEMA)
     table = as_table(offers(3))
     parquet.write_table(table, tmp_path / "0.parquet")
     with pytest.raises(SparkError, match="events in files need their schema"):
-        gather(spark, tmp_path)
+        gather_stats(spark, tmp_path)
     with pytest.raises(SparkError, match="one event or more, got 0"):
-        gather(spark, tmp_path, SCHEMA, sample=0)
+        gather_stats(spark, tmp_path, SCHEMA, sample=0)
     parquet.write_table(table.drop_columns(["price"]).append_column("prise", table["price"]),
                         tmp_path / "0.parquet")  # fmt: skip
-    with pytest.raises(SparkError, match="'prise' is no attribute; did you mean 'price'"):
-        gather(spark, tmp_path, SCHEMA)
+    with pytest.raises(SparkError, match="'prise' is not an attribute; did you mean 'price'"):
+        gather_stats(spark, tmp_path, SCHEMA)
     parquet.write_table(table.set_column(1, "price", pa.array(["a", "b", "c"])),
                         tmp_path / "0.parquet")  # fmt: skip
     with pytest.raises(SparkError, match="'price' is string, but the attribute is decimal"):
-        gather(spark, tmp_path, SCHEMA)
+        gather_stats(spark, tmp_path, SCHEMA)
 
 
 def test_an_opaque_attribute_in_two_forms_makes_no_sample(
@@ -294,5 +286,5 @@ def test_an_opaque_attribute_in_two_forms_makes_no_sample(
     other = as_table([{**row, "picture": None}], event_type=pa.string()).drop_columns(["picture"])
     pictures = pa.array([{"url": "a"}])
     parquet.write_table(other.append_column("picture", pictures), tmp_path / "1.parquet")
-    with pytest.raises(SparkError, match="an opaque attribute in several forms"):
-        gather(spark, tmp_path, SCHEMA)
+    with pytest.raises(SparkError, match="an opaque attribute has several types"):
+        gather_stats(spark, tmp_path, SCHEMA)

@@ -12,19 +12,17 @@ from pyarrow import parquet
 import tamis.spark
 from tamis import Engine
 from tamis.operators import registry
-from tamis.spark.stats.event_stats import gather
-from tamis.spark.stats.subscription_stats import ask
+from tamis.spark.stats.event_stats import gather_stats
+from tamis.spark.stats.subscription_stats import match_sample
 from tamis.store import Stats, Versions
 from tests.connect import Client
-from tests.integration.spark.past_events import (
+from tests.integration.spark.stats_offers import (
     CONDITIONS,
     SCHEMA,
     check,
     good_events,
     quiet_operator,
     saved,
-    small_shares,
-    written,
 )
 from tests.unit.cli.calls import Capture, refused, run
 
@@ -32,15 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def few_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_shares(monkeypatch)
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Files, and their rows."""
-    return tmp_path / "events", written(tmp_path / "events")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 # -- Spark Connect ---------------------------------------------------------------------------------
@@ -49,8 +39,8 @@ def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
 def _far(events: Path, engine: Path, out: Path) -> bool:
     """What a client of Spark Connect does; whether it was told how far that is."""
     spark, told = tamis.spark.session(), []
-    stats = gather(spark, events, SCHEMA, progress=lambda *each: told.append(each))
-    ask(spark, stats, engine, progress=lambda *each: told.append(each)).save(out)
+    stats = gather_stats(spark, events, SCHEMA, progress=lambda *each: told.append(each))
+    match_sample(spark, stats, engine, progress=lambda *each: told.append(each)).save(out)
     return bool(told)
 
 
@@ -62,7 +52,8 @@ def test_the_same_through_spark_connect(
 ) -> None:
     engine, out = saved(CONDITIONS, tmp_path / "engine"), tmp_path / "stats"
     assert client.asked(_far, events[0], engine, out)
-    there, here = Stats.open(out), ask(spark, gather(spark, events[0], SCHEMA), engine)
+    there = Stats.open(out)
+    here = match_sample(spark, gather_stats(spark, events[0], SCHEMA), engine)
     check(there, events[1])
     assert there.sample.equals(here.sample)
     assert there.subscriptions == here.subscriptions

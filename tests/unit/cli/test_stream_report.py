@@ -21,24 +21,24 @@ from tamis.cli.terminal.interrupt import InterruptGuard
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
 from tamis.operators import CallCounts, Report
-from tamis.spark.stream.progress import Standing
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.progress import StreamStatus
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log
 from tamis.workload import make
 from tamis.workload.auction_schema import schema
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
-NOTHING = Standing(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
-SOME = Standing(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
+NOTHING = StreamStatus(0, 0, -1, 0, 0, 0, 0, None, None, None, None)
+SOME = StreamStatus(9, 900, 100, 1800, 4000, 2, 7, 81.4, 400.0, 0.31, 0.62)
 FACTS = StreamFacts(None, 0, 3, 1000, None, None)
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path: Path) -> StreamJob:
     """A job over an empty log."""
     Log.create(tmp_path / "log", SCHEMA)
-    return Job(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
+    return StreamJob(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
 
 
 def test_before_anything_has_happened() -> None:
@@ -84,9 +84,9 @@ def test_faults_of_operators() -> None:
 
 
 class _Stream(Stream):
-    """One that says what it is shown to say."""
+    """A stream with a fixed status."""
 
-    def look(self) -> Standing:
+    def look(self) -> StreamStatus:
         return SOME
 
     def newest(self, kind: str = "notifications", rows: int = 100) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ class _Stream(Stream):
 
 
 @pytest.mark.parametrize("height", [24, 50])
-def test_the_picture_fits_the_terminal(job: Job, height: int) -> None:
+def test_the_picture_fits_the_terminal(job: StreamJob, height: int) -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80, height=height, color_system=None)
     with _Stream(job) as stream:
@@ -115,7 +115,7 @@ def test_the_picture_fits_the_terminal(job: Job, height: int) -> None:
     assert "lot 49" not in text
 
 
-def test_plain_lines_without_a_terminal(job: Job) -> None:
+def test_plain_lines_without_a_terminal(job: StreamJob) -> None:
     file = io.StringIO()
     with _Stream(job) as stream:
         shown = StreamView(Console(file=file), stream, lambda rows: [], "title")
@@ -136,7 +136,7 @@ class _Gone(_Stream):
         raise AssertionError("nobody is there to be asked")
 
 
-def test_a_stream_may_be_gone_after_an_interrupt(job: Job) -> None:
+def test_a_stream_may_be_gone_after_an_interrupt(job: StreamJob) -> None:
     with InterruptGuard() as interrupt, _Gone(job) as stream:
         shown = StreamView(Console(file=io.StringIO()), stream, lambda rows: [], "title")
         with pytest.raises(SparkError, match="Connection refused"):

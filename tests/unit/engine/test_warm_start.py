@@ -302,7 +302,7 @@ def test_faults_are_counted_apart() -> None:
         engine.calls.runner = Runner(faults=1_000_000)
         engine.subscribe("moody()", id=1)
         _, told = match_and_measure(engine, pa.table({"n": range(10)}))
-        assert match_and_measure(engine, pa.table({"price": [1.0]})).told == {}, (
+        assert match_and_measure(engine, pa.table({"price": [1.0]})).outcomes == {}, (
             "nothing to read, nothing told"
         )
     assert told["moody()"][:3] == (5, 5, 5)
@@ -350,3 +350,12 @@ def test_no_operator_is_called_to_lay_clauses_out(engine: Engine, calls: list[st
     plan_for(engine, EVENTS)
     assert calls == []
     assert engine.plan().events == 80
+
+
+def test_saving_before_any_event_leaves_the_plan_to_the_first_events(tmp_path: Path) -> None:
+    engine = Engine(SCHEMA)
+    engine.subscribe("price < 5")
+    engine.save(tmp_path / "index")
+    for each in (engine, Engine.open(tmp_path / "index")):
+        each.expect(Past(pa.table({"price": [3.0, 80.0, 4.0]})))
+        assert each.plan().events == 3

@@ -13,7 +13,7 @@ from tamis import TamisError
 from tamis.lab.instruments.timing import TimingSample
 from tamis.lab.results import files as results
 from tamis.lab.results.files import read, write
-from tamis.lab.results.records import Figure, Goal, Result
+from tamis.lab.results.records import KINDS, Figure, Goal, Result
 from tests.unit.lab.examples import (
     CHURN,
     FIGURE,
@@ -49,6 +49,20 @@ def test_result_files_say_where_they_come_from(tmp_path: Path) -> None:
     assert document["machine"].keys() == {"cpus", "cpu", "system", "python"}
     assert [each["kind"] for each in document["results"]] == ["figure", "contest"]
     assert document["results"][0]["goal"] == {"limit": 2.0, "at_most": True}
+
+
+def test_kinds_in_result_files_keep_their_names() -> None:
+    """Result files of earlier commits have these names."""
+    assert list(KINDS) == [
+        "figure",
+        "contest",
+        "refusal",
+        "duel",
+        "point",
+        "churn",
+        "schedule",
+        "operatorrun",
+    ]
 
 
 def test_result_files_are_read_back(tmp_path: Path) -> None:

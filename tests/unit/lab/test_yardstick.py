@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, TamisError, workload
+from tamis.lab.instruments import yardstick
 from tamis.lab.instruments.yardstick import WideYardstick, Yardstick, make_yardstick
 from tamis.workload.tables import SUBSCRIPTIONS_SCHEMA
 
@@ -39,6 +40,19 @@ def test_the_yardstick_of_thousands_of_attributes() -> None:
     assert isinstance(yardstick, WideYardstick)
     assert [sorted(ids) for ids in engine.match_batch(events)] == answers
     assert any(answers)
+
+
+@pytest.mark.parametrize("share", [0.0, 1 / 16, 1.0])
+def test_the_answer_is_the_same_whether_columns_are_masked_or_gathered(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = workload.make_variant("topss-w4", 300, seed=3)
+    events = made.events(40)
+    right = _found(WideYardstick(made.subscriptions, events), events)
+    monkeypatch.setattr(yardstick, "_FEW_LEFT", share)
+    tried = Yardstick(made.subscriptions, events)
+    assert tried._masked == {0.0: len(tried._columns), 1.0: 1}.get(share, tried._masked)
+    assert _found(tried, events) == right
 
 
 def test_few_attributes_have_columns() -> None:

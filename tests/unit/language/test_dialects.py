@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,15 +45,18 @@ def read_nothing(text: str, schema: Schema) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def query(monkeypatch: pytest.MonkeyPatch) -> None:
+def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The dialects `query` and `nothing`, for one test."""
     module = ModuleType("query_dialect")
     vars(module).update(read=read_query, nothing=read_nothing)
     monkeypatch.setitem(sys.modules, "query_dialect", module)
-    monkeypatch.setattr(registry, "_TABLE", {NATIVE: entry(NATIVE)})
     monkeypatch.setattr(registry, "_readers", {})
-    register(DialectEntry("query", "query_dialect:read", "as in a URL"))
-    register(DialectEntry("nothing", "query_dialect:nothing", "returns its text"))
+    for name, path in (("query", "query_dialect:read"), ("nothing", "query_dialect:nothing")):
+        monkeypatch.delitem(registry._TABLE, name, raising=False)  # a page of the docs has one too
+        register(DialectEntry(name, path, "for one test"))
+    yield
+    for name in ("query", "nothing", "gone"):
+        registry._TABLE.pop(name, None)
 
 
 def test_the_native_language_is_the_default_dialect() -> None:
@@ -124,12 +128,15 @@ def test_limits_hold_for_every_dialect() -> None:
 
 
 def test_wrong_dialects_are_refused() -> None:
-    with pytest.raises(ConditionError, match="unknown language 'qery'\ndid you mean 'query'"):
+    with pytest.raises(ConditionError, match="unknown language 'qery'; did you mean 'query'"):
         Engine(SCHEMA).subscribe("kind=oak", language="qery")
     with pytest.raises(ConditionError, match="unknown language"):
         read("kind=oak", SCHEMA, language=["query"])  # type: ignore[arg-type]
     with pytest.raises(ConditionError, match="'query' is registered already"):
         register(DialectEntry("query", "query_dialect:read", ""))
+    register(DialectEntry("gone", "no_such_module:read", ""))
+    with pytest.raises(ConditionError, match="'gone' cannot be imported"):
+        read("kind=oak", SCHEMA, language="gone")
     with pytest.raises(ConditionError, match="returned str, expected a Condition"):
         read("kind=oak", SCHEMA, language="nothing")
     with pytest.raises(ConditionError, match="a condition is text, got int"):

@@ -22,10 +22,10 @@ from tamis.replay.parts import PartWriter
 from tamis.replay.row_groups import RowRange, parquet_files, row_shares
 from tamis.spark.events.parquet_columns import layouts
 from tamis.spark.events.past_files import PastFiles
-from tamis.spark.jobs.generate_tables import _write, drafted, table_files
+from tamis.spark.jobs.generate_tables import _write, draft_folder, table_files
 from tamis.spark.jobs.match_files import check_given
 from tamis.spark.runtime.engine_folders import engine_folders, laid_out, mentioned
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
 
@@ -77,7 +77,7 @@ def test_nothing_to_read(name: str, why: str, tmp_path: Path) -> None:
 
 def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "kind=oak" / "x.parquet", 5)
-    with pytest.raises(SparkError, match="only the folder 'kind=oak' tells"):
+    with pytest.raises(SparkError, match="only the folder 'kind=oak' has"):
         layouts(parquet_files(tmp_path), SCHEMA)
     write(tmp_path / "other" / "day=3" / "x.parquet", 5)  # no attribute
     write(tmp_path / "other" / "n=3" / "x.parquet", 5)  # a column as well
@@ -86,7 +86,7 @@ def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(StoreError, match=r"a\.parquet: is no parquet that can be read"):
+    with pytest.raises(StoreError, match=r"a\.parquet: is not a parquet file that can be read"):
         parquet_files(tmp_path)
 
 
@@ -211,7 +211,7 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
         (draft / "schema").touch()
 
     def fail() -> None:
-        with drafted(tmp_path, ["events", "schema"]) as draft:
+        with draft_folder(tmp_path, ["events", "schema"]) as draft:
             begin(draft, "a")
             raise RuntimeError("no")
 
@@ -219,25 +219,27 @@ def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail()
     assert [each.name for each in tmp_path.rglob("*")] == ["mine"]
-    with drafted(tmp_path, ["events", "schema"]) as draft:
+    with draft_folder(tmp_path, ["events", "schema"]) as draft:
         begin(draft, "b")
         assert not (tmp_path / "events").exists()
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["b", "events", "mine", "schema"]
     with (
         pytest.raises(SparkError, match="holds events already"),
-        drafted(tmp_path, ["events", "schema"]),
+        draft_folder(tmp_path, ["events", "schema"]),
     ):
         pass
     assert (tmp_path / "events" / "b").exists()
 
 
 def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
-    begin = "import os; from tamis.spark.jobs.generate_tables import drafted\n"
-    killed = f"with drafted({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
+    begin = "import os; from tamis.spark.jobs.generate_tables import draft_folder\n"
+    killed = (
+        f"with draft_folder({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
+    )
     done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
     assert done.returncode == 9
     assert list(tmp_path.rglob("events"))
-    with drafted(tmp_path, ["events"]) as draft:
+    with draft_folder(tmp_path, ["events"]) as draft:
         assert list(tmp_path.iterdir()) == [draft]
         (draft / "events").touch()
     assert [each.name for each in tmp_path.iterdir()] == ["events"]
@@ -271,8 +273,10 @@ def full_disk() -> Iterator[None]:
 def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     """A lock inside says that somebody lives; what has none is not known, and stays."""
     begin = "import time; from pathlib import Path\n"
-    begin += "from tamis.spark.runtime.scratch_folder import scratch\n"
-    code = f"{begin}with scratch(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
+    begin += "from tamis.spark.runtime.scratch_folder import scratch_folder\n"
+    code = (
+        f"{begin}with scratch_folder(Path({str(tmp_path)!r})): print(flush=True); time.sleep(600)"
+    )
     left = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert left.stdout is not None
     left.stdout.readline()
@@ -281,7 +285,7 @@ def test_scratch_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
     left.stdout.close()
     (abandoned,) = tmp_path.iterdir()
     (tmp_path / ".tamis-unknown").mkdir()
-    with scratch(tmp_path) as first, scratch(tmp_path) as second:
+    with scratch_folder(tmp_path) as first, scratch_folder(tmp_path) as second:
         assert not abandoned.exists()
         assert first.is_dir()
         assert second.is_dir()

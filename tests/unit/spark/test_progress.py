@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.spark.stream.progress import Standing, Watch, quantile, query_of, rate
+from tamis.spark.stream.progress import StreamStatus, StreamWatch, quantile, query_of, rate
 from tamis.store import Log, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -56,15 +56,15 @@ def world(tmp_path: Path) -> World:
 
 
 def test_before_the_first_batch(world: World) -> None:
-    watch = Watch(world.log, world.out, "q", 0.0)
+    watch = StreamWatch(world.log, world.out, "q", 0.0)
     world.publish(7)
-    assert watch.look(time.time()) == Standing(0, 0, -1, 0, 0, 0, 7, None, None, None, None)
+    assert watch.look(time.time()) == StreamStatus(0, 0, -1, 0, 0, 0, 7, None, None, None, None)
     assert watch.newest() == []
 
 
 def test_totals_rates_and_latency(world: World) -> None:
     now = time.time()
-    watch = Watch(world.log, world.out, "q", now - 5)
+    watch = StreamWatch(world.log, world.out, "q", now - 5)
     world.log.change(subscribe(["a", "b"], ["n < 3", "n < 4"]))
     world.publish(10)
     world.done(now + 1, found=4)
@@ -86,7 +86,7 @@ def test_totals_rates_and_latency(world: World) -> None:
 
 
 def test_only_its_own_query_counts(world: World) -> None:
-    watch = Watch(world.log, world.out, "q", 0.0)
+    watch = StreamWatch(world.log, world.out, "q", 0.0)
     world.publish(3)
     world.done(time.time(), found=1, query="other")
     assert watch.look(time.time()).batches == 0
@@ -97,7 +97,7 @@ def test_batches_of_an_earlier_run_are_no_rate(world: World) -> None:
     for _ in range(3):
         world.publish(3)
         world.done(now - 10, found=1)
-    found = Watch(world.log, world.out, "q", now).look(now)
+    found = StreamWatch(world.log, world.out, "q", now).look(now)
     assert (found.batches, found.events, found.rate, found.p50) == (3, 9, None, None)
 
 

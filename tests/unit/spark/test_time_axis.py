@@ -15,7 +15,7 @@ from pyarrow import parquet
 from tamis import Schema
 from tamis.errors import SparkError
 from tamis.spark.events.past_events import past_events
-from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, Axis, axis, clock_of
+from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, TimeAxis, axis, clock_of
 from tamis.spark.runtime.worker_cache import schema_document
 
 SCHEMA = Schema.from_dict({"attributes": {"at": "timestamp", "seller.since": "timestamp"}})
@@ -25,7 +25,7 @@ def micros(text: str) -> int:
     return int(np.datetime64(text, "us").astype(np.int64))
 
 
-def times(low: str, high: str, most: int = 60, **options: Any) -> Axis:
+def times(low: str, high: str, most: int = 60, **options: Any) -> TimeAxis:
     return axis(TIME, micros(low), micros(high), most, **options)
 
 
@@ -100,7 +100,7 @@ def test_there_are_never_more_than_asked_for(kind: str, low: Any, high: Any, mos
     _check(found, low, high)
 
 
-def _check(found: Axis, low: Any, high: Any) -> None:
+def _check(found: TimeAxis, low: Any, high: Any) -> None:
     """The ends are in the first and the last bucket, and values are where the edges say."""
     values = np.array([low, high], found.edges.dtype)
     assert found.places(values, np.ones(2, np.bool_)).tolist() == [0, found.buckets - 1]
@@ -182,10 +182,10 @@ def test_types_of_several_files() -> None:
     assert clock_of("n", [pa.int64(), pa.float64()]).kind == DECIMAL
     assert clock_of("n", [pa.date32(), pa.timestamp("us", "UTC")]).zone
     assert not clock_of("n", [pa.date32(), pa.timestamp("us")]).days
-    with pytest.raises(SparkError, match="points in time in some files, numbers in others"):
+    with pytest.raises(SparkError, match="times in some files and numbers in others"):
         clock_of("n", [pa.int64(), pa.date32()])
     for kind in (pa.string(), pa.bool_(), pa.list_(pa.int64()), pa.time64("us")):
-        with pytest.raises(SparkError, match="which tells no time"):
+        with pytest.raises(SparkError, match="which is not a time"):
             clock_of("n", [kind])
 
 
@@ -193,7 +193,7 @@ def test_a_file_whose_column_tells_no_time_is_named(tmp_path: Path) -> None:
     schema = Schema.from_dict({"attributes": {"n": "integer"}})
     parquet.write_table(pa.table({"n": [1], "at": [5]}), tmp_path / "a.parquet")
     parquet.write_table(pa.table({"n": [1], "at": ["soon"]}), tmp_path / "b.parquet")
-    with pytest.raises(SparkError, match=r"b\.parquet: the column 'at' is string, which tells no"):
+    with pytest.raises(SparkError, match=r"b\.parquet: the column 'at' is string, which is not"):
         past_events(tmp_path, schema).clock("at")
     assert past_events(tmp_path / "a.parquet", schema).where == str(tmp_path / "a.parquet")
     assert past_events(tmp_path, schema).where == str(tmp_path)

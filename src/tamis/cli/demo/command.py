@@ -25,8 +25,8 @@ from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import StoreError
-from tamis.spark.stream.progress import Standing
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.progress import StreamStatus
+from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, SubscriptionSnapshot
 from tamis.workload.auction_schema import schema
 
@@ -85,7 +85,7 @@ def demo(
         steps = StartupSteps(console, interrupt)
         try:
             log, snapshot = _open_log(steps, place / "log", subscriptions, given=_given())
-            job = Job(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
+            job = StreamJob(place / "log", place / "index", place, place / "checkpoint", _COLUMNS)
             with ExitStack() as cleanup:
                 stream = cleanup.enter_context(Stream(job, snapshot))
                 _start(steps, stream, master)
@@ -236,8 +236,8 @@ def notification(row: dict[str, Any], condition: str) -> Text:
 def _print_end(
     console: Console,
     folder: Path,
-    first: Standing,
-    last: Standing,
+    first: StreamStatus,
+    last: StreamStatus,
     publisher: AuctionPublisher,
     live: int,
 ) -> None:

@@ -16,7 +16,7 @@ from tamis.cli.terminal.numbers import clock
 from tamis.operators.report import Report
 from tamis.spark.runtime.operator_reports import NOTHING
 from tamis.spark.stream.notification_sink import DEAD
-from tamis.spark.stream.progress import NO_VERSION, Standing
+from tamis.spark.stream.progress import NO_VERSION, StreamStatus
 from tamis.spark.stream.stream import Stream
 
 _LINE_SECONDS = 5.0  # between two lines, outside a terminal
@@ -67,7 +67,7 @@ class StreamView:
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
         return self._live
 
-    def update(self) -> Standing:
+    def update(self) -> StreamStatus:
         """Look at the stream and show it."""
         progress, now = self._stream.look(), monotonic()
         if self._live is not None:
@@ -94,7 +94,7 @@ class StreamView:
             live, keeper.expired, changed, enough, keeper.compiling, trouble, self._operators
         )
 
-    def _picture(self, progress: Standing) -> Group:
+    def _picture(self, progress: StreamStatus) -> Group:
         facts = self._facts()
         figures = Table.grid(padding=(0, 2, 0, 0), expand=True)
         figures.add_column(style="dim", no_wrap=True, min_width=14)
@@ -124,7 +124,9 @@ class StreamView:
         return shown
 
 
-def rows(progress: Standing, facts: StreamFacts, reason: str = "") -> list[tuple[str, str, str]]:
+def rows(
+    progress: StreamStatus, facts: StreamFacts, reason: str = ""
+) -> list[tuple[str, str, str]]:
     """The figures of the view: name, number and explanation."""
     found = [
         ("events", f"{progress.events:,}", per_second(progress.rate)),
@@ -169,10 +171,10 @@ def faults(report: Report) -> str:
     return "; ".join([evaluated, *parts])
 
 
-def line(elapsed: float, progress: Standing, facts: StreamFacts) -> str:
+def line(elapsed: float, progress: StreamStatus, facts: StreamFacts) -> str:
     """The figures on one line.
 
-    >>> line(75, Standing(9, 900, 100, 800, 4000, 2, 7, 80.0, 400.0, 0.31, 0.62),
+    >>> line(75, StreamStatus(9, 900, 100, 800, 4000, 2, 7, 80.0, 400.0, 0.31, 0.62),
     ...      StreamFacts(100, 0, 3, 1000, None, None))
     '1 min 15 s: 800 events (80 a second), 4,000 notifications (400 a second), latency 0.31 s, \
 p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
@@ -192,7 +194,7 @@ p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
     return f"{clock(elapsed)}: " + ", ".join(parts)
 
 
-def version(progress: Standing) -> str:
+def version(progress: StreamStatus) -> str:
     """The version in use."""
     return "none" if progress.version == NO_VERSION else f"{progress.version:,}"
 
@@ -207,7 +209,7 @@ def seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:,.2f} s"
 
 
-def summary(first: Standing, last: Standing) -> str:
+def summary(first: StreamStatus, last: StreamStatus) -> str:
     """The work done between two looks."""
     return (
         f"{last.events - first.events:,} events, "

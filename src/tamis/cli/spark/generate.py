@@ -73,7 +73,7 @@ def generate(
     from tamis.files.os_errors import os_errors_as
     from tamis.model.schema import Schema
     from tamis.model.schema_document import to_yaml
-    from tamis.spark.jobs.generate_tables import drafted, table_files
+    from tamis.spark.jobs.generate_tables import draft_folder, table_files
     from tamis.spark.jobs.generate_tables import generate as generated
 
     schema = Schema.from_dict(_base(name, seed, _size_if_tied(name, subscriptions)).schema)
@@ -82,7 +82,7 @@ def generate(
         wanted += table_files(table, rows, files or max(1, -(-rows // _FILE_ROWS[table])))
     console = stdout_console()
     with (
-        drafted(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)) as draft,
+        draft_folder(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)) as draft,
         spark_session(console, master) as spark,
         bar(console, "Drawing, by files") as progress,
     ):

@@ -19,8 +19,8 @@ from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.options import split_names
 from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
-from tamis.spark.stream.progress import Standing
-from tamis.spark.stream.stream import Job, Stream
+from tamis.spark.stream.progress import StreamStatus
+from tamis.spark.stream.stream import Stream, StreamJob
 
 AVAILABLE_NOW = "available-now"
 _POLL = 0.25  # seconds
@@ -91,7 +91,7 @@ def run(
     It runs until Ctrl-C; the next run continues from there. Meanwhile it expires leases, compiles
     new versions and removes versions that nobody needs.
     """
-    job = Job(
+    job = StreamJob(
         log.absolute(),
         index.absolute(),
         out.absolute(),
@@ -168,7 +168,7 @@ def follow(
             raise
 
 
-def stop(console: Console, stream: Stream) -> Standing:
+def stop(console: Console, stream: Stream) -> StreamStatus:
     """Stop a stream; gives its last position."""
     with console.status("Stopping: the current batch is dropped, and the next run repeats it"):
         stream.stop()

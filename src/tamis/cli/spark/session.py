@@ -95,7 +95,7 @@ def print_operators(console: Console, report: Report) -> None:
 def spark_session(console: Console, master: str | None) -> Iterator[SparkSession]:
     """The active session, or one that ends with the block."""
     from tamis.spark.runtime import sessions
-    from tamis.spark.runtime.error_text import reason
+    from tamis.spark.runtime.error_text import error_text
 
     before = sessions.active()
     with spinner(console, "Starting Spark: about 10 seconds"):
@@ -104,7 +104,7 @@ def spark_session(console: Console, master: str | None) -> Iterator[SparkSession
         except TamisError:
             raise
         except Exception as why:  # noqa: BLE001 - Spark raises many kinds
-            raise SparkError(f"Spark does not start: {reason(why)}") from None
+            raise SparkError(f"Spark does not start: {error_text(why)}") from None
     try:
         yield spark
     finally:

@@ -81,8 +81,8 @@ def stats(
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
     from tamis.spark.runtime.engine_folders import engine_folders
-    from tamis.spark.stats.event_stats import check_given, gather
-    from tamis.spark.stats.subscription_stats import ask
+    from tamis.spark.stats.event_stats import check_given, gather_stats
+    from tamis.spark.stats.subscription_stats import match_sample
     from tamis.store.log import Log
     from tamis.store.stats import check_free
 
@@ -98,7 +98,9 @@ def stats(
     with spark_session(console, master) as spark:
         begun = perf_counter()
         with bar(console, "Counting, by tasks") as progress:
-            count = partial(gather, sample=sample, seed=seed, work=work, progress=progress.update)
+            count = partial(
+                gather_stats, sample=sample, seed=seed, work=work, progress=progress.update
+            )
             made = cancellable(spark, lambda: count(spark, past, known))
         seconds = perf_counter() - begun
         made.save(target, replace=replace)  # kept even if the rest fails
@@ -106,7 +108,11 @@ def stats(
             operators = declared_operators(modules) or ()
             with bar(console, "Matching the sample, by tasks") as progress:
                 measure = partial(
-                    ask, operators=operators, asked=asked, work=work, progress=progress.update
+                    match_sample,
+                    operators=operators,
+                    asked=asked,
+                    work=work,
+                    progress=progress.update,
                 )
                 made = cancellable(spark, partial(measure, spark, made, subscriptions))
             made.save(target, replace=True)

@@ -154,9 +154,9 @@ class CallFilter:
         finally:
             self._scheduler = kept
         for number in self._predicates:
-            told = measure.counts(number)
-            if told is not None:
-                found[self._predicates[number].predicate.text] = told
+            counts = measure.counts(number)
+            if counts is not None:
+                found[self._predicates[number].predicate.text] = counts
 
     def remove(self, slot: int) -> None:
         """Remove a slot, even if adding or removing it was interrupted."""
@@ -286,12 +286,12 @@ class CallFilter:
         texts = [self._entries[slot].text for slot in slots]
         tables = {"texts": {"text": pa.array(texts, pa.large_string())}}
         if self.known:
-            told = self.known.values()
+            estimates = self.known.values()
             tables["known"] = {
                 "text": pa.array(self.known, pa.large_string()),
-                "p": pa.array([each.p for each in told], pa.float64()),
-                "cost": pa.array([each.cost for each in told], pa.float64()),
-                "seen": pa.array([each.seen for each in told], pa.int64()),
+                "p": pa.array([each.p for each in estimates], pa.float64()),
+                "cost": pa.array([each.cost for each in estimates], pa.float64()),
+                "seen": pa.array([each.seen for each in estimates], pa.int64()),
             }
         return SavedPart(
             {
@@ -308,11 +308,9 @@ class CallFilter:
         texts = saved.columns["texts"]["text"].to_pylist()
         if saved.facts.get("known"):  # absent in older files
             known = saved.columns["known"]
-            told = zip(
-                *(known[name].to_pylist() for name in PredicateEstimate._fields), strict=True
-            )
-            names = known["text"].to_pylist()
-            self.known = dict(zip(names, itertools.starmap(PredicateEstimate, told), strict=True))
+            columns = [known[name].to_pylist() for name in PredicateEstimate._fields]
+            estimates = itertools.starmap(PredicateEstimate, zip(*columns, strict=True))
+            self.known = dict(zip(known["text"].to_pylist(), estimates, strict=True))
         for slot, owner, text in zip(slots, owners, texts, strict=True):
             try:
                 check(parse(text, limit=None), schema, text, self.operators.signatures)

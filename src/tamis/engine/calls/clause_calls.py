@@ -35,7 +35,7 @@ from tamis.model.condition import (
 )
 from tamis.model.operator import Rows, Signature
 from tamis.model.printer import constant_text
-from tamis.model.semantics import Answer
+from tamis.model.semantics import CallAnswer
 from tamis.schedule.base import NEVER, ON_FALSE, ON_TRUE
 
 CONSTANT = -1  # in a pattern: a constant, not a variable
@@ -211,7 +211,7 @@ def collect_calls(
 
 def fits(
     calls: Sequence[Literal[Call]],
-    answers: Sequence[Answer],
+    answers: Sequence[CallAnswer],
     constraints: Sequence[Literal[ValueConstraint]],
 ) -> bool | None:
     """Whether one substitution satisfies a clause whose operators have all answered.

@@ -55,14 +55,18 @@ class Row:
         return workload.variant(self.variant).title
 
 
+# The yardstick became faster after the goals were first stated, by these factors: dexin 1.65,
+# dexin-matching 1.43, lesubscribe 2.05, lesubscribe-equality 1.71, topss-w4 5.56, sparse 1.14. The
+# goals here are the first ones (200 and 60, 80, 170, 200, 360, 80 and 400, 100), divided by the
+# factors and rounded up: the required times are still the same.
 ROWS: dict[str, Row] = {
-    "dexin": Row("dexin", 1_000_000, batch=200, alone=60),
-    "dexin-matching": Row("dexin-matching", 1_000_000, batch=80),
-    "lesubscribe": Row("lesubscribe", 800_000, batch=170),
-    "lesubscribe-large": Row("lesubscribe", 3_200_000, batch=200),
-    "lesubscribe-equality": Row("lesubscribe-equality", 800_000, batch=360),
-    "topss-w4": Row("topss-w4", 1_000_000, batch=80, bits=400),
-    "sparse": Row("sparse", 1_000_000, columns=100),
+    "dexin": Row("dexin", 1_000_000, batch=122, alone=37),
+    "dexin-matching": Row("dexin-matching", 1_000_000, batch=56),
+    "lesubscribe": Row("lesubscribe", 800_000, batch=83),
+    "lesubscribe-large": Row("lesubscribe", 3_200_000, batch=98),
+    "lesubscribe-equality": Row("lesubscribe-equality", 800_000, batch=211),
+    "topss-w4": Row("topss-w4", 1_000_000, batch=15, bits=72),
+    "sparse": Row("sparse", 1_000_000, columns=88),
 }
 
 

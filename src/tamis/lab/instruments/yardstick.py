@@ -1,10 +1,11 @@
 """The NumPy yardstick: the brute force that a careful programmer writes in an afternoon.
 
 It is not a straw man. Constants become ranks, so that bounds are columns of narrow integers. An
-event compares the most selective column with all subscriptions, and each further column only with
-those still left. `Yardstick` has two columns for each attribute. With thousands of attributes these
-would take gigabytes, so `WideYardstick` has three columns for the first predicate of each
-subscription, three for the second, and so on.
+event compares the most selective columns with all subscriptions, and masks in place, without new
+memory. When few subscriptions are left, it compares each further column only with those.
+`Yardstick` has two columns for each attribute. With thousands of attributes these would take
+gigabytes, so `WideYardstick` has three columns for the first predicate of each subscription, three
+for the second, and so on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tamis.errors import TamisError
 Rows = NDArray[np.int64]
 Narrow = NDArray[np.unsignedinteger]
 _SAMPLE = 32  # events that decide the order of attributes
+_FEW_LEFT = 1 / 16  # of the subscriptions: from here on, gathering costs less than masking
 _WIDE = 64  # attributes; with more, most of each column would be empty
 
 
@@ -66,11 +68,15 @@ class Yardstick:
         self.size = subscriptions.num_rows
         self._columns = [_column(each, self.size) for each in _bounds(subscriptions)]
         ranks = self.encode(events.slice(0, _SAMPLE))
+        self._mask, self._holds = np.empty((2, self.size), np.bool_)
         passed = [
-            np.mean([self._inside(column, rank, slice(None)).mean() for rank in of])
+            np.mean([self._all_inside([(column, rank)]).mean() for rank in of])
             for column, of in zip(self._columns, ranks.T, strict=True)
         ]
-        self._columns = [self._columns[at] for at in np.argsort(passed).tolist()]
+        order = np.argsort(passed)
+        self._columns = [self._columns[at] for at in order.tolist()]
+        left = np.cumprod(np.array(passed)[order])  # as if attributes were independent
+        self._masked = 1 + int((left[:-1] > _FEW_LEFT).sum())
 
     def encode(self, events: pa.Table) -> NDArray[np.int64]:
         """Events as rows of ranks. Events of matchers are encoded beforehand as well."""
@@ -78,19 +84,32 @@ class Yardstick:
 
     def match(self, event: NDArray[np.int64]) -> Rows:
         """The rows of the subscriptions that match an encoded event."""
-        first, *others = zip(self._columns, event.tolist(), strict=True)
-        left = np.flatnonzero(self._inside(first[0], first[1], slice(None)))
-        for column, rank in others:
-            left = left[np.flatnonzero(self._inside(column, rank, left))]
+        asked = list(zip(self._columns, event.tolist(), strict=True))
+        left = np.flatnonzero(self._all_inside(asked[: self._masked]))
+        for column, rank in asked[self._masked :]:
+            left = left.compress(self._inside(column, rank, left))
         return left
 
+    def _all_inside(self, asked: Sequence[tuple[_AttributeColumn, int]]) -> NDArray[np.bool_]:
+        """A mask of the subscriptions that accept these ranks. The next call overwrites it."""
+        mask, holds = self._mask, self._holds
+        mask.fill(True)
+        for column, rank in asked:
+            # The rank has the type of the column, or NumPy would widen the whole column.
+            value = column.low.dtype.type(rank)
+            mask &= np.less_equal(column.low, value, out=holds)
+            mask &= np.greater_equal(column.high, value, out=holds)
+            if column.hole is not None:
+                mask &= np.not_equal(column.hole, value, out=holds)
+        return mask
+
     @staticmethod
-    def _inside(column: _AttributeColumn, rank: int, rows: Rows | slice) -> NDArray[np.bool_]:
-        # The rank has the type of the column, or NumPy would widen the whole column.
+    def _inside(column: _AttributeColumn, rank: int, rows: Rows) -> NDArray[np.bool_]:
         value = column.low.dtype.type(rank)
-        inside: NDArray[np.bool_] = (column.low[rows] <= value) & (value <= column.high[rows])
+        inside = column.low.take(rows) <= value
+        inside &= column.high.take(rows) >= value
         if column.hole is not None:
-            inside &= column.hole[rows] != value
+            inside &= column.hole.take(rows) != value
         return inside
 
 

@@ -8,23 +8,23 @@ Users can register their own with `register`; an engine finds it by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import NamedTuple
 
-from tamis.errors import ConditionError, nearest
+from tamis.errors import ConditionError
 from tamis.language.limits import check_length
 from tamis.language.normal_form import check_size
 from tamis.language.type_check import check
 from tamis.model.condition import Condition
 from tamis.model.operator import Signature
 from tamis.model.schema import Schema
+from tamis.registry import Registry
 
 NATIVE = "tamis"
 Read = Callable[[str, Schema], Condition]
 
 
 class DialectEntry(NamedTuple):
-    """What the registry knows of a dialect without importing it."""
+    """What the table says about a dialect, without importing it."""
 
     name: str
     path: str  # module:function, imported when used
@@ -41,36 +41,17 @@ _TABLE: dict[str, DialectEntry] = {
         ),
     )
 }
+_REGISTRY = Registry("language", ConditionError, _TABLE)
+dialects, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 _readers: dict[str, Read] = {}
-
-
-def dialects() -> list[str]:
-    """The names of all dialects."""
-    return list(_TABLE)
-
-
-def entry(name: str) -> DialectEntry:
-    """What the registry knows of a dialect."""
-    try:
-        return _TABLE[name]
-    except (KeyError, TypeError):
-        hint = nearest(str(name), _TABLE)
-        raise ConditionError(f"unknown language {name!r}", hint=hint) from None
-
-
-def register(new: DialectEntry) -> None:
-    """Make a dialect of your own known by name."""
-    if new.name in _TABLE:
-        raise ConditionError(f"a language named {new.name!r} is registered already")
-    _TABLE[new.name] = new
 
 
 def translate(text: str, schema: Schema, language: str = NATIVE) -> Condition:
     """Turn text in a language into a condition. The condition is not type-checked yet."""
     reader = _readers.get(language) if isinstance(language, str) else None
     if reader is None:
-        module, _, function = entry(language).path.partition(":")
-        reader = _readers[language] = getattr(import_module(module), function)
+        loaded: Read = _REGISTRY.load(language)
+        reader = _readers[language] = loaded
     check_length(text)
     condition = reader(text, schema)
     if not isinstance(condition, Condition):

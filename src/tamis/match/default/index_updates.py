@@ -1,12 +1,11 @@
-"""Putting clauses into an index that grows as needed, and taking them out."""
+"""Insert clauses into an index that grows as needed, and take them out."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.growth import grown
 from tamis.match.default.passes.batch_pass import insert_framed, take_out_framed
 from tamis.match.default.passes.frame import Framed
 from tamis.match.default.structure.buckets import ENTRY, with_room
@@ -25,11 +24,10 @@ def insert_all(
     index = framed.record
     top = int(slots.max(initial=-1)) + 1
     if top > len(index.kind):
-        size = max(top, 2 * len(index.kind))
         index = index._replace(
-            kind=grown(index.kind, size),
-            scheme=grown(index.scheme, size),
-            place=grown(index.place, size),
+            kind=grown(index.kind, top),
+            scheme=grown(index.scheme, top),
+            place=grown(index.place, top),
         )
     done = 0
     while True:
@@ -41,8 +39,8 @@ def insert_all(
         left = len(slots) - done
         if full == NO_KEYS:
             keys = max(64, left, len(index.buckets.key) // 8)
-            room = with_room(index.buckets, keys, 0, max(64, 3 * left))
-            index = index._replace(buckets=room)
+            wider = with_room(index.buckets, keys, 0, max(64, 3 * left))
+            index = index._replace(buckets=wider)
         elif full == NO_ENTRIES:
             more = max(64, left, len(index.buckets.pool) // ENTRY)  # a long run may have to double
             index = index._replace(buckets=with_room(index.buckets, 0, more, 0))
@@ -60,10 +58,3 @@ def remove_all(framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64
 
 def _more(family: Family, left: int) -> Family:
     return family_with_room(family, min(left, max(512, int(family.head[LIVE]))))
-
-
-def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """A longer array, with zeros behind."""
-    longer = np.zeros(size, array.dtype)
-    longer[: len(array)] = array
-    return longer

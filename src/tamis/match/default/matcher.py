@@ -28,7 +28,7 @@ from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
 from tamis.match.default.structure.packed_clauses import PackedTable
 from tamis.match.default.structure.routes import BUCKET, DENSE, NOWHERE, SPARSE, RoutedIndex
 from tamis.match.default.twins import Twins, with_twins
-from tamis.match.default.workers import WorkerPool
+from tamis.match.default.workers import WorkerPool, WorkTally
 from tamis.match.plan import LINES, Plan
 
 Int32s = NDArray[np.int32]
@@ -64,6 +64,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     layout = 2
     table_type = PackedTable
     clauses: PackedTable
+    tally_type = WorkTally
+    tally: WorkTally
 
     def clear(self) -> None:
         self._index: Framed[RoutedIndex] | None = None
@@ -80,7 +82,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def _make_buffers(self) -> None:
         """Threads and buffers: not pickled."""
-        self._workers = WorkerPool()
+        self._workers = WorkerPool(self.tally)
         self._answers, self._copies = AnswerBuffers(), AnswerBuffers()
         self._rows = AnswerBuffers(np.uint64)
 
@@ -316,6 +318,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     # -- saving ------------------------------------------------------------------------------------
 
     def index_arrays(self) -> dict[str, NDArray[Any]]:
+        if self._index is None and self._planning is None:
+            return {}  # whoever opens it plans for the events it sees
         self.settle()
         if self._index is None:
             return {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from threading import Condition
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
+from tamis.match.base import Tally
 from tamis.match.default.passes.batch_pass import (
     find_matches,
     mark_bits,
@@ -34,6 +36,7 @@ from tamis.match.default.passes.buffers import (
     fitting_buffers,
     larger_buffers,
 )
+from tamis.match.default.passes.event_arrays import LINES, VERIFIED
 from tamis.match.default.passes.frame import Framed
 from tamis.match.default.passes.vector import PACKED, WORDS
 from tamis.match.default.structure.family import LIVE, blocks_of
@@ -51,6 +54,28 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
+@dataclass
+class WorkTally(Tally):
+    """How often each step of the cost model was taken (see `MeasuredCosts`)."""
+
+    lines: int = 0  # 512 bits of a bitmap
+    probes: int = 0  # keys looked up among the buckets
+    visits: int = 0  # entries of the buckets found
+    checks: int = 0  # clauses that the sparse family left, compared with their bounds
+    verified: int = 0  # clauses that only a look at the clause itself could decide
+
+    def count(self, work: Int64s) -> None:
+        """Add the work for a chunk: lines, probes, visits, checks, verified."""
+        lines, probes, visits, checks, verified = work.tolist()
+        self.lines += lines
+        self.probes += probes
+        self.visits += visits
+        self.checks += checks
+        self.verified += verified
+        self.nodes += lines + probes
+        self.subscriptions += visits + checks
+
+
 class WorkUnit(NamedTuple):
     """Some events against some of the blocks of one index, or all."""
 
@@ -61,7 +86,7 @@ class WorkUnit(NamedTuple):
 
 
 class PartialAnswer(NamedTuple):
-    """What a worker found for a part; the slots themselves are in its room."""
+    """What a worker found for a part; the slots themselves are in its buffers."""
 
     counts: Int64s
     pairs: int
@@ -70,10 +95,12 @@ class PartialAnswer(NamedTuple):
 
 
 class MatchWorker:
-    """A thread's room, and the calls that use it."""
+    """The buffers of a thread, and the calls that use them."""
 
     def __init__(self) -> None:
         self._buffers = Framed(empty_buffers())
+        # Of the last chunk. Other buffers are replaced by larger ones; this array stays.
+        self.work = self.buffers.doubts.many[LINES : 1 + VERIFIED]
 
     @property
     def buffers(self) -> ChunkBuffers:
@@ -93,7 +120,7 @@ class MatchWorker:
         pairs: Pairs,
         words: Words | None = None,
     ) -> PartialAnswer:
-        """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the room."""
+        """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the buffers."""
         index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
         self._fit(index, width, part.last - part.first, len(code))
@@ -139,7 +166,8 @@ class MatchWorker:
 class WorkerPool:
     """All threads of a matcher. They start when there is work for more than one."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: WorkTally) -> None:
+        self._tally = tally
         self._workers = [MatchWorker()]
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0  # that started the pool: threads do not survive a fork
@@ -163,6 +191,12 @@ class WorkerPool:
         counts = np.empty(many, np.int64)
         used = 0
         if len(indexes) == 1 and threads == 1:
+            if many == 1:  # the shortest way: each step counts for a single event
+                out, used = self.first.match_chunk(
+                    indexes[0], clauses, width, pairs, counts, out, used
+                )
+                self._tally.count(self.first.work)
+                return counts, out, used
             step = events_at_once(indexes[0].record)
             for at in range(0, many, step):
                 end = min(at + step, many)
@@ -170,6 +204,7 @@ class WorkerPool:
                 out, used = self.first.match_chunk(
                     indexes[0], clauses, width, some, counts[at:end], out, used
                 )
+                self._tally.count(self.first.work)
             return counts, out, used
         rounds = _rounds([each.record for each in indexes], many, threads)
         for parts in rounds:
@@ -179,6 +214,7 @@ class WorkerPool:
                 zip(workers, parts, strict=True),
                 threads,
             )
+            self._count(workers)
             first, last = parts[0].first, parts[-1].last
             total = np.zeros(last - first, np.int64)
             for part, here in zip(parts, found, strict=True):
@@ -218,6 +254,11 @@ class WorkerPool:
                 mark_bits(worker.buffers, both, bit_of, rows.reshape(-1), rows.shape[1], len(rows))
 
             self._each(one, zip(workers, parts, strict=True), threads)
+            self._count(workers)
+
+    def _count(self, workers: Sequence[MatchWorker]) -> None:
+        for worker in workers:
+            self._tally.count(worker.work)
 
     def beside(self, do: Callable[[], _R]) -> Future[_R]:
         """Do something in a thread of its own."""
@@ -256,7 +297,7 @@ class WorkerPool:
 class _Together:
     """Jobs of one call, which may be broken off at any moment: even while one is handed over.
 
-    Those under way use rooms that the next call will use, so they are waited for; those that have
+    Those under way use buffers that the next call will use, so they are waited for; those that have
     not begun must not begin any more.
     """
 

@@ -1,7 +1,7 @@
-"""`backtest`: what conditions would have matched, of events that are past.
+"""`backtest`: which past events conditions would have matched.
 
-Workers read the events and count, by subscription and time. What they counted is in files of a
-folder for the time of the job, which the driver adds up; pairs never leave the worker.
+Workers read the events and count by subscription and time. Their tallies are files in a folder that
+lives as long as the job, and the driver adds them up; pairs never leave a worker.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tamis.spark.backtest.result_tables import (
     subscriptions_table,
     totals_table,
 )
-from tamis.spark.backtest.tally import Tally
+from tamis.spark.backtest.tally import BacktestTally
 from tamis.spark.events.past_events import PastEvents, past_events
-from tamis.spark.events.time_axis import WHOLE, Axis, Clock, axis
-from tamis.spark.events.time_span import Span
+from tamis.spark.events.time_axis import WHOLE, EventClock, TimeAxis, axis
+from tamis.spark.events.time_span import TimeSpan
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
 from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 from tamis.store.log import Log
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ _SAMPLES = 1 << 20  # samples in all
 class Backtest(NamedTuple):
     """What conditions would have matched.
 
-    All events are either dead or were matched, with pairs or without. The tables:
+    An event is either dead or was matched, with pairs or without. The tables:
 
         counts     subscription, condition, matched (events), share (of all), first, last (seen)
         over_time  subscription, begin, end, matched: buckets in which it matched something
         totals     begin, end, events, matched (by any), dead, pairs: all buckets
         samples    subscription, sequence (the number of an event), and columns of the event
-        reasons    reason, events, first: why events are dead, and the first of them
+        reasons    reason, events, first: why events are dead, and the first one
 
-    Time is that of the column that was named, or the number of an event. Where events have none,
-    `begin` and `end` of their bucket are null.
+    Time is the named column, or the number of an event. `begin` and `end` are null for the bucket
+    of events without a time.
     """
 
     events: int
@@ -74,12 +74,12 @@ class Backtest(NamedTuple):
     samples: pa.Table
     reasons: pa.Table
     grid: NDArray[np.int64]  # matched events by subscription (rows) and bucket; the last: no time
-    axis: Axis
+    axis: TimeAxis
     time: str | None
     files: int
     tasks: int
-    seconds: float  # of matching, without what went before
-    operators: Report  # what they were asked, and did wrong
+    seconds: float  # of matching alone
+    operators: Report  # their calls and faults
 
 
 def backtest(
@@ -96,7 +96,7 @@ def backtest(
     progress: Progress | None = None,
     looking: Progress | None = None,
 ) -> Backtest:
-    """Match past events with subscriptions, and count, whoever was subscribed when they came.
+    """Match past events with subscriptions and count, no matter who was live at the time.
 
     Args:
         spark: the session, classic or of Connect.
@@ -105,22 +105,21 @@ def backtest(
             attribute.
         subscriptions: an engine; or the folder of an index (its latest version), of a version, or
             of a saved engine.
-        time: the column that tells when an event was, attribute or not: timestamps, dates or
-            numbers; of a log, an attribute. Without it an event's number does.
-        buckets: so many at most; they are of a length that is easy to read. [60]
-        samples: so many events of each subscription; the same events give the same samples. [5]
-        columns: of the events that samples are to have; all without it.
+        time: the column with the time of an event: timestamps, dates or numbers; of a log, an
+            attribute. The default is the event's number.
+        buckets: at most; their length is a round one. [60]
+        samples: events of each subscription; the same events give the same samples. [5]
+        columns: of the events, for samples; the default is all.
         operators: those that conditions call, if they are not registered.
-        work: a folder that all workers can write to, for the time of the job; on one machine any.
-        progress: is called with how many tasks are done, and how many there are; `looking` likewise
-            while all events are looked at for their time, where files do not say from when to when
-            theirs are.
+        work: a folder that all workers can write to, for scratch files; on one machine any.
+        progress: is called with the tasks that are done, and all tasks; `looking` likewise while
+            events are read for their times, where files do not state them.
     """
     _check_numbers(buckets, samples)
     given = events if isinstance(events, Log | PastEvents) else os.fspath(events)
     columns = [] if samples == 0 else columns
     with (
-        scratch(None if work is None else Path(work).absolute()) as above,
+        scratch_folder(None if work is None else Path(work).absolute()) as above,
         held_subscriptions(
             subscriptions, above, lambda schema: past_events(given, schema).sample(), operators
         ) as now,
@@ -161,7 +160,7 @@ def check_given(
     time: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
+    """Refuse mistakes that show before Spark is started, which takes a while."""
     if not isinstance(subscriptions, Engine):
         with Engine.open(engine_folders(subscriptions)[0], verify=False) as engine:
             past_events(events, engine.schema).clock(time, columns)
@@ -171,13 +170,13 @@ def check_given(
 
 def _check_numbers(buckets: int | None, samples: int | None) -> None:
     if buckets is not None and buckets < 1:
-        raise SparkError(f"there is one bucket at least, got {buckets}")
+        raise SparkError(f"buckets are 1 or more, got {buckets}")
     if samples is not None and samples < 0:
         raise SparkError(f"samples are 0 or more of each subscription, got {samples}")
 
 
 def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tuple[int, int]:
-    """How many buckets and samples there are to be; fewer of many subscriptions, if not told."""
+    """The numbers of buckets and samples; by default fewer where there are many subscriptions."""
     many = max(1, subscriptions)
     most, each = _COUNTS // many - 1, _SAMPLES // many  # a bucket more is for events without time
     if most < 1 or (buckets is not None and buckets > most):
@@ -195,22 +194,22 @@ def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tu
     )
 
 
-def _axis(there: PastEvents, clock: Clock | None, span: Span, most: int) -> Axis:
+def _axis(there: PastEvents, clock: EventClock | None, span: TimeSpan, most: int) -> TimeAxis:
     low, high = span
     nothing = low > high
     if clock is None:
         return axis(WHOLE, 0 if nothing else low, 0 if nothing else high, most)
     if nothing:
         raise SparkError(
-            f"{there.where}: no event has a value of {clock.name!r} that tells the time"
+            f"{there.where}: no event has a value of {clock.name!r} that is a time"
             + (", in ISO 8601 such as 2026-01-31T12:00:00Z" if clock.schema else "")
-            + "; name another column, or none to have events counted in their order"
+            + "; name another column, or none to count events in their order"
         )
     return axis(clock.kind, low, high, most, zone=clock.zone, days=clock.days)
 
 
-def _added(task: CountTask, files: Iterable[str]) -> Tally:
-    """What all tasks have counted."""
+def _added(task: CountTask, files: Iterable[str]) -> BacktestTally:
+    """The tally of all tasks."""
     tally = task.tally()
     for file in files:
         tally.add(Path(task.folder) / file)
@@ -219,7 +218,7 @@ def _added(task: CountTask, files: Iterable[str]) -> Tally:
 
 
 def _made(
-    task: CountTask, tally: Tally, known: pa.Table, there: PastEvents, calls: Report
+    task: CountTask, tally: BacktestTally, known: pa.Table, there: PastEvents, calls: Report
 ) -> Backtest:
     grid, axis = tally.grid, task.axis
     events, matched, dead = (int(each.sum()) for each in (tally.events, tally.matched, tally.dead))

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tamis.replay.event_columns import column_at
 from tamis.replay.event_source import EventSource, Int64s
 from tamis.replay.parts import SEQUENCE
-from tamis.replay.pipeline import Pace, ReadEvents, match_with
-from tamis.spark.backtest.tally import Tally
-from tamis.spark.events.time_axis import Axis, Clock, Times
+from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
+from tamis.spark.backtest.tally import BacktestTally
+from tamis.spark.events.time_axis import EventClock, TimeAxis, Times
 from tamis.spark.runtime.operator_reports import CallCount, report_json
 from tamis.spark.runtime.worker_cache import open_shards
 
@@ -44,8 +44,8 @@ class CountTask(NamedTuple):
     shards: tuple[str, ...]
     firsts: tuple[int, ...]  # by shard, how many subscriptions are before it; and of all
     operators: bytes
-    clock: Clock | None  # None: time is the number of an event
-    axis: Axis
+    clock: EventClock | None  # None: time is the number of an event
+    axis: TimeAxis
     samples: int
     columns: tuple[str, ...] | None  # that samples have; None: all
     folder: str  # for the counts
@@ -61,17 +61,17 @@ class CountTask(NamedTuple):
         # One shard after the other: the others need not be in memory.
         for shard, engine in enumerate(engines):
             count = _ShardCount(self, tally, shard, engine, hit, placed)
-            for events, found in match_with(engine, self.events.chunks(share), Pace()):
+            for events, found in match_with(engine, self.events.chunks(share), BatchPace()):
                 count.take(events, found)
         tally.matched += np.bincount(placed[hit], minlength=tally.buckets)
         name = f"task-{share}-{uuid.uuid4().hex}"  # an attempt has a name of its own
         tally.write(Path(self.folder) / name)
         yield {"task": share, "file": name, "operators": report_json(calls.report())}
 
-    def tally(self, counts: Any = np.int64) -> Tally:
+    def tally(self, counts: Any = np.int64) -> BacktestTally:
         """A tally without counts."""
         kind = self.axis.edges.dtype
-        return Tally(self.firsts[-1], self.axis.buckets, self.samples, kind, counts)
+        return BacktestTally(self.firsts[-1], self.axis.buckets, self.samples, kind, counts)
 
 
 class _ShardCount:
@@ -80,7 +80,7 @@ class _ShardCount:
     def __init__(
         self,
         task: CountTask,
-        tally: Tally,
+        tally: BacktestTally,
         shard: int,
         engine: Engine,
         hit: NDArray[np.bool_],

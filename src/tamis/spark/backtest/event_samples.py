@@ -30,20 +30,20 @@ def ranks(numbers: Int64s) -> Ranks:
     return found
 
 
-class Samples:
-    """Of each subscription the events with the lowest ranks, at most so many."""
+class EventSamples:
+    """The events with the lowest ranks of each subscription, at most `most`."""
 
     def __init__(self, subscriptions: int, most: int) -> None:
         self._most = most
         self._subscription, self._number = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._waiting: list[tuple[Int64s, Int64s]] = []  # likewise; some of them will be kept
+        self._waiting: list[tuple[Int64s, Int64s]] = []  # likewise, not sorted yet
         self._waits = 0
-        # Ranks from here on are of no interest to a subscription.
+        # Ranks from here on are too high for a subscription.
         self._limit = np.full(subscriptions if most else 0, _LAST, np.uint64)
         self._events: list[pa.Table] = []  # tables of the same columns are one
 
     def offer(self, subscriptions: Int64s, rows: Int64s, events: pa.Table) -> None:
-        """Pairs of a subscription and an event, which is a row of a table with its number."""
+        """Take pairs of a subscription and an event, which is a row of a table with numbers."""
         if not self._most or not len(rows):
             return
         numbers = np.asarray(events[SEQUENCE])
@@ -54,7 +54,7 @@ class Samples:
         self._waiting.append((subscriptions[wanted], numbers[rows]))
         self._waits += len(wanted)
         self._add(events.take(pa.array(np.unique(rows))))
-        # Not each time: all that is kept is sorted for it.
+        # Not each time: all that is kept is sorted.
         if self._waits > max(_WAITING, len(self._number) // 2):
             self._settle()
 
@@ -66,7 +66,7 @@ class Samples:
         self._events.append(events)
 
     def _settle(self) -> None:
-        """Keep the lowest, and no events that nobody needs."""
+        """Keep the pairs of the lowest ranks, and their events."""
         subscription, number = (
             np.concatenate([kept, *each])
             for kept, each in zip(
@@ -98,7 +98,7 @@ class Samples:
         return self._subscription, self._number, self._events
 
     def merge(self, subscriptions: Int64s, numbers: Int64s, events: Sequence[pa.Table]) -> None:
-        """What another has kept."""
+        """Add the samples of another task."""
         for table in events:
             there = np.asarray(table[SEQUENCE])
             order = np.argsort(there)
@@ -108,6 +108,6 @@ class Samples:
 
 
 def _only(table: pa.Table, numbers: Int64s) -> pa.Table:
-    """Events with these numbers, each once, and copied, so that the others can go."""
+    """Events with these numbers, each once; a copy, so that the others are freed."""
     there, rows = np.unique(np.asarray(table[SEQUENCE]), return_index=True)
     return table.take(pa.array(rows[np.isin(there, numbers)])).combine_chunks()

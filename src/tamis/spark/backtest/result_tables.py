@@ -1,4 +1,4 @@
-"""The tables of a back-test, made of what was counted."""
+"""The tables of a back-test, from its tally."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.spark.backtest.tally import Tally
-from tamis.spark.events.time_axis import Axis
+from tamis.spark.backtest.tally import BacktestTally
+from tamis.spark.events.time_axis import TimeAxis
 from tamis.spark.runtime.engine_folders import SavedSubscriptions
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 Int64s = NDArray[np.int64]
 _FILES = ("counts", "over_time", "totals", "samples")
-_WORDED = 100_000  # conditions
-_DEAD = "dead"  # why events are, where some are
+_WORDED = 100_000  # conditions that are printed
+_DEAD = "dead"  # reasons of dead letters, where there are any
 
 
 def subscriptions_table(taken: SavedSubscriptions, slots: Sequence[Int64s]) -> pa.Table:
-    """The id and the condition of each subscription, in the order in which they are numbered."""
+    """The id and the condition of each subscription, in the order of their numbers."""
     ids, conditions = [], []
     for engine, mine in zip(taken.engines, slots, strict=True):
         starts = np.array([0, len(mine)], np.int64)
@@ -46,10 +46,10 @@ def subscriptions_table(taken: SavedSubscriptions, slots: Sequence[Int64s]) -> p
 
 
 def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
-    """As they were written, where they came as text.
+    """Conditions as they were written, where they came as text.
 
-    Of those that came as predicates so many at most: each has to be put into words, which takes
-    twenty times as long as finding a text.
+    Only `_WORDED` of those that came as predicates: to print one takes twenty times as long as to
+    find a text.
     """
     texts, left = [], _WORDED
     for id in ids:
@@ -62,7 +62,9 @@ def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def counts_table(tally: Tally, grid: Int64s, axis: Axis, known: pa.Table, events: int) -> pa.Table:
+def counts_table(
+    tally: BacktestTally, grid: Int64s, axis: TimeAxis, known: pa.Table, events: int
+) -> pa.Table:
     """How many events each subscription matched, and the first and the last time."""
     matched = grid.sum(axis=1)
     seen = tally.first <= tally.last
@@ -73,8 +75,8 @@ def counts_table(tally: Tally, grid: Int64s, axis: Axis, known: pa.Table, events
     )  # fmt: skip
 
 
-def _buckets(axis: Axis, places: Int64s) -> dict[str, pa.Array]:
-    """Where buckets begin and end; null for that of events without a time."""
+def _buckets(axis: TimeAxis, places: Int64s) -> dict[str, pa.Array]:
+    """Where buckets begin and end; null for the bucket of events without a time."""
     timed = places < axis.buckets
     at = np.where(timed, places, 0)
     return {
@@ -83,15 +85,15 @@ def _buckets(axis: Axis, places: Int64s) -> dict[str, pa.Array]:
     }
 
 
-def over_time_table(tally: Tally, axis: Axis, known: pa.Table) -> pa.Table:
-    """How many events each subscription matched in each bucket, where that is any."""
+def over_time_table(tally: BacktestTally, axis: TimeAxis, known: pa.Table) -> pa.Table:
+    """How many events each subscription matched in each bucket, without buckets that have none."""
     subscriptions, places, counts = tally.over_time()
     ids = known[SUBSCRIPTION].take(pa.array(subscriptions))
     return pa.table({SUBSCRIPTION: ids, **_buckets(axis, places), "matched": counts})
 
 
-def totals_table(tally: Tally, grid: Int64s, axis: Axis) -> pa.Table:
-    """All events by bucket. There is one of events without a time if there are such events."""
+def totals_table(tally: BacktestTally, grid: Int64s, axis: TimeAxis) -> pa.Table:
+    """All events by bucket. Events without a time have a bucket of their own."""
     places = np.arange(axis.buckets + bool(tally.events[-1]))
     columns = {
         "events": tally.events,
@@ -104,7 +106,7 @@ def totals_table(tally: Tally, grid: Int64s, axis: Axis) -> pa.Table:
     )
 
 
-def reasons_table(tally: Tally) -> pa.Table:
+def reasons_table(tally: BacktestTally) -> pa.Table:
     """Why events are dead, the most frequent reason first."""
     found = sorted(tally.reasons.items(), key=lambda each: (-each[1][0], each[1][1]))
     return pa.table(
@@ -116,7 +118,7 @@ def reasons_table(tally: Tally) -> pa.Table:
     )
 
 
-def samples_table(tally: Tally, known: pa.Table) -> pa.Table:
+def samples_table(tally: BacktestTally, known: pa.Table) -> pa.Table:
     """The samples of each subscription, in the order of the events."""
     subscriptions, numbers, kept = tally.samples.kept()
     order = np.lexsort((numbers, subscriptions))
@@ -130,7 +132,7 @@ def samples_table(tally: Tally, known: pa.Table) -> pa.Table:
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables whose columns may differ. What is of one type here and another there becomes text."""
+    """Tables whose columns may differ. A column that has several types becomes text."""
     if not tables:
         return pa.table({SEQUENCE: pa.array([], pa.int64())})
     try:
@@ -160,9 +162,9 @@ def _texts(table: pa.Table, names: set[str]) -> pa.Table:
 
 
 def check_new(out: Path) -> None:
-    """Refuse a folder in which there is a back-test."""
+    """Refuse a folder that holds a back-test."""
     if out.exists() and not out.is_dir():
-        raise SparkError(f"{out}: is a file, and not a folder that counts could be written to")
+        raise SparkError(f"{out}: is a file, not a folder for counts")
     if (out / f"{_FILES[0]}.parquet").exists():
         raise SparkError(f"{out}: holds a back-test already; name another folder")
 
@@ -174,7 +176,7 @@ def write(found: Backtest, out: Path) -> list[str]:
         tables[_DEAD] = found.reasons
     with os_errors_as(StoreError, f"{out}: cannot be written to", unchanged=False):
         out.mkdir(parents=True, exist_ok=True)
-        # Counts are there when all the others are.
+        # The counts come last: where they are, all tables are.
         for name in reversed(tables):
             with atomic_file(out / f"{name}.parquet") as file:
                 parquet.write_table(tables[name], file)

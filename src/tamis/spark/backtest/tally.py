@@ -1,7 +1,7 @@
-"""What a back-test counts: of each subscription the events it matched, by time; and some of them.
+"""The tally of a back-test: the events that each subscription matched, by time, and samples.
 
-A task counts its share, and writes that to a file; the driver adds the files up. There is no
-object for a pair of an event and a subscription, only places in arrays.
+A task writes the tally of its share to a file, and the driver adds the files up. A pair of an event
+and a subscription is never an object, only a place in arrays.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from numpy.typing import NDArray
 from tamis.encode.validation import Refused
 from tamis.errors import StoreError
 from tamis.files.os_errors import os_errors_as
-from tamis.spark.backtest.event_samples import Samples
+from tamis.spark.backtest.event_samples import EventSamples
 from tamis.spark.events.time_axis import Times
 
 Int64s = NDArray[np.int64]
 OTHER = "other reasons"
-_AT_ONCE = 1 << 22  # counts that some pairs may be spread over
-_REASONS = 1_000  # different ones that are told apart
+_AT_ONCE = 1 << 22  # cells of the grid that pairs are counted in at once
+_REASONS = 1_000  # distinct reasons that are counted apart
 
 
-class Counts:
-    """How many pairs there are of each subscription and bucket.
+class PairGrid:
+    """The number of pairs by subscription and bucket.
 
-    Events that are read together mostly lie in a few buckets, so pairs are counted in those alone:
-    for a million subscriptions, in a fifth of the time that sorting the pairs takes.
+    Events that are read together mostly lie in a few buckets, so only those are counted in: with a
+    million subscriptions, that takes a fifth of the time of sorting the pairs.
     """
 
     def __init__(self, subscriptions: int, buckets: int, kind: Any = np.int64) -> None:
         self.grid = np.zeros((subscriptions, buckets), kind)
 
     def add(self, subscriptions: Int64s, buckets: Int64s) -> None:
-        """Pairs."""
+        """Count pairs."""
         if not len(buckets):
             return
         rows, low, high = len(self.grid), int(buckets.min()), int(buckets.max())
@@ -53,40 +53,40 @@ class Counts:
             self.merge(keys, counts)
 
     def merge(self, keys: Int64s, counts: Int64s) -> None:
-        """Places in the grid, each once, and how many pairs there are more."""
+        """Add counts to cells of the grid, each named once."""
         flat = self.grid.reshape(-1)
         flat[keys] += counts.astype(flat.dtype, copy=False)
 
     def found(self) -> tuple[Int64s, NDArray[Any]]:
-        """Places in the grid where there are any, in order, and how many."""
+        """The cells that have pairs, in order, and how many."""
         flat = self.grid.reshape(-1)
         keys = np.flatnonzero(flat)
         return keys, flat[keys]
 
 
-class Tally:
-    """All counts of some events. Subscriptions are numbered from 0 on, and so are buckets.
+class BacktestTally:
+    """All counts of some events. Subscriptions and buckets are numbered from 0 on.
 
-    After the last bucket there is one more, for events whose time is not known.
+    One more bucket after the last is for events without a time.
     """
 
     def __init__(
         self, subscriptions: int, buckets: int, samples: int, kind: Any, counts: Any = np.int64
     ) -> None:
         self.buckets = buckets + 1
-        self._counts = Counts(subscriptions, self.buckets, counts)
+        self._counts = PairGrid(subscriptions, self.buckets, counts)
         limits = np.iinfo(kind) if np.issubdtype(kind, np.integer) else np.finfo(kind)
         self.first = np.full(subscriptions, limits.max, kind)
         self.last = np.full(subscriptions, limits.min, kind)
         self._totals = np.zeros((3, self.buckets), np.int64)
         self.events, self.matched, self.dead = self._totals  # by bucket
-        self.reasons: dict[str, tuple[int, int]] = {}  # how many died so, and the first of them
-        self.samples = Samples(subscriptions, samples)
+        self.reasons: dict[str, tuple[int, int]] = {}  # how many events, and the first of them
+        self.samples = EventSamples(subscriptions, samples)
 
     def pairs(self, subscriptions: Int64s, places: Int64s, values: Times) -> None:
-        """Pairs: the subscription, and of its event the bucket and, where there is one, the time.
+        """Count pairs: the subscription, and the bucket and the time of its event.
 
-        Of those without one `values` are not looked at.
+        Values of events without a time are ignored.
         """
         self._counts.add(subscriptions, places)
         known = places < self.buckets - 1
@@ -96,7 +96,7 @@ class Tally:
         np.maximum.at(self.last, subscriptions, values)
 
     def refused(self, refused: Iterable[Refused], numbers: Int64s) -> None:
-        """Rows that are no events; `numbers` are those of all rows."""
+        """Count refused rows; `numbers` are those of all rows."""
         for row, reason in refused:
             self._died(reason, 1, int(numbers[row]))
 
@@ -112,14 +112,14 @@ class Tally:
         return self._counts.grid
 
     def over_time(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Subscription, bucket and matched events, where there are any; in this order."""
+        """Subscription, bucket and matched events of the cells that have any, in order."""
         keys, counts = self._counts.found()
         return keys // self.buckets, keys % self.buckets, counts
 
     # -- on the way to the driver ------------------------------------------------------------------
 
     def write(self, path: Path) -> None:
-        """As a file: one table after the other."""
+        """Write it to a file, one table after the other."""
         keys, counts = self._counts.found()
         seen = np.flatnonzero(self.first <= self.last)
         subscriptions, numbers, events = self.samples.kept()
@@ -143,7 +143,7 @@ class Tally:
                     writer.write_table(table)
 
     def add(self, path: Path) -> None:
-        """What another has counted, from its file."""
+        """Add the tally of another task, from its file."""
         with pa.memory_map(str(path)) as file:
             tables = []
             while file.tell() < file.size():

@@ -1,1 +1,1 @@
-"""Past events for jobs: a source is a subclass of `PastEvents`, and tells when its events were."""
+"""Past events for jobs: each source is a subclass of `PastEvents`; and the times of events."""

@@ -12,7 +12,7 @@ from tamis.errors import SparkError, nearest
 from tamis.model.schema import Schema
 from tamis.replay.parquet_events import ParquetLayout
 from tamis.replay.row_groups import ParquetFiles
-from tamis.spark.frames.frame_columns import sources
+from tamis.spark.frames.frame_columns import attribute_sources
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -42,15 +42,15 @@ def layouts(
 
 
 def _check_folders(events: ParquetFiles, schema: Schema) -> None:
-    """Refuse values that only the names of folders tell (`day=3/`): events would lack them."""
+    """Refuse values that only names of folders hold (`day=3/`): events would lack them."""
     for file, number in zip(events.files, events.schema_of, strict=True):
         for folder in Path(file).parts[:-1]:
             name, is_, _ = folder.partition("=")
             if is_ and name in schema.attributes and name not in events.schemas[number].names:
                 raise SparkError(
-                    f"{file}: {name!r} is an attribute, and only the folder {folder!r} tells its "
-                    "value, which is not read; write it as a column too, or match the DataFrame "
-                    "that spark.read.parquet gives, with tamis.spark.match"
+                    f"{file}: {name!r} is an attribute, and only the folder {folder!r} has its "
+                    "value, which is not read; write it as a column too, or match the DataFrame of "
+                    "spark.read.parquet with tamis.spark.match"
                 )
 
 
@@ -77,7 +77,7 @@ def _layout(
             _spark_type(field.type if _holds_attributes(field.name, schema) else pa.null()),
         )
     try:
-        found = sources(schema, struct, [*(kept or ()), *beside])
+        found = attribute_sources(schema, struct, [*(kept or ()), *beside])
     except SparkError as why:
         raise SparkError(f"{file}: {why}") from None
     read = [each for each in found if attributes is None or each.attribute in attributes]
@@ -94,9 +94,9 @@ def _holds_attributes(name: str, schema: Schema) -> bool:
 
 
 def _spark_type(kind: pa.DataType) -> DataType:
-    """What Spark would call a column, whatever way Arrow has of holding its values.
+    """Spark's type of a column, whatever layout Arrow has for its values.
 
-    Of what Spark has no name for, nothing is said here: values are looked at one by one later.
+    NullType for a type that Spark lacks: its values are validated one by one later.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import from_arrow_type
@@ -104,7 +104,7 @@ def _spark_type(kind: pa.DataType) -> DataType:
 
     if isinstance(kind, pa.DictionaryType):
         return _spark_type(kind.value_type)
-    if isinstance(kind, pa.StructType):  # of which Spark may know some fields, and some not
+    if isinstance(kind, pa.StructType):  # Spark may lack the types of some fields
         return StructType([StructField(each.name, _spark_type(each.type)) for each in kind])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return ArrayType(_spark_type(kind.value_type))

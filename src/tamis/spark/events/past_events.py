@@ -16,8 +16,8 @@ from tamis.model.schema import Schema
 from tamis.replay.event_source import EventSource
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
 from tamis.replay.row_groups import parquet_files
-from tamis.spark.events.time_axis import Clock
-from tamis.spark.events.time_span import Span, span_of
+from tamis.spark.events.time_axis import EventClock
+from tamis.spark.events.time_span import TimeSpan, span_of
 from tamis.spark.runtime.job_runner import Progress, cores
 from tamis.store.log import Log
 from tamis.store.stats import LogPosition
@@ -41,8 +41,8 @@ class PastEvents(ABC):
         """Where they are, for messages."""
 
     @abstractmethod
-    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> Clock | None:
-        """What tells the time of an event; None where its number does.
+    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
+        """The clock of the events; None if their numbers are the time.
 
         Refuses a time and columns (None: all) that the events do not have.
         """
@@ -54,7 +54,7 @@ class PastEvents(ABC):
         """All events, in shares for so many cores, with columns to hand on and others to read."""
 
     @abstractmethod
-    def numbers(self) -> Span:
+    def numbers(self) -> TimeSpan:
         """The first and the last number."""
 
     def sample(self) -> EventSource:
@@ -65,7 +65,9 @@ class PastEvents(ABC):
         """The first and the last event, where the source knows when they came."""
         return None, None
 
-    def span(self, spark: SparkSession, clock: Clock | None, progress: Progress | None) -> Span:
+    def span(
+        self, spark: SparkSession, clock: EventClock | None, progress: Progress | None
+    ) -> TimeSpan:
         """From when to when the events are."""
         if clock is None:
             return self.numbers()

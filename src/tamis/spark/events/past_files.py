@@ -14,8 +14,8 @@ from tamis.replay.parquet_events import ParquetEvents, ParquetLayout
 from tamis.replay.row_groups import ParquetFiles, RowRange, row_shares
 from tamis.spark.events.parquet_columns import layouts, no_column
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
-from tamis.spark.events.time_axis import Clock, clock_of
-from tamis.spark.events.time_span import Span, span_of, stated_span
+from tamis.spark.events.time_axis import EventClock, clock_of
+from tamis.spark.events.time_span import TimeSpan, span_of, stated_span
 from tamis.spark.runtime.job_runner import Progress, cores
 from tamis.spark.runtime.worker_cache import schema_document
 
@@ -34,14 +34,14 @@ class PastFiles(PastEvents):
         """The file, or the folder that holds all files."""
         return os.path.commonpath(self.there.files)
 
-    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> Clock | None:
+    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
         """A column, of timestamps, dates or numbers."""
         check_sample_columns(columns, {name for each in self.there.schemas for name in each.names})
         found = None if time is None else self._clock(time)
         layouts(self.there, self.schema, columns, beside=() if time is None else (time,))
         return found
 
-    def _clock(self, time: str) -> Clock:
+    def _clock(self, time: str) -> EventClock:
         types, there = [], self.there
         read = isinstance(self.schema.attributes.get(time), Timestamp)
         rules = schema_document(self.schema) if read else ""
@@ -78,11 +78,13 @@ class PastFiles(PastEvents):
         there = self.there
         return ParquetEvents(tuple(there.files), layouts, tuple(there.schema_of), tuple(shares))
 
-    def numbers(self) -> Span:
+    def numbers(self) -> TimeSpan:
         """From 0 on."""
-        return Span(0, self.there.rows - 1) if self.there.rows else Span()
+        return TimeSpan(0, self.there.rows - 1) if self.there.rows else TimeSpan()
 
-    def span(self, spark: SparkSession, clock: Clock | None, progress: Progress | None) -> Span:
+    def span(
+        self, spark: SparkSession, clock: EventClock | None, progress: Progress | None
+    ) -> TimeSpan:
         """By the footers of the files; row groups without statistics are read."""
         if clock is None:
             return self.numbers()

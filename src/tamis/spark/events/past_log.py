@@ -10,8 +10,8 @@ from tamis.model.schema import Schema
 from tamis.replay.event_columns import multiple
 from tamis.replay.log_events import LogEvents, LogLayout, log_shares
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
-from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, Clock
-from tamis.spark.events.time_span import Span
+from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
+from tamis.spark.events.time_span import TimeSpan
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS, appended
@@ -40,7 +40,7 @@ class PastLog(PastEvents):
         """The folder of the log."""
         return str(self.log.folder)
 
-    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> Clock | None:
+    def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
         """An attribute, read by the rules of its domain."""
         names = list(self.schema.attributes)
         for name in (*(columns or ()), *([] if time is None else [time])):
@@ -58,10 +58,10 @@ class PastLog(PastEvents):
         if kind is None or time in multiple(self.schema):
             what = f"is {domain.kind}" if kind is None else "may have several values"
             raise SparkError(
-                f"the attribute {time!r} {what}, and tells no time: expected a timestamp or number"
+                f"the attribute {time!r} {what}, which is not a time: expected timestamp or number"
             )
         rules = schema_document(self.schema) if kind == TIME else ""
-        return Clock(tuple(time.split(".")), kind, zone=kind == TIME, schema=rules)
+        return EventClock(tuple(time.split(".")), kind, zone=kind == TIME, schema=rules)
 
     def shares(
         self, cores: int, columns: Sequence[str] | None = (), beside: Sequence[str] = ()
@@ -72,11 +72,11 @@ class PastLog(PastEvents):
         layout = LogLayout(schema_document(Schema.from_dict(self.log.schema)))
         return LogEvents(self.where, layout, tuple(log_shares(self.log, 0, self.end, most)))
 
-    def numbers(self) -> Span:
+    def numbers(self) -> TimeSpan:
         """From the first event to the end of the log."""
         for first, _ in self.log.events(0, self.end):
-            return Span(first, self.end - 1)
-        return Span()
+            return TimeSpan(first, self.end - 1)
+        return TimeSpan()
 
     def ends(self) -> tuple[LogPosition | None, LogPosition | None]:
         """The first and the last event, with the times at which they were appended."""

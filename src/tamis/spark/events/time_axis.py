@@ -1,7 +1,7 @@
-"""Buckets of time: which column tells it, where buckets begin, and which one an event is in.
+"""Buckets of time: which column has the time, where buckets begin, and which one an event is in.
 
-A bucket is as long as people would make it: a quarter of an hour, a day, a month; or 1, 2 or 5
-times a power of ten, where time is told by numbers.
+Buckets have round lengths: a quarter of an hour, a day, a month; or 1, 2 or 5 times a power of ten,
+where time is a number.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _EXACT = ((60 * _DAY, "D"), (_DAY, "m"), (60 * 10**6, "s"))  # from so long on
 _MICROS = {"s": 10**6, "ms": 10**3, "us": 1}
 
 
-class Clock(NamedTuple):
-    """The column that tells the time of an event."""
+class EventClock(NamedTuple):
+    """The column with the time of an event."""
 
     path: tuple[str, ...]  # a column, or a field of a struct in one
     kind: str
-    zone: bool = False  # whether its times are points in time, and not those of some clock
+    zone: bool = False  # whether its times are points in time, not local times
     days: bool = False  # whether it has dates only
     schema: str = ""  # the document of the schema, if it is an attribute that is a timestamp
 
@@ -55,20 +55,20 @@ class Clock(NamedTuple):
         return ".".join(self.path)
 
     def values(self, column: Any) -> tuple[Times, NDArray[np.bool_]]:
-        """What is on the axis for each row, and whether there is anything."""
+        """The time of each row, and whether it has one."""
         whole = one_chunk(column) if isinstance(column, pa.ChunkedArray) else column
         if isinstance(whole, pa.DictionaryArray):
             whole = whole.dictionary_decode()
         known = np.asarray(whole.is_valid())
         kind = kind_of(whole.type, text=bool(self.schema))
         if kind is None or (kind == TIME) != (self.kind == TIME):
-            # In a log, rows of a wrong type are dead, and those before and after them are not.
+            # Rows of a log that have a wrong type are dead; the others are not.
             nothing = np.zeros(len(whole), np.float64 if self.kind == DECIMAL else np.int64)
             return nothing, np.zeros(len(whole), np.bool_)
         if kind == TIME:
             return self._times(whole, known)
         if self.kind == kind == WHOLE:
-            # As with doubles, what is beyond 64 bits with a sign is taken for no value.
+            # As for doubles, a value beyond int64 counts as none.
             values = np.asarray(_filled(whole.cast(pa.int64(), safe=False)))
             return values, known & (values >= 0) if pa.types.is_uint64(whole.type) else known
         values = np.asarray(_filled(whole.cast(pa.float64(), safe=False)))
@@ -95,7 +95,7 @@ class Clock(NamedTuple):
         return np.where(near, raw, 0) * times, known & near
 
     def _read(self, column: pa.Array, known: NDArray[np.bool_]) -> tuple[Times, Any]:
-        """Text, by the rules for values of its attribute."""
+        """Times of text, read by the rules of the attribute."""
         rules = schema_encoder(self.schema)
         codes, wrong, _ = column_codes(rules, rules.positions[self.name], column.drop_null())
         values, right = np.zeros(len(column), np.int64), known.copy()
@@ -105,10 +105,10 @@ class Clock(NamedTuple):
         return values, right
 
 
-def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock:
-    """The clock that a column of these types is.
+def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> EventClock:
+    """The clock of a column of these types.
 
-    `schema` is given where that column is an attribute of the domain of timestamps.
+    `schema` is given if the column is an attribute of the domain timestamp.
     """
     kinds, zone, days = set(), bool(schema), True
     for given in types:
@@ -116,8 +116,8 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock
         told = kind_of(kind, text=bool(schema))
         if told is None:
             raise SparkError(
-                f"the column {name!r} is {kind}, which tells no time: expected timestamps, dates "
-                "or numbers, or text where the schema says that it is a timestamp"
+                f"the column {name!r} is {kind}, which is not a time: expected timestamps, "
+                "dates or numbers, or text if it is a timestamp in the schema"
             )
         kinds.add(told)
         days = days and pa.types.is_date(kind)
@@ -125,12 +125,12 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Clock
     if kinds == {WHOLE, DECIMAL}:
         kinds = {DECIMAL}
     if len(kinds) > 1:
-        raise SparkError(f"the column {name!r} has points in time in some files, numbers in others")
-    return Clock(tuple(name.split(".")), kinds.pop(), zone, days, schema)
+        raise SparkError(f"the column {name!r} has times in some files and numbers in others")
+    return EventClock(tuple(name.split(".")), kinds.pop(), zone, days, schema)
 
 
 def kind_of(kind: pa.DataType, *, text: bool = False) -> str | None:
-    """What values of a type are on an axis, `text` if that is read as time; None: nothing."""
+    """The kind of time that a type holds; None for none. `text` may be read as time."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or (text and is_text(kind)):
         return TIME
     if pa.types.is_integer(kind):
@@ -141,7 +141,7 @@ def kind_of(kind: pa.DataType, *, text: bool = False) -> str | None:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are text, whose order is not that of the times that they say."""
+    """Whether values are text, whose order is not that of times."""
     return (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
@@ -154,13 +154,13 @@ def _filled(column: pa.Array) -> pa.Array:
 # -- buckets ---------------------------------------------------------------------------------------
 
 
-class Axis(NamedTuple):
+class TimeAxis(NamedTuple):
     """Buckets: the i-th has values from `edges[i]` to before `edges[i + 1]`."""
 
     kind: str
     zone: bool
     edges: Times
-    step: str  # how long a bucket is, in words; empty where it is all one
+    step: str  # the length of a bucket in words; empty if there is only one
 
     @property
     def buckets(self) -> int:
@@ -168,7 +168,7 @@ class Axis(NamedTuple):
         return len(self.edges) - 1
 
     def places(self, values: Times, known: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The bucket of each row; one more, after the last, for those without a value."""
+        """The bucket of each row; rows without a value are in one after the last."""
         found = np.searchsorted(self.edges, values, side="right") - 1
         return np.where(known, np.clip(found, 0, self.buckets - 1), self.buckets)
 
@@ -180,7 +180,7 @@ class Axis(NamedTuple):
         return column.cast(pa.timestamp("us", "UTC" if self.zone else None))
 
     def written(self, value: Any) -> str:
-        """A value in words, as exact as is needed to tell it from others on this axis."""
+        """A value in words, as exact as this axis needs."""
         if self.kind == WHOLE:
             return f"{value:,}"
         if self.kind == DECIMAL:
@@ -193,19 +193,19 @@ class Axis(NamedTuple):
 
 def axis(
     kind: str, low: Any, high: Any, most: int, *, zone: bool = False, days: bool = False
-) -> Axis:
-    """Buckets for the values from `low` to `high`, the shortest of which there are at most `most`.
+) -> TimeAxis:
+    """Buckets for the values from `low` to `high`, as short as `most` of them allow.
 
-    Where all ways to cut would give more, as at a turn of the millennium, there is one bucket.
+    If every length would give more, as at a turn of the millennium, there is one bucket.
     """
     cuts = _times(int(low), int(high), days) if kind == TIME else _numbers(kind, low, high)
     for first, last, edge, words in cuts:
         if last - first + 1 <= most:
             edges = _edges(kind, [edge(at) for at in range(first, last + 2)])
-            if (edges[:-1] < edges[1:]).all():  # else they are closer than numbers can be
-                return Axis(kind, zone, edges, words)
+            if (edges[:-1] < edges[1:]).all():  # else doubles cannot be that close
+                return TimeAxis(kind, zone, edges, words)
     end = np.nextafter(high, np.inf) if kind == DECIMAL else int(high) + 1
-    return Axis(kind, zone, _edges(kind, [low, end]), "")
+    return TimeAxis(kind, zone, _edges(kind, [low, end]), "")
 
 
 def _edges(kind: str, edges: list[Any]) -> Times:

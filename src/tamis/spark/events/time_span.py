@@ -18,49 +18,49 @@ from pyarrow import parquet
 from tamis.replay.event_columns import column_at, type_at
 from tamis.replay.event_source import EventSource
 from tamis.replay.row_groups import ParquetFiles, RowRange
-from tamis.spark.events.time_axis import DECIMAL, Clock, is_text
+from tamis.spark.events.time_axis import DECIMAL, EventClock, is_text
 from tamis.spark.runtime.job_runner import Progress, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_READERS = 8  # threads: the last bytes of a file are waited for, not computed
+_READERS = 8  # threads: footers are waited for, not computed
 _SPAN = pa.schema(
     [("low", pa.int64()), ("high", pa.int64()), ("least", pa.float64()), ("most", pa.float64())]
 )
 
 
-class Span(NamedTuple):
-    """The least and the most of some values. Without any, the least is more than the most."""
+class TimeSpan(NamedTuple):
+    """The least and the greatest of some values. Without values, low is above high."""
 
     low: Any = math.inf
     high: Any = -math.inf
 
-    def joined(self, *others: Span) -> Span:
-        """With the values of others."""
+    def joined(self, *others: TimeSpan) -> TimeSpan:
+        """The span of all."""
         every = (self, *others)
-        return Span(min(each.low for each in every), max(each.high for each in every))
+        return TimeSpan(min(each.low for each in every), max(each.high for each in every))
 
 
 def span_of(
-    spark: SparkSession, events: EventSource, clock: Clock, progress: Progress | None = None
-) -> Span:
+    spark: SparkSession, events: EventSource, clock: EventClock, progress: Progress | None = None
+) -> TimeSpan:
     """The span of events, all of which are read for it."""
     rows = run_tasks(spark, len(events.shares), _SpanTask(events, clock).run, _SPAN, progress)
     ends = ("least", "most") if clock.kind == DECIMAL else ("low", "high")
-    found = [Span(row[ends[0]], row[ends[1]]) for row in rows if row[ends[0]] is not None]
-    return Span().joined(*found)
+    found = [TimeSpan(row[ends[0]], row[ends[1]]) for row in rows if row[ends[0]] is not None]
+    return TimeSpan().joined(*found)
 
 
 class _SpanTask(NamedTuple):
     """What tasks need."""
 
     events: EventSource
-    clock: Clock
+    clock: EventClock
 
     def run(self, share: int) -> Iterator[dict[str, Any]]:
         """The span of a share."""
-        found = Span()
+        found = TimeSpan()
         for chunk in self.events.chunks(share):
             column = column_at(chunk.layout.readable(chunk.table), self.clock.path)
             if column is not None:
@@ -69,25 +69,25 @@ class _SpanTask(NamedTuple):
         yield {} if found.low > found.high else {low: found.low, high: found.high}
 
 
-def _of(clock: Clock, column: Any) -> Span:
+def _of(clock: EventClock, column: Any) -> TimeSpan:
     values, known = clock.values(column)
     values = values[known]
-    return Span(values.min().item(), values.max().item()) if len(values) else Span()
+    return TimeSpan(values.min().item(), values.max().item()) if len(values) else TimeSpan()
 
 
 # -- what footers say ------------------------------------------------------------------------------
 
 
-def stated_span(events: ParquetFiles, clock: Clock) -> tuple[Span, list[RowRange]]:
+def stated_span(events: ParquetFiles, clock: EventClock) -> tuple[TimeSpan, list[RowRange]]:
     """The span that row groups state, and the row groups that state none."""
     groups: dict[int, list[RowRange]] = {}
     for rows in events.groups:
         groups.setdefault(rows.file, []).append(rows)
 
-    def said(file: int) -> list[Span | None]:
+    def said(file: int) -> list[TimeSpan | None]:
         return _said(events.files[file], groups[file], clock)
 
-    told, silent = Span(), []
+    told, silent = TimeSpan(), []
     with ThreadPoolExecutor(_READERS) as pool:
         for file, spans in zip(groups, pool.map(said, groups), strict=True):
             for rows, span in zip(groups[file], spans, strict=True):
@@ -98,7 +98,7 @@ def stated_span(events: ParquetFiles, clock: Clock) -> tuple[Span, list[RowRange
     return told, silent
 
 
-def _said(file: str, groups: Sequence[RowRange], clock: Clock) -> list[Span | None]:
+def _said(file: str, groups: Sequence[RowRange], clock: EventClock) -> list[TimeSpan | None]:
     with parquet.ParquetFile(file) as opened:
         facts, kind = opened.metadata, type_at(opened.schema_arrow, clock.path)
         assert kind is not None
@@ -111,12 +111,12 @@ def _said(file: str, groups: Sequence[RowRange], clock: Clock) -> list[Span | No
         return [_stated(column.statistics, kind, clock) for column in columns]
 
 
-def _stated(facts: Any, kind: pa.DataType, clock: Clock) -> Span | None:
-    """What a row group says of a column, if that is of any use."""
+def _stated(facts: Any, kind: pa.DataType, clock: EventClock) -> TimeSpan | None:
+    """The span that a row group states, if it is of use."""
     if facts is None or not facts.has_min_max:
         return None
     try:
         values, known = clock.values(pa.array([facts.min, facts.max], kind))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    return Span(*values.tolist()) if known.all() else None
+    return TimeSpan(*values.tolist()) if known.all() else None

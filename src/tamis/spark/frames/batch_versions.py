@@ -1,8 +1,8 @@
-"""Which version a batch of a stream is matched with, and whether it goes with the columns.
+"""Which version a batch of a stream is matched with, and whether it fits the columns.
 
-A DataFrame that is a stream is planned once and then runs for months, while subscriptions come and
-go. Each of its batches takes the latest version of the index, and when Spark runs a batch again it
-takes the one that it has taken before: the first task of a batch writes down which.
+A stream is planned once and then runs for months, while subscriptions come and go. Each batch takes
+the latest version of the index. The first task of a batch records which, so that Spark gets the
+same version when it runs the batch again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import SparkError
-from tamis.spark.frames.frame_columns import Extra, sources
+from tamis.spark.frames.frame_columns import KeptColumn, attribute_sources
 from tamis.spark.runtime.worker_cache import open_engine
 from tamis.store.version import Version
 from tamis.store.versions import Versions
@@ -24,7 +24,7 @@ from tamis.store.versions import Versions
 if TYPE_CHECKING:
     from tamis.spark.frames.match_frame import FrameTask
 
-# As Spark tells its tasks who they are, in a classic session and in one of Connect:
+# Where Spark names the query and the batch of a task, classic or Connect:
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 _KINDS = {True: "text", False: "numbers"}
 
@@ -32,9 +32,9 @@ _KINDS = {True: "text", False: "numbers"}
 class VersionedTask(NamedTuple):
     """The task of a stream that follows an index."""
 
-    task: FrameTask  # as it would be with the version that there was when the stream was planned
+    task: FrameTask  # with the version of when the stream was planned
     versions: str  # their folder
-    keep: int  # batches, of which Spark may be made to run one again
+    keep: int  # the last batches, which Spark may run again
     columns: str  # of the DataFrame, as JSON
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -51,8 +51,8 @@ class VersionedTask(NamedTuple):
         batch = None if context is None else context.getLocalProperty(_BATCH)
         if query is None or batch is None:
             raise SparkError(
-                "Spark does not say which batch of the stream this is, so that no version can be "
-                "chosen for it; give the folder of one version, which holds for all of them"
+                "Spark does not say which batch of the stream this is, so it has no version; "
+                "give the folder of one version, which is then used for all batches"
             )
         return self._fitted(Versions(self.versions).pin(query, int(batch), self.keep))
 
@@ -72,9 +72,9 @@ class VersionedTask(NamedTuple):
         for name in found:
             if name not in places:
                 raise SparkError(
-                    f"{version.folder}: knows the attribute {name!r}, for which there is a column; "
-                    "but nobody knew of it when the stream was started, so that it was not sent "
-                    "along. Start the stream again: it goes on with this batch"
+                    f"{version.folder}: has an attribute {name!r} for a column that the stream "
+                    "does not read, because the first version did not have it. Start the stream "
+                    "again: it goes on with this batch"
                 )
         layout = type(task.layout)(tuple((name, places[name]) for name in found))
         return task._replace(folders=folders, layout=layout)
@@ -82,15 +82,15 @@ class VersionedTask(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _attributes(
-    folder: str, operators: bytes, columns: str, extras: tuple[Extra, ...]
+    folder: str, operators: bytes, columns: str, extras: tuple[KeptColumn, ...]
 ) -> tuple[str, ...]:
-    """The attributes that a version finds among the columns."""
+    """The attributes of a version that have columns."""
     from pyspark.sql.types import StructType
 
     schema = open_engine(folder, operators).schema
     struct = StructType.fromJson(json.loads(columns))
     try:
-        found = sources(schema, struct, [extra.name for extra in extras])
+        found = attribute_sources(schema, struct, [extra.name for extra in extras])
     except SparkError as why:
-        raise SparkError(f"{folder}: does not go with the events any more: {why}") from None
+        raise SparkError(f"{folder}: does not fit the events any more: {why}") from None
     return tuple(source.attribute for source in found)

@@ -1,21 +1,20 @@
 """Which columns of a DataFrame are which attributes, checked before anything runs.
 
-A task that fails an hour into a job says little and says it late. What can be known from the types
-of the columns alone is known here: a missing column, one of a wrong type, one whose name is almost
-that of an attribute.
+A task that fails an hour into a job fails late. So the names and types of columns are checked here:
+a missing column, one of a wrong type, one whose name is almost that of an attribute.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import SparkError, nearest
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.event_columns import multiple
+from tamis.replay.event_columns import arrow_types, nested
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,11 +31,11 @@ _FITTING: dict[type[Domain], tuple[str, ...]] = {
     Boolean: ("boolean",),
     Timestamp: ("timestamp", "timestamp_ntz", "date", *_TEXTS),
 }
-_SAME = 0.8  # alike enough for a slip of the pen; `ts` and `tags` are not
+_SAME = 0.8  # alike enough for a misspelling; `ts` and `tags` are not
 
 
-class Source(NamedTuple):
-    """Where the values of an attribute are: a column, or a field of a struct in one."""
+class AttributeSource(NamedTuple):
+    """Where the values of an attribute are: a column, or a field of a struct."""
 
     attribute: str
     path: tuple[str, ...]
@@ -48,19 +47,20 @@ class Source(NamedTuple):
 
 
 def quoted(*path: str) -> str:
-    """The name of a column, or of a field in one, that Spark takes for nothing else."""
+    """The name of a column or a field, quoted for Spark."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in path)
 
 
-def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> list[Source]:
+def attribute_sources(
+    schema: Schema, struct: StructType, known: Iterable[str] = ()
+) -> list[AttributeSource]:
     """The source of each attribute that a DataFrame has, in the order of its columns.
 
-    A `SparkError` where one that every event has to bind is missing, where a column cannot hold
-    values of its attribute, or no fields that are attributes, and where a column that is neither
-    an attribute nor `known` otherwise is named almost like an attribute that has no column. Other
-    columns are left alone.
+    Raises a `SparkError` if a mandatory attribute has no column, if a column has a wrong type, and
+    if a column is named almost like an attribute that has none. Columns that are `known` for
+    another use, and all others, are left alone.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, AttributeSource] = {}
     others: dict[str, DataType] = {}
     for path, kind in _leaves(struct, schema):
         name = ".".join(path)
@@ -70,7 +70,7 @@ def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> li
         if name in found:
             raise SparkError(f"two columns give the attribute {name!r}; drop one of them")
         _check(schema, name, kind)
-        found[name] = Source(name, path)
+        found[name] = AttributeSource(name, path)
     exempt = set(known)
     strange = {name: kind for name, kind in others.items() if name not in exempt}
     _check_parents(schema, found, strange)
@@ -82,7 +82,7 @@ def sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> li
 def _leaves(
     struct: StructType, schema: Schema, above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    """Columns, and what is in those that are structs; but an opaque attribute may be a struct."""
+    """Columns, and the fields of structs; an opaque attribute may be a struct itself."""
     from pyspark.sql.types import StructType
 
     for field in struct.fields:
@@ -98,7 +98,7 @@ def _check(schema: Schema, name: str, kind: DataType) -> None:
     from pyspark.sql.types import ArrayType
 
     domain = schema.attributes[name]
-    # One value and a list of one are the same; how many there are is seen event by event.
+    # One value and a list of one are the same; the number of values is checked event by event.
     inner = kind.elementType if isinstance(kind, ArrayType) else kind
     stem = inner.simpleString().split("(")[0].split(" ")[0]
     fitting = _FITTING.get(type(domain))
@@ -113,9 +113,9 @@ def _check(schema: Schema, name: str, kind: DataType) -> None:
 
 
 def _check_parents(
-    schema: Schema, found: dict[str, Source], strange: Mapping[str, DataType]
+    schema: Schema, found: dict[str, AttributeSource], strange: Mapping[str, DataType]
 ) -> None:
-    """Refuse what should hold attributes and cannot: they would be absent from every event."""
+    """Refuse a column that should be a struct of attributes: no event would have them."""
     for name, kind in strange.items():
         below = [
             each for each in schema.attributes if each.startswith(f"{name}.") and each not in found
@@ -128,7 +128,9 @@ def _check_parents(
             )
 
 
-def _check_missing(schema: Schema, found: dict[str, Source], others: Sequence[str]) -> None:
+def _check_missing(
+    schema: Schema, found: dict[str, AttributeSource], others: Sequence[str]
+) -> None:
     default = schema.default_event_type
     named = default is None or EVENT_TYPE in found  # without a column, all are of the default type
     types = [uses for name, uses in schema.event_types.items() if named or name == default]
@@ -152,15 +154,15 @@ def _check_missing(schema: Schema, found: dict[str, Source], others: Sequence[st
         )
 
 
-def _check_alike(schema: Schema, found: dict[str, Source], strange: Sequence[str]) -> None:
-    """Refuse a slip of the pen, by which an attribute would be absent from every event."""
+def _check_alike(schema: Schema, found: dict[str, AttributeSource], strange: Sequence[str]) -> None:
+    """Refuse a misspelt column: no event would have the attribute."""
     absent = {name.lower(): name for name in schema.attributes if name not in found}
     for name in strange:
         close = difflib.get_close_matches(name.lower(), absent, n=1, cutoff=_SAME)
         if close:
             raise SparkError(
-                f"the column {name!r} is no attribute; did you mean {absent[close[0]]!r}? Rename "
-                "it; or, if it is meant to be something else, drop it or keep it"
+                f"the column {name!r} is not an attribute; did you mean {absent[close[0]]!r}? "
+                "Rename it; or, if it is meant to be something else, drop it or keep it"
             )
 
 
@@ -168,34 +170,34 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:12]) + (", …" if len(names) > 12 else "") or "none"
 
 
-# -- what is sent to workers -----------------------------------------------------------------------
+# -- columns for workers ---------------------------------------------------------------------------
 
 
-class Extra(NamedTuple):
-    """A column that is handed on as it is."""
+class KeptColumn(NamedTuple):
+    """A column that is kept as it is."""
 
     name: str
     at: int  # its place among the columns that are sent
 
 
-class Sent(NamedTuple):
-    """What is sent to a worker: each column once, whatever it is needed for."""
+class SentColumns(NamedTuple):
+    """The columns that are sent to workers, each once."""
 
     frame: DataFrame
     attributes: tuple[tuple[str, int], ...]  # and their places
-    extras: tuple[Extra, ...]
+    extras: tuple[KeptColumn, ...]
     struct: StructType  # of the extras
 
 
-def sent(
+def select_columns(
     frame: DataFrame,
     schema: Schema | None,
     extras: Sequence[str | Column],
     taken: Iterable[str] = (),
-) -> Sent:
-    """Select what is needed: the attributes of a schema, and extra columns by name or as Column.
+) -> SentColumns:
+    """Select the attributes of a schema, and extra columns by name or as Column.
 
-    `taken` are names of columns that the result has besides.
+    `taken` are names that the result uses for other columns.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import StructType
@@ -212,16 +214,18 @@ def sent(
         extra: at for at, extra in enumerate(extras) if isinstance(extra, str)
     }  # a plain column that is an attribute too is sent once
     attributes: list[tuple[str, int]] = []
-    for source in sources(schema, frame.schema, struct.names) if schema is not None else ():
-        check_told_apart(frame, source.path)
+    for source in (
+        attribute_sources(schema, frame.schema, struct.names) if schema is not None else ()
+    ):
+        check_unambiguous(frame, source.path)
         at = places.get(source.path[0]) if len(source.path) == 1 else None
         if at is None:
             at = len(columns)
             columns.append(functions.col(source.name))
         attributes.append((source.attribute, at))
     named = [column.alias(f"c{at}") for at, column in enumerate(columns)]
-    places_out = tuple(Extra(name, at) for at, name in enumerate(struct.names))
-    return Sent(frame.select(*named), tuple(attributes), places_out, struct)
+    places_out = tuple(KeptColumn(name, at) for at, name in enumerate(struct.names))
+    return SentColumns(frame.select(*named), tuple(attributes), places_out, struct)
 
 
 def column_of(frame: DataFrame, given: str | Column) -> Column:
@@ -235,12 +239,12 @@ def column_of(frame: DataFrame, given: str | Column) -> Column:
     if given not in frame.columns:
         hint = nearest(given, frame.columns)
         raise SparkError(f"there is no column {given!r}" + (f"; {hint}" if hint else ""))
-    check_told_apart(frame, (given,))
+    check_unambiguous(frame, (given,))
     return functions.col(quoted(given))
 
 
-def check_told_apart(frame: DataFrame, path: Sequence[str]) -> None:
-    """Refuse a column, or a field in one, whose name another has too, as Spark reads names."""
+def check_unambiguous(frame: DataFrame, path: Sequence[str]) -> None:
+    """Refuse a column, or a field, whose name Spark cannot tell from another."""
     from pyspark.sql.types import StructType
 
     struct: DataType = frame.schema
@@ -252,8 +256,8 @@ def check_told_apart(frame: DataFrame, path: Sequence[str]) -> None:
             raise SparkError(f"two columns are named {part!r}; rename or drop one of them")
         if len(alike) > 1 and not _cased(frame):
             raise SparkError(
-                f"the columns {' and '.join(map(repr, alike))} have one name for Spark, to which "
-                "capitals and small letters are the same; rename or drop one of them, or set "
+                f"the columns {' and '.join(map(repr, alike))} have one name for Spark, which "
+                "ignores case; rename or drop one of them, or set "
                 "spark.sql.caseSensitive to true"
             )
         struct = struct[part].dataType
@@ -267,44 +271,21 @@ def _cased(frame: DataFrame) -> bool:
 
 
 def struct_of(schema: Schema) -> StructType:
-    """The columns that hold events of a schema: arrays for several values, structs for dots.
+    """The columns of a schema's events: arrays for several values, structs for dots.
 
-    An opaque attribute is text: what JSON calls a string as it is, anything else as its JSON.
+    An opaque attribute is text: a string of JSON as it is, any other value as its JSON.
     """
-    tree: dict[str, Any] = {}
-    for name, kind in column_types(schema).items():
-        *above, last = name.split(".")
-        place = tree
-        for part in above:
-            place = place.setdefault(part, {})
-        place[last] = kind
-    return _struct(tree)
+    return _struct(nested(column_types(schema), _struct))
+
+
+def _struct(kinds: Mapping[str, DataType]) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(name, kind) for name, kind in kinds.items()])
 
 
 def column_types(schema: Schema) -> dict[str, DataType]:
     """The type of each attribute's column."""
-    from pyspark.sql import types
+    from pyspark.sql.pandas.types import from_arrow_type
 
-    kinds: dict[type[Domain], DataType] = {
-        Integer: types.LongType(),
-        Decimal: types.DoubleType(),
-        Boolean: types.BooleanType(),
-        Timestamp: types.TimestampType(),
-    }
-    several = multiple(schema)
-    found: dict[str, DataType] = {}
-    for name, domain in schema.attributes.items():
-        kind = kinds.get(type(domain), types.StringType())
-        found[name] = types.ArrayType(kind) if name in several else kind
-    return found
-
-
-def _struct(tree: dict[str, Any]) -> StructType:
-    from pyspark.sql.types import StructField, StructType
-
-    return StructType(
-        [
-            StructField(name, _struct(kind) if isinstance(kind, dict) else kind)
-            for name, kind in tree.items()
-        ]
-    )
+    return {name: from_arrow_type(kind) for name, kind in arrow_types(schema).items()}

@@ -1,21 +1,21 @@
 """`from_json`: lines of text to the columns of a schema, parsed in Spark's workers.
 
-A line that cannot be parsed, or that is no event, is a row with the reason in the column `dead` and
-null in the others. It never fails a task, and no row is lost: there are as many as there were
-lines.
+A line that is not an event becomes a row with the reason in the column `dead` and null in the
+others. It never fails a task, and no line is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.spark.frames.frame_columns import Extra, column_of, sent, struct_of
+from tamis.replay.event_columns import nested
+from tamis.spark.frames.frame_columns import KeptColumn, column_of, select_columns, struct_of
 from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def from_json(
     """A function for `DataFrame.transform`: text or bytes of JSON, an event a row, to columns.
 
     It gives the columns to `keep`, a column for each attribute (an array where there may be several
-    values, a struct for names with dots), and `dead`: null, or why the line is no event. Events are
-    checked as `tamis.spark.validate` does, so those that are not dead are good. Keep what tells
-    events apart, and the text itself if dead letters are to show it.
+    values, a struct for names with dots), and `dead`: null, or why the line is refused. Lines are
+    validated as by `tamis.spark.validate`. Keep the column that identifies events, and the text
+    itself if dead letters are to show it.
 
         events = lines.transform(tamis.spark.from_json(schema, keep=["value", "offset"]))
     """
@@ -61,7 +61,7 @@ def _transform(
     typed = struct_of(schema)
     # Under a name of its own: the text may be kept too.
     text = column_of(lines, column).alias(_TEXT)
-    chosen = sent(lines, None, [text, *keep], taken=(*typed.names, dead))
+    chosen = select_columns(lines, None, [text, *keep], taken=(*typed.names, dead))
     kind, *kept = chosen.struct.fields
     if not isinstance(kind.dataType, (StringType, BinaryType)):
         raise SparkError(
@@ -74,10 +74,10 @@ def _transform(
 
 
 class _LinesTask(NamedTuple):
-    """What a worker is told."""
+    """What a worker needs."""
 
     schema: str
-    keep: tuple[Extra, ...]
+    keep: tuple[KeptColumn, ...]
     columns: tuple[str, ...]
     dead: str
 
@@ -88,27 +88,14 @@ class _LinesTask(NamedTuple):
         lines = LineReader(schema_encoder(self.schema))
         for batch in batches:
             parsed = lines.parse(batch.column(0))
-            tops = _nested(parsed.events)
+            events = parsed.events
+            flat = {name: one_chunk(events.column(name)) for name in events.column_names}
+            tops = nested(flat, _struct)
             columns = {extra.name: batch.column(extra.at) for extra in self.keep}
             columns |= {name: tops[name] for name in self.columns}
             columns[self.dead] = parsed.reasons
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def _nested(events: pa.Table) -> dict[str, pa.Array]:
-    """Columns with dots as structs."""
-    tree: dict[str, Any] = {}
-    for name in events.column_names:
-        *above, last = name.split(".")
-        place = tree
-        for part in above:
-            place = place.setdefault(part, {})
-        place[last] = one_chunk(events.column(name))
-    return {name: _struct(below) for name, below in tree.items()}
-
-
-def _struct(below: pa.Array | dict[str, Any]) -> pa.Array:
-    if isinstance(below, pa.Array):
-        return below
-    inner = [_struct(each) for each in below.values()]
-    return pa.StructArray.from_arrays(inner, names=list(below))
+def _struct(below: dict[str, pa.Array]) -> pa.Array:
+    return pa.StructArray.from_arrays(list(below.values()), names=list(below))

@@ -1,7 +1,7 @@
 """`match`: events of a DataFrame against subscriptions, in Spark's workers.
 
-Only the columns that are needed go to the workers, in Arrow batches; the subscriptions do not go
-through Spark at all. A worker maps them from a folder, as do its neighbours, so that a machine
+Only the columns that are needed go to the workers, in Arrow batches. Subscriptions do not go
+through Spark at all: a worker maps them from a folder, as its neighbours do, so that a machine
 holds one copy however many workers it has.
 """
 
@@ -23,12 +23,12 @@ from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventChunk
 from tamis.replay.parts import SUBSCRIPTION
-from tamis.replay.pipeline import Pace, ReadEvents, match_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, match_events
 from tamis.spark.frames.batch_versions import VersionedTask
-from tamis.spark.frames.frame_columns import Extra, sent
+from tamis.spark.frames.frame_columns import KeptColumn, select_columns
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
 from tamis.spark.runtime.operator_reports import noted_calls
-from tamis.spark.runtime.sessions import retained
+from tamis.spark.runtime.sessions import retained_batches
 from tamis.spark.runtime.worker_cache import open_shards, pack_operators
 from tamis.store.version import DOCUMENT
 from tamis.store.versions import Versions
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tamis.match.answers import Matches
     from tamis.operators.operator import Operator
 
-_PAIRS = 1 << 18  # pairs to a batch of the answer: what is made of them at once stays small
+_PAIRS = 1 << 18  # pairs of a batch that is handed on: it stays small
 _WHOLE = 1 << 62  # events that are matched at once: all of a batch, whose size Spark decides
 _COLLECTED = 1_000_000  # conditions of a DataFrame that are compiled on the driver
 _BAD = ("raise", "skip")
@@ -67,21 +67,21 @@ def match(
     version; an engine, of which a copy as of now is used; or a DataFrame of `id` and `condition`,
     with the `schema` of the events. `operators` are those that conditions call. An event that
     breaks a rule of the schema fails the job and says why; with `bad="skip"` it matches nothing.
-    `tamis.spark.validate` parts such events from the rest. `report` is a folder in which workers
-    note what operators were asked and what went wrong, for `tamis.spark.report` to add up.
+    `tamis.spark.validate` separates such events from the rest. `report` is a folder in which
+    workers note calls and faults of operators, for `tamis.spark.report` to add up.
 
-    Of versions the latest is taken. In a stream that is the one that is the latest when a batch
-    begins; workers note it in the folder, and when Spark runs the batch again it is matched with
-    the same one. The columns that are looked at are those of the version at the start: should a
-    later one know an attribute besides, for which there is a column, the stream stops and says so.
-    Everything else stays what it is when `match` is called.
+    Of an index, the latest version is used. A stream uses the version that is the latest when a
+    batch begins; workers record it, so that Spark gets the same one when it runs the batch again.
+    The stream reads the columns of the version at its start: if a later version has an attribute
+    for another column, the stream stops and says so. All else stays as it is when `match` is
+    called.
     """
     if bad not in _BAD:
         raise SparkError(f"bad is one of {', '.join(map(repr, _BAD))}, got {bad!r}")
     if id is None:
         raise SparkError(
-            "id names the column that tells events apart, and has to be given: a number that "
-            "Spark makes up is another one when a task is tried again"
+            "id names the column that identifies events, and has to be given: a number that Spark "
+            "makes up changes when a task is tried again"
         )
     kept: list[str | Column] = [keep] if isinstance(keep, str) else list(keep)
     given = _resolved(subscriptions, schema, operators)
@@ -152,10 +152,10 @@ def _transform(
 
     if isinstance(extras[0], str) and extras[0] not in events.columns:
         raise SparkError(
-            f"there is no column {extras[0]!r} to tell events apart by; name one of these: "
+            f"there is no column {extras[0]!r} to identify events; name one of these: "
             f"match(…, id={events.columns[0]!r}); columns: {', '.join(events.columns)}"
         )
-    chosen = sent(events, given.schema, extras, taken=(SUBSCRIPTION,))
+    chosen = select_columns(events, given.schema, extras, taken=(SUBSCRIPTION,))
     id, *kept = chosen.struct.fields
     kind = StringType() if given.texts else LongType()
     result = StructType([id, StructField(SUBSCRIPTION, kind, nullable=False), *kept])
@@ -174,7 +174,7 @@ def _transform(
         # Spark does not say when it runs, nor when it ends: the version is kept for a day.
         Versions(given.versions).hold([given.sequence])
         return chosen.frame.mapInArrow(task.run, result)
-    keep = retained(events.sparkSession)
+    keep = retained_batches(events.sparkSession)
     following = VersionedTask(task, given.versions, keep, events.schema.json())
     return chosen.frame.mapInArrow(following.run, result)
 
@@ -209,7 +209,7 @@ class FrameTask(NamedTuple):
     folders: tuple[str, ...]
     operators: bytes
     layout: FrameLayout
-    extras: tuple[Extra, ...]
+    extras: tuple[KeptColumn, ...]
     texts: bool
     bad: str
     report: str | None  # the folder for reports of operators
@@ -229,7 +229,7 @@ class FrameTask(NamedTuple):
             for batch in batches
         )
         with noted_calls(engines, self.report):
-            pace = Pace(_WHOLE, _WHOLE)
+            pace = BatchPace(_WHOLE, _WHOLE)
             for events, answers in match_events(chunks, engines[0].encoder, match, pace):
                 for found in answers.found:
                     yield from self._pairs(found, events)
@@ -256,7 +256,7 @@ class FrameTask(NamedTuple):
             return pa.array([str(each) for each in ids], pa.string())
 
     def _explained(self, events: ReadEvents) -> EventError:
-        """The first refusal with the event's own id: nobody knows its row in a batch."""
+        """The first refusal with the event's own id: its row in a batch means nothing to a user."""
         id, (row, reason) = self.extras[0], events.valid.refused[0]
         return EventError(
             f"{id.name} {_column(events, id)[row].as_py()!r}: {reason}; bad='skip' leaves such "
@@ -264,7 +264,7 @@ class FrameTask(NamedTuple):
         )
 
 
-def _column(events: ReadEvents, extra: Extra) -> pa.Array:
+def _column(events: ReadEvents, extra: KeptColumn) -> pa.Array:
     return one_chunk(events.table.column(extra.at))
 
 
@@ -277,7 +277,7 @@ def _refuse_schema(schema: Schema | None, what: str) -> None:
 
 
 def _saved(engine: Engine) -> str:
-    """The engine as of now, in a folder that is there until this process ends."""
+    """A copy of the engine as of now, in a folder that lives as long as this process."""
     above = tempfile.mkdtemp(prefix="tamis-spark-")
     atexit.register(shutil.rmtree, above, ignore_errors=True)
     folder = Path(above) / "engine"
@@ -288,7 +288,7 @@ def _saved(engine: Engine) -> str:
 def _collected(
     frame: DataFrame, schema: Schema | None, operators: Operator | Iterable[Operator]
 ) -> Engine:
-    """An engine of the conditions in a DataFrame, which are brought to the driver for that."""
+    """An engine with the conditions of a DataFrame, which are collected on the driver."""
     from tamis.engine import Engine
 
     if schema is None:

@@ -1,7 +1,7 @@
-"""`validate`: the consistent events of a DataFrame, and the others with the reason.
+"""`validate`: the consistent events of a DataFrame, and the others with their reasons.
 
-The check runs as a function over the columns that are attributes: only these go to the workers, and
-the rest of a row waits in Spark for the answer.
+The check is a function of the columns that are attributes: only these go to the workers, and the
+other columns stay in Spark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.spark.frames.frame_columns import check_told_apart, sources
+from tamis.spark.frames.frame_columns import attribute_sources, check_unambiguous
 from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], P
     """A function of a DataFrame, batch or streaming, that gives two: the good and the bad.
 
     The good are the events that are consistent with the schema (domains, and rules R1 to R3); the
-    bad have one column more, `reason`. Columns that are no attributes are in both. Together they
-    are all rows, but each of the two reads the events for itself: persist what is costly to read.
+    bad have one more column, `reason`. Both have all other columns. Together they are all rows, but
+    each of the two reads the events for itself: persist events that are costly to read.
 
         good, bad = tamis.spark.validate(schema)(events)
     """
@@ -46,7 +46,7 @@ def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], P
 
 
 def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> DataFrame:
-    """The events and, in one column more, why each is none; null where it is one."""
+    """All rows with one more column: why a row is refused, null for an event."""
     from pyspark.sql import functions
     from pyspark.sql.types import StringType
 
@@ -55,9 +55,9 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
             f"there is a column {reason!r} already; name another for the reason: "
             "validate(schema, reason=…)"
         )
-    found = sources(schema, events.schema)
+    found = attribute_sources(schema, events.schema)
     for source in found:
-        check_told_apart(events, source.path)
+        check_unambiguous(events, source.path)
     check = _check(schema_document(schema), [source.attribute for source in found])
     arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
     # Spark may call a function again for each use of its result, unless that might change.

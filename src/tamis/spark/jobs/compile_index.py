@@ -1,15 +1,15 @@
 """From conditions to versions of an index: parsing and compiling as a Spark job.
 
-A task makes one shard: an engine with the subscriptions that belong to it, saved into the folder
-of a version that nobody sees yet, under a name that no other attempt has. The driver gives those
-that count their names, and publishes the version when all shards are there.
+A task compiles one shard: an engine with the subscriptions of the shard, saved into the draft of a
+version under a name of its own. The driver renames the shards that count, and publishes the version
+when all of them are there.
 
-From a log, a shard is made from that of the version before and what has changed since, if there is
-such a version with as many shards, for which the same modules were imported; else from all changes
-of the log. Conditions that were refused are kept beside the shard, and tried again for the next.
+From a log, a shard is compiled from that of the previous version and the changes since, if there
+is a previous version with as many shards and the same modules; else from all changes of the log.
+Refused conditions are kept beside the shard, and tried again for the next version.
 
-Where there are statistics of past events, clauses are laid out for these, and schedulers begin with
-what they tell of operators. Else a log's last events have to do.
+With statistics of past events, clauses are placed for these, and schedulers start from their
+estimates. Otherwise the last events of the log are used.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tamis.spark.jobs.compile_shard import (
     NO_SHARD,
     TOLD,
     CompiledShard,
-    FromLog,
-    FromRows,
+    LogShardTask,
+    RowShardTask,
     shard_name,
 )
 from tamis.spark.jobs.shard_count import shards_at, shards_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class CompiledIndex(NamedTuple):
-    """A version, and what was left out of it."""
+    """A version, and the conditions that it refused."""
 
     version: Version
     subscriptions: int
@@ -64,10 +64,10 @@ def compile_log(
     modules: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> CompiledIndex:
-    """A version of all subscriptions that are live at a sequence number, the end of the log.
+    """A version of all subscriptions that are live at a sequence number, by default the log's end.
 
-    `stats` is the folder of statistics of past events, which all workers can see. `modules` are
-    those that declare operators which conditions call; workers import them.
+    `stats` is a folder of statistics of past events that all workers can see. Workers import
+    `modules`, which declare the operators that conditions call.
     """
     versions.check_log(log)
     where = _stats_folder(stats, Schema.from_dict(log.schema))
@@ -88,7 +88,7 @@ def compile_log(
         OF: log.identity,
     }
     with versions.publish(at, new=asked or stats is not None) as draft:
-        task = FromLog(
+        task = LogShardTask(
             str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
         made = _made(spark, task, shards, progress)
@@ -108,9 +108,9 @@ def compile_conditions(
 ) -> CompiledIndex:
     """A version of the subscriptions of a DataFrame with `id` and `condition`.
 
-    `stats` is the folder of statistics of past events, which all workers can see. `modules` are
-    those that declare operators which conditions call; workers import them. Rows without an id are
-    refused. So is a sequence number of which there is a version.
+    `stats` is a folder of statistics of past events that all workers can see. Workers import
+    `modules`, which declare the operators that conditions call. Rows without an id are refused. So
+    is a sequence number that has a version already.
     """
     where = _stats_folder(stats, schema)
     ids = _kind(conditions)
@@ -119,14 +119,14 @@ def compile_conditions(
     how = {"modules": sorted(modules), "asked": True, "log": False}
     with versions.publish(sequence, new=True) as draft:
         document = json.dumps(schema.to_dict())
-        task = FromRows(document, str(draft), shards, where, tuple(modules))
+        task = RowShardTask(document, str(draft), shards, where, tuple(modules))
         made = task.run(conditions)
         _describe(draft, made, sequence, schema.to_dict(), ids, how)
     return _published(versions, sequence, made)
 
 
 def _stats_folder(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
-    """A folder of statistics, tried out on an empty engine: a task would refuse them late."""
+    """A folder of statistics, tried on an empty engine: a task would refuse it late."""
     if stats is None:
         return None
     Engine(schema).expect(Stats.open(stats))
@@ -152,9 +152,9 @@ def _kind(conditions: DataFrame) -> str:
 
 
 def _goes_on(before: Version, shards: int, modules: Sequence[str]) -> bool:
-    """Whether a version can be made from the one before.
+    """Whether a version can be compiled from the previous one.
 
-    Not from one that knew other operators, unless there is nothing else to make it from.
+    Not if that had other operators, unless there is no log to compile from.
     """
     if len(before.shards) != shards:
         return False
@@ -167,7 +167,7 @@ def _as_is(
     stats: str | os.PathLike[str] | None,
     modules: Sequence[str],
 ) -> CompiledIndex:
-    """A version that is there already, if it is what was asked for as far as one can tell."""
+    """The version that exists already; refused if it differs from what was asked for."""
     made, refused = version.made, int(version.made.get("refused", 0))
     wish = None
     if stats is not None:
@@ -209,14 +209,14 @@ def _describe(
     ids: str,
     how: dict[str, Any],
 ) -> None:
-    """Name the shards, and write down what they are."""
+    """Name the shards, and write the description of the version."""
     shards = []
     for each in made:
         if each.shard != NO_SHARD:
             (draft / each.folder).rename(draft / shard_name(each.shard))
             shards.append(Shard(shard_name(each.shard), each.subscriptions, each.bytes))
     named = {shard.folder for shard in shards}
-    for left in draft.iterdir():  # of attempts that failed, or that another has overtaken
+    for left in draft.iterdir():  # by attempts that failed or came late
         if left.name not in named:
             shutil.rmtree(left, ignore_errors=True)
     told = {"refused": sum(each.refused for each in made), "reasons": _reasons(made)}
@@ -224,7 +224,7 @@ def _describe(
 
 
 def _made(
-    spark: SparkSession, task: FromLog, shards: int, progress: Progress | None
+    spark: SparkSession, task: LogShardTask, shards: int, progress: Progress | None
 ) -> list[CompiledShard]:
     told = task_frame(spark, shards, task.run, COMPILED)
 

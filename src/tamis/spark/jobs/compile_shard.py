@@ -1,4 +1,4 @@
-"""What tasks do to compile: each makes a shard, an engine that is saved into a folder."""
+"""Tasks that compile shards: engines that are saved into folders."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from tamis.store.subscription_snapshot import SubscriptionSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TAIL = 1 << 14  # of the log, by some events of which an engine decides where its clauses lie
-_SHARES = 3  # of it that these are taken from
-TOLD = 20  # refusals that a shard tells of
+_TAIL = 1 << 14  # sequence numbers at the end of a log, of which a sample is planned for
+_SHARES = 3  # of that tail
+TOLD = 20  # refusals that are shown
 _REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
 NO_SHARD = -1  # of rows without an id
 _NOTHING = pa.table({"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())})
@@ -47,10 +47,10 @@ COMPILED = pa.schema(
 
 
 class CompiledShard(NamedTuple):
-    """What became of a shard."""
+    """A compiled shard."""
 
     shard: int
-    folder: str  # in the draft, of this attempt
+    folder: str  # of this attempt, in the draft
     subscriptions: int
     bytes: int
     refused: int
@@ -62,15 +62,15 @@ def shard_name(shard: int) -> str:
     return f"shard-{shard:04d}"
 
 
-class FromLog(NamedTuple):
-    """Makes shards of what a log says."""
+class LogShardTask(NamedTuple):
+    """Compiles shards from the changes of a log."""
 
     log: str
     draft: str
     since: int
     at: int
     shards: int
-    folders: list[str] | None  # of the version before
+    folders: list[str] | None  # of the previous version
     stats: str | None  # the folder of statistics of past events
     modules: tuple[str, ...]  # that declare operators
 
@@ -93,8 +93,7 @@ class FromLog(NamedTuple):
         snapshot.fold(changes)
         rows = snapshot.table(log.ids).select(["id", "condition"])
         if self.folders is not None:
-            # Whatever was said of a subscription since then, what was there before has ended,
-            # unless only its lease was renewed.
+            # Any change but a renewal ends the subscription that was there before.
             kinds = np.asarray(changes["kind"].combine_chunks())
             ended = changes.filter(pa.array(kinds != "renew"))
             ids = set(ended["id"].to_pylist())
@@ -108,8 +107,8 @@ class FromLog(NamedTuple):
         return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
 
 
-class FromRows(NamedTuple):
-    """Makes shards of the rows of a DataFrame."""
+class RowShardTask(NamedTuple):
+    """Compiles shards from the rows of a DataFrame."""
 
     schema: str
     draft: str
@@ -130,7 +129,7 @@ class FromRows(NamedTuple):
             which = [NO_SHARD if id is None else shard_of(id, shards) for id in known]
             return pa.array(which, pa.int32())
 
-        made_of: Any = arrow_udf  # what sort of function it is, it reads from the type hints
+        made_of: Any = arrow_udf  # it reads the kind of function from the type hints
         numbered = made_of(shard, IntegerType())("id").alias("shard")
         grouped = conditions.select("id", "condition", numbered).groupBy("shard")
         task = self
@@ -141,14 +140,14 @@ class FromRows(NamedTuple):
 
         rows = grouped.applyInArrow(one, from_arrow_schema(COMPILED)).collect()
         made = {row["shard"]: CompiledShard(**row.asDict()) for row in rows}
-        # One that nobody belongs to is made here.
+        # A shard without rows is made here.
         schema = Schema.from_dict(json.loads(self.schema))
         for empty in set(range(shards)) - set(made):
             made[empty] = _saved(Engine(schema), _NOTHING, Path(self.draft), empty, self.stats)
         return [made[each] for each in sorted(made)]
 
     def shard(self, table: pa.Table) -> pa.Table:
-        """One shard, of its rows."""
+        """Compile one shard from its rows."""
         if table["shard"][0].as_py() == NO_SHARD:
             count = table.num_rows
             lost = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
@@ -172,8 +171,8 @@ def _saved(
 ) -> CompiledShard:
     """Fill an engine and save it, in a folder of its own: another attempt may still be writing.
 
-    An engine that has seen no event has not decided where its clauses lie. Each worker would then
-    do so for itself, and share nothing; so a sample of events goes through it before.
+    An engine that has seen no events has not placed its clauses. Each worker would place them for
+    itself, and share nothing; so the engine is planned for a sample first.
     """
     refused = subscribe_rows(engine, table)
     if stats is not None:
@@ -192,7 +191,7 @@ def _saved(
 
 
 def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
-    """What a shard of the version before had refused, less what has ended since."""
+    """The conditions that the previous version refused, without those that have ended."""
     path = Path(folder) / _REFUSED
     if not path.exists():
         return _NOTHING.set_column(0, "id", pa.array([], ID_TYPES[ids]))
@@ -202,7 +201,7 @@ def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
 
 
 def _sample(log: Log, end: int) -> pa.Table | None:
-    """Some of the last events before a sequence number, as columns; None where there are none."""
+    """A sample of the last events before a sequence number; None if there are no events."""
     tail = tuple(log_shares(log, max(0, end - _TAIL), end, _SHARES))
     events = LogEvents(str(log.folder), LogLayout(json.dumps(log.schema)), tail)
     found = event_sample(events, Schema.from_dict(log.schema).attributes)

@@ -1,8 +1,8 @@
 """Tables of any size as parquet, drawn in tasks: each file has a seed of its own.
 
-No process ever holds more than a file, the driver none at all. A file has the same name and the
-same rows however often it is drawn, so a task that is tried again does no harm. All is
-drawn in a folder beside, and moved when it is complete.
+A worker holds one file at a time, the driver none. A file has the same name and rows however often
+it is drawn, so a task may be tried again. Files are drawn in a scratch folder, and moved when all
+are complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.spark.runtime.job_runner import Progress, run_tasks
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,12 +40,12 @@ class TableFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its file is called."""
+        """Its file name."""
         return f"part-{self.number:05d}.parquet"
 
 
-class Generated(NamedTuple):
-    """What was written."""
+class GeneratedTables(NamedTuple):
+    """The tables that were written."""
 
     rows: dict[str, int]  # by table
     bytes: dict[str, int]
@@ -53,11 +53,11 @@ class Generated(NamedTuple):
 
 
 Draw = Callable[[TableFile], pa.Table]
-"""Draws the rows of a file. It is sent to workers, who have to be able to import it."""
+"""Draws the rows of a file. Workers have to be able to import it."""
 
 
 def table_files(table: str, rows: int, files: int) -> list[TableFile]:
-    """A table in files of about one size; at least one, so that its columns are known."""
+    """A table in files of about one size; at least one file, which has the columns."""
     if rows < 0 or files < 1:
         raise SparkError(f"{table}: rows are 0 or more and files 1 or more, got {rows}, {files}")
     files = max(1, min(files, rows))
@@ -66,17 +66,17 @@ def table_files(table: str, rows: int, files: int) -> list[TableFile]:
 
 
 @contextmanager
-def drafted(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]:
-    """A folder to make files and folders of these names in. At the end they are moved to `out`.
+def draft_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]:
+    """A folder for files and folders of these names. At the end they are moved to `out`.
 
-    If the block raises, or whoever runs it is killed, there is nothing of it in `out`, and the next
-    one begins anew. What is there under these names is refused.
+    If the block raises, or its process is killed, nothing of it is in `out`, and the next run
+    begins anew. Names that exist already are refused.
     """
     folder = Path(out).absolute()
     _check_free(folder, names)
     with ExitStack() as held:
         with os_errors_as(StoreError, f"{folder}: cannot be written to"):
-            above = held.enter_context(scratch(folder))
+            above = held.enter_context(scratch_folder(folder))
         yield above
         _check_free(folder, names)
         with os_errors_as(StoreError, f"{folder}: cannot be written to"):
@@ -97,8 +97,8 @@ def generate(
     draw: Draw,
     out: str | os.PathLike[str],
     progress: Progress | None = None,
-) -> Generated:
-    """Draw all files, and write them below `out`; what is there is replaced."""
+) -> GeneratedTables:
+    """Draw all files, and write them below `out`; existing ones are replaced."""
     folder = Path(out).absolute()
     tables = list(dict.fromkeys(file.table for file in wanted))
     for table in tables:
@@ -113,7 +113,7 @@ def generate(
         sizes[table] += row["bytes"]
     for table in tables:
         sync_folder(folder / table)
-    return Generated(rows, sizes, len(made))
+    return GeneratedTables(rows, sizes, len(made))
 
 
 class _DrawTask(NamedTuple):
@@ -133,6 +133,6 @@ class _DrawTask(NamedTuple):
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Whole or not at all: two tasks may draw the same file at the same time."""
+    """In one step: two tasks may draw the same file at the same time."""
     with os_errors_as(StoreError, f"{path}: cannot be written"), atomic_file(path) as file:
         parquet.write_table(table, file, row_group_size=ROW_GROUP)

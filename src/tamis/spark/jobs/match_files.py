@@ -1,8 +1,8 @@
 """`match_files`: events in parquet files against subscriptions in a folder, both read by workers.
 
-What goes through Spark is who reads which rows, and how many pairs there were. The pairs are parts
-in a folder, in the layout of `format("tamis_notifications")`, named by one manifest that the driver
-writes when all of them are there. A task that is tried again writes parts of another name.
+Only the shares of rows and the numbers of pairs go through Spark. Pairs are written to parts in a
+folder, in the layout of `format("tamis_notifications")`; the driver names all parts in one manifest
+at the end. A task that is tried again writes parts of another name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tamis.spark.jobs.match_task import MATCHED, MatchTask
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
 from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
-from tamis.spark.runtime.scratch_folder import others, scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder, scratch_folders
 from tamis.spark.stream import notification_sink as sink
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class MatchedFiles(NamedTuple):
-    """What a job has done. All events are either dead or were matched, with pairs or without."""
+    """The result of a job. An event is either dead or was matched, with pairs or without."""
 
     events: int
     matched: int  # events with a pair
@@ -43,8 +43,8 @@ class MatchedFiles(NamedTuple):
     dead: int
     files: int
     tasks: int
-    seconds: float  # of matching, without what went before
-    operators: Report = reports.NOTHING  # what they were asked, and did wrong
+    seconds: float  # of matching alone
+    operators: Report = reports.NOTHING  # their calls and faults
 
 
 def match_files(
@@ -69,14 +69,14 @@ def match_files(
         subscriptions: the folder of an index (its latest version), of a version, or of a saved
             engine.
         out: where pairs go; without it they are counted only.
-        id: the column that tells events apart. Without it an event's number does, from 0 on in
-            the order of the files' names, as `sequence`.
-        columns: of the events that pairs are to have besides.
+        id: the column that identifies events. The default is an event's number, as `sequence`:
+            from 0 on, in the order of the files' names.
+        columns: of the events that pairs have too.
         operators: those that conditions call, if they are not registered.
-        trusted: only attributes that some subscription asks for are read, and events are taken to
-            be consistent, as those that `tamis.spark.validate` let through.
-        append: add to what an earlier job has left in `out`, instead of refusing it.
-        progress: is called with how many tasks are done, and how many there are.
+        trusted: events are known to be consistent, as after `tamis.spark.validate`: only
+            attributes that some subscription mentions are read.
+        append: add to the pairs of an earlier job in `out`, instead of refusing the folder.
+        progress: is called with the tasks that are done, and all tasks.
 
     Events that break a rule of the schema are written to `dead`, with the reason.
     """
@@ -85,7 +85,7 @@ def match_files(
     check_names(kept, [SEQUENCE, SUBSCRIPTION] if id is None else [SUBSCRIPTION], "pairs")
     folder = None if out is None else _ready(Path(out).absolute(), append)
     with (
-        scratch(folder) as above,
+        scratch_folder(folder) as above,
         held_subscriptions(
             subscriptions, above, lambda schema: PastFiles(files, schema).sample(), operators
         ) as now,
@@ -122,7 +122,7 @@ def match_files(
         if len(counted.operators):
             facts |= reports.report_document(counted.operators)
         parts = [part.asDict() for row in made for part in row["parts"]]
-        sink.commit(folder, job.name, facts, [sink.Parts(parts)])
+        sink.commit(folder, job.name, facts, [sink.WrittenParts(parts)])
     return counted
 
 
@@ -132,7 +132,7 @@ def check_given(
     out: str | os.PathLike[str] | None,
     append: bool = False,
 ) -> None:
-    """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
+    """Refuse mistakes that show before Spark is started, which takes a while."""
     parquet_files(events)
     engine_folders(subscriptions)
     if out is not None:
@@ -145,7 +145,7 @@ def read_files(
     schema: Schema,
     progress: Progress | None = None,
 ) -> MatchedFiles:
-    """The same job without matching: what a machine can read, and so the most it could match."""
+    """The same job without matching: how fast a machine reads, and so the most it could match."""
     there = PastFiles(parquet_files(events), schema)
     job = MatchTask(there.shares(cores(spark)), ())
     begun = perf_counter()
@@ -170,26 +170,27 @@ def _counted(job: MatchTask, files: int, made: Sequence[Any], seconds: float) ->
 
 def _ready(out: Path, append: bool) -> Path:
     if out.exists() and not out.is_dir():
-        raise SparkError(f"{out}: is a file, and not a folder that pairs could be written to")
-    if sink.manifests(out) and not append:  # which refuses those that are damaged
+        raise SparkError(f"{out}: is a file, and not a folder for pairs")
+    if sink.manifests(out) and not append:  # refuses damaged ones
         raise SparkError(
-            f"{out}: holds notifications already; name another folder, or ask for these to be added"
+            f"{out}: holds notifications already; name another folder, or append to it"
         )
     return out
 
 
 def _clear(out: Path, mine: Path) -> None:
-    """Remove parts that somebody has left who was killed: readers that know of no manifests see
-    them. There is no manifest here yet; but others may be at work here who have not come so far.
+    """Remove parts of killed jobs, which readers without manifests would see.
+
+    No manifest is here yet, but another job may be at work on its first parts.
     """
-    if (out / "lock").exists():  # that of a stream, which may be at its first batch
+    if (out / "lock").exists():  # of a stream, which may be at its first batch
         return
-    if others(out) == [mine]:
+    if scratch_folders(out) == [mine]:
         sink.sweep(out, 0.0)
 
 
 def _discard(job: MatchTask) -> None:
-    """Remove what tasks have left of a job that failed: no manifest names it."""
+    """Remove the parts of a job that failed: no manifest names them."""
     if job.out is not None:
         for part in Path(job.out).glob(f"*/part-{job.name}-*.parquet"):
             part.unlink(missing_ok=True)

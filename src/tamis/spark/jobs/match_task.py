@@ -26,7 +26,7 @@ from tamis.replay.parts import (
     SUBSCRIPTION,
     PartWriter,
 )
-from tamis.replay.pipeline import Pace, ReadEvents, match_with
+from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 from tamis.spark.runtime.operator_reports import NOTHING, CallCount, report_json
 from tamis.spark.runtime.worker_cache import open_engine
 
@@ -56,7 +56,7 @@ class MatchTask(NamedTuple):
     shards: tuple[str, ...]  # none: rows are read, and nothing else
     operators: bytes = b""
     texts: bool = False  # whether ids of subscriptions are text
-    id: str | None = None  # the column that tells events apart; None: their numbers do
+    id: str | None = None  # the column that identifies events; None: their numbers do
     kept: tuple[str, ...] = ()  # the columns that pairs have, the id among them
     trusted: bool = False
     out: str | None = None  # None: pairs are counted only
@@ -79,7 +79,7 @@ class MatchTask(NamedTuple):
         engine = open_engine(self.shards[shard], self.operators, shards=len(self.shards))
         calls = CallCount([engine])
         try:
-            for events, found in match_with(engine, chunks, Pace(), partial=self.trusted):
+            for events, found in match_with(engine, chunks, BatchPace(), partial=self.trusted):
                 end.take(events, found)
             yield {"task": number, "operators": report_json(calls.report()), **end.done()}
         except BaseException:
@@ -132,7 +132,7 @@ class _PairWriter:
         return found | {name: one_chunk(table[name]) for name in task.kept}
 
     def done(self) -> dict[str, Any]:
-        """Close the parts; what was counted."""
+        """Close the parts, and give the counts."""
         first = self._first
         return {
             "events": self.events if first else 0,
@@ -150,7 +150,7 @@ class _PairWriter:
 
 
 def _repeated(column: pa.Array, rows: Int64s | None, counts: Int64s) -> pa.Array:
-    """Of each event (None: all rows) its value, as often as it has pairs."""
+    """The value of each event (None: all rows), repeated for each of its pairs."""
     if pa.types.is_int64(column.type) and not column.null_count:
         values = np.asarray(column)
         return pa.array(np.repeat(values if rows is None else values[rows], counts))

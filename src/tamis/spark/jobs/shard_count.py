@@ -1,4 +1,4 @@
-"""Into how many shards the subscriptions of a log are parted."""
+"""How many shards the subscriptions of a log get."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.store.log import Log
 from tamis.store.version import Version
 
 SHARD = 3_000_000  # subscriptions: about a gigabyte of index
-_MORE, _LESS = 2, 4  # times as many or as few: then all shards are made anew
+_MORE, _LESS = 2, 4  # times as many or as few: then all shards are compiled anew
 
 
 def shards_of(subscriptions: int) -> int:
@@ -26,12 +26,12 @@ def shards_of(subscriptions: int) -> int:
 def shards_at(log: Log, at: int, before: Version | None) -> int:
     """How many shards a version should have.
 
-    As many as the one before, so that it can be made from that; unless there should be far more or
-    less of them, and nobody has asked for just these.
+    As many as the previous one, so that it can be compiled from that; unless far more or fewer are
+    needed, and the user has not asked for this number.
     """
     changed = log.counts(0 if before is None else before.sequence, at)[1]
     if before is None:
-        # There cannot be more subscriptions than changes, which are known without a look at them.
+        # There are at most as many subscriptions as changes, whose number is known.
         return 1 if changed <= SHARD else shards_of(live_count(log.changes(0, at)))
     now = len(before.shards)
     if before.made.get("asked") or not before.made.get("log", True):

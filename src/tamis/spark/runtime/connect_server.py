@@ -1,6 +1,6 @@
-"""A session on a Spark Connect server: one that answers within seconds, or a sentence on why not.
+"""A session on a Spark Connect server that answers within seconds, or a plain refusal.
 
-PySpark asks a server that is not there for more than ten minutes, and then says what gRPC said.
+PySpark retries a server that is not there for more than ten minutes, and then shows gRPC's error.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
-from tamis.spark.runtime.error_text import reason
+from tamis.spark.runtime.error_text import error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEME = "sc://"
-_WAIT = 5.0  # seconds until a server that does not answer is given up
-_AWAY = 15.0  # seconds that one which has answered before may be away
+_WAIT = 5.0  # seconds that a server has to answer
+_AWAY = 15.0  # seconds that a server may be away which has answered before
 
 
 def connected(url: str, app: str, settings: dict[str, str]) -> SparkSession:
-    """A session on the server of a URL, which has to answer."""
+    """A session on the server of a URL."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -34,13 +34,13 @@ def connected(url: str, app: str, settings: dict[str, str]) -> SparkSession:
         made = builder.getOrCreate()
         client: Any = made.client
         client.set_retry_policies([_patience()])
-        made.version  # noqa: B018 - asks the server, which may be none of Spark's
+        made.version  # noqa: B018 - asks the server, which may be another kind of server
         return made
     except PySparkException as why:
         half = active()
         if half is not None:
             half.stop()
-        raise SparkError(f"{where} gives no session: {reason(why)}") from None
+        raise SparkError(f"{where} gives no session: {error_text(why)}") from None
 
 
 def active() -> SparkSession | None:
@@ -74,7 +74,7 @@ def place_of(session: SparkSession) -> str | None:
 
 
 def _reached(url: str) -> str:
-    """Where a server is; refuses one that does not answer."""
+    """The address of a server; refuses one that does not answer."""
     channel = _channel(url)
     grpc: Any = import_module("grpc")  # which has no types
     where = f"{SCHEME}{channel.endpoint}"
@@ -92,8 +92,8 @@ def _reached(url: str) -> str:
 
 
 def _channel(url: str) -> Any:
-    """What a URL says."""
-    # gRPC writes what it thinks of a server onto the terminal, unless it is told before.
+    """The channel of a URL."""
+    # Keeps gRPC from writing to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -103,29 +103,29 @@ def _channel(url: str) -> Any:
         raise SparkError(
             f"Spark Connect needs more than PySpark alone ({why}): pip install 'tamis[spark]'"
         ) from None
-    except ValueError:  # PySpark's is one as well, and shows another URL than was given
+    except ValueError:  # PySpark's error is one as well, and shows another URL
         raise SparkError(
-            f"{url}: is no URL of a Spark Connect server; these are sc://host:port, and "
+            f"{url}: is not the URL of a Spark Connect server, such as sc://host:port, or "
             "sc://host:port/;name=value;name=value with parameters"
         ) from None
 
 
 def _patience() -> Any:
-    """How often to ask again: as PySpark does, but for seconds in all.
+    """Retries as PySpark's, but for seconds in all.
 
-    What is asked for after that fails at once, so that a job whose server has gone ends soon.
+    Later calls fail at once, so that a job whose server is gone ends soon.
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    class Patience(DefaultPolicy):
-        """Counts the time from the first failure of those that follow each other closely."""
+    class RetryFor(DefaultPolicy):
+        """Counts the time from the first of several failures in close succession."""
 
         def __init__(self) -> None:
             super().__init__(max_backoff=2_000)  # milliseconds
             self._first = self._last = -_AWAY
 
         def can_retry(self, e: BaseException) -> bool:
-            """Whether an error may be another one in some seconds."""
+            """Whether to try again after an error."""
             if not super().can_retry(e):
                 return False
             now = monotonic()
@@ -134,4 +134,4 @@ def _patience() -> Any:
             self._last = now
             return now - self._first < _AWAY
 
-    return Patience()
+    return RetryFor()

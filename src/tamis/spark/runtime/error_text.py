@@ -1,4 +1,4 @@
-"""What to tell of an error of Spark's, whose own text is pages of Java, Python or gRPC."""
+"""A line of an error of Spark, whose own text is pages of Java, Python or gRPC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _CALL = re.compile(r'RPC that terminated with:\s+status = StatusCode\.(\w+)\s+de
 _GONE = "the Spark Connect server does not answer any more"
 _STRANGER = re.compile(r"No module named 'tamis|Failed to find the data source: tamis")
 _NOT_THERE = (
-    "the workers do not know tamis; install it in the Python that they run, which PYSPARK_PYTHON "
+    "the workers do not have tamis; install it in the Python that they run, which PYSPARK_PYTHON "
     "names, on all machines, and where a Connect server runs"
 )
 _FULL = "No space left on device"
@@ -18,15 +18,15 @@ _NO_ROOM = (
 )
 
 
-def reason(why: BaseException) -> str:
+def error_text(why: BaseException) -> str:
     """The last line of the Python error inside, or the first of all.
 
-    >>> reason(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
+    >>> error_text(ValueError("[STREAM_FAILED] Query terminated\\n\\tat org.apache.spark.Job.run"))
     '[STREAM_FAILED] Query terminated'
-    >>> reason(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1, "
-    ...     "in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.spark.Job.run"))
+    >>> error_text(ValueError("job\\nTraceback (most recent call last):\\n  File \\"a.py\\", line 1"
+    ...     ", in f\\ntamis.errors.StoreError: log: is damaged\\n\\n\\tat org.apache.Job.run"))
     'log: is damaged'
-    >>> reason(ValueError("<_Rendezvous of RPC that terminated with:\\n"
+    >>> error_text(ValueError("<_Rendezvous of RPC that terminated with:\\n"
     ...     '\\tstatus = StatusCode.UNAVAILABLE\\n\\tdetails = "failed to connect"\\n>'))
     'the Spark Connect server does not answer any more'
     """

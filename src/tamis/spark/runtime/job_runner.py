@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from tamis.errors import SparkError
-from tamis.spark.runtime.error_text import reason
+from tamis.spark.runtime.error_text import error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +51,7 @@ def run_job(
         progress(tasks or 1, tasks or 1)
         return found
     except (PySparkException, java) as why:
-        raise SparkError(reason(why)) from None
+        raise SparkError(error_text(why)) from None
 
 
 def task_frame(

@@ -1,8 +1,8 @@
-"""What operators were asked in workers, and what went wrong, for whoever has started the job.
+"""Calls and faults of operators in all workers of a job.
 
-An engine counts that for itself (`Engine.report`), and a job has an engine in each worker process.
-A task can tell its own part. Where tasks tell nobody but Spark what they found, as in a stream,
-each process keeps a file with its counts in a folder, and whoever looks adds them up.
+Each worker process has an engine, which counts for itself (`Engine.report`). A task of a job can
+return its part. The tasks of a stream return rows alone, so each process keeps its counts in a
+file of one folder, and `report` adds them up.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _noted: dict[tuple[int, str], tuple[Path, Report]] = {}  # by process and folder
 
 
 def report(folder: str | os.PathLike[str]) -> Report:
-    """What operators were asked and did wrong, as workers have noted it in a folder.
+    """Calls and faults of operators, as workers noted them in a folder.
 
-    It is the folder that `match` was given as its `report`, or `format("tamis")` as that option.
+    It is the folder that was given to `match`, or to `format("tamis")`, as `report`.
     """
     found = []
     for path in sorted(Path(folder).glob(f"[!.]*{_ENDING}")):
@@ -44,7 +44,7 @@ def report(folder: str | os.PathLike[str]) -> Report:
 
 
 def total(reports: Iterable[Report]) -> Report:
-    """All of them as one. The last fault is that of the last report that has one."""
+    """The sum of reports. The last fault is that of the last report with one."""
     counts: dict[str, CallCounts] = {}
     given_up = 0
     for each in reports:
@@ -63,7 +63,7 @@ def total_of(documents: Iterable[str]) -> Report:
 
 
 def since(before: Report, now: Report) -> Report:
-    """What has come between two reports of the same engines."""
+    """The difference of two reports of the same engines."""
     counts = []
     for count in now:
         earlier = before[count.operator]
@@ -116,12 +116,12 @@ def _note(folder: str, fresh: Report) -> None:
             file.write(report_json(_noted[key][1]).encode())
     except OSError as why:
         raise SparkError(
-            f"{folder}: a worker cannot note there what operators did: {why.strerror}"
+            f"{folder}: a worker cannot note the calls of operators there: {why.strerror}"
         ) from None
 
 
 def clear(folder: Path) -> None:
-    """Forget what was noted, while nobody notes anything."""
+    """Remove all notes; no job may be running."""
     for path in folder.glob(f"*{_ENDING}"):
         path.unlink(missing_ok=True)
 
@@ -132,7 +132,7 @@ def report_json(given: Report) -> str:
 
 
 def report_document(given: Report) -> dict[str, Any]:
-    """A report as what JSON can hold: without what holds for a moment only."""
+    """A report as a JSON document, without values of the moment."""
     counts = [asdict(replace(each, set_aside_for=None)) for each in given]
     return {"operators": counts, "given_up": given.given_up}
 
@@ -147,4 +147,4 @@ def _read(path: Path) -> Report:
     try:
         return read_report(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError) as why:
-        raise SparkError(f"{path}: is no report of a worker: {why}") from None
+        raise SparkError(f"{path}: is not a report of a worker: {why}") from None

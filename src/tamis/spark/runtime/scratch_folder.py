@@ -1,4 +1,4 @@
-"""Folders for the time of a job, which are gone afterwards, even where the job was killed."""
+"""Folders that live as long as a job; those of killed jobs are removed later."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from tamis.files.lock import locked
 from tamis.files.sync import make_folder
 
-_SCRATCH, _HELD = ".tamis-", "lock"  # a folder for a job, and what is locked in it while it runs
+_SCRATCH, _HELD = ".tamis-", "lock"  # a folder, and the lock in it that the job holds
 
 
 @contextmanager
-def scratch(out: Path | None) -> Iterator[Path]:
-    """A folder for the time of a job. Workers have to see it: where results go, they all can.
+def scratch_folder(out: Path | None) -> Iterator[Path]:
+    """A folder that lives as long as a job, where results go: all workers see that place.
 
     A lock in it says that the job is alive. Folders of jobs that were killed are removed.
     """
@@ -28,19 +28,19 @@ def scratch(out: Path | None) -> Iterator[Path]:
             above = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=out))
             held.callback(shutil.rmtree, above, ignore_errors=True)
             held.enter_context(locked(above / _HELD))
-            if (above / _HELD).exists():  # or somebody took it for left over before it was locked
+            if (above / _HELD).exists():  # or it was removed as a leftover before it was locked
                 break
         yield above
 
 
-def others(folder: Path) -> list[Path]:
-    """The folders of all jobs that have one here."""
+def scratch_folders(folder: Path) -> list[Path]:
+    """The scratch folders of all jobs here."""
     return sorted(folder.glob(f"{_SCRATCH}*"))
 
 
 def _sweep_scratch(folder: Path) -> None:
     for left in folder.glob(f"{_SCRATCH}*"):
-        # Where there is no lock yet somebody may be about to make one; others' are not to be read.
+        # A folder without a lock may be new; that of another user may not be readable.
         with suppress(OSError):
             if (left / _HELD).is_file():
                 with locked(left / _HELD, wait=False):

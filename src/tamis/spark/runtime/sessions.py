@@ -1,4 +1,4 @@
-"""A session for jobs and for those who have none. Whoever has one is never given another."""
+"""A session for jobs, and for users without one. A user's own session is always used."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tamis.store.pins import KEPT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The ones that Spark brings; others may be brought by plug-ins, but not under names like these.
+# Spark's own; a plug-in may bring others, under other names.
 _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+"
     r"|(?!local|spark|k8s|sc:)\w[\w+.-]*://.+"
 )
-_RETRIES = 4  # of a task: a worker that dies does not fail the job
+_RETRIES = 4  # of a task, so that a worker that dies does not fail the job
 
 
 def session(master: str | None = None, app: str = "tamis", **config: Any) -> SparkSession:
-    """The active session; or, where there is none or a `master` is named, one that is started.
+    """The active session; if there is none, or a `master` is named, a new one.
 
     Without a master, it runs on all processors of this machine, or where `SPARK_REMOTE` says.
     `sc://host:port` is a Spark Connect server. `config` are settings of Spark by their own names,
@@ -43,8 +43,8 @@ def session(master: str | None = None, app: str = "tamis", **config: Any) -> Spa
         there = _master(before)
         if master is not None and there not in (None, _named(master)):
             raise SparkError(
-                f"there is a session on {there} already, and a process has one; stop it before "
-                f"starting one on {master}, or name no master to use it"
+                f"this process has a session on {there} already; stop it before you start one on "
+                f"{master}, or name no master to use it"
             )
         for name, value in config.items():
             before.conf.set(name, _setting(value))
@@ -59,9 +59,9 @@ def session(master: str | None = None, app: str = "tamis", **config: Any) -> Spa
             f"SPARK_REMOTE is {remote!r}, with which PySpark starts no session of its own; unset "
             "it, or let it name a Connect server: sc://host:port"
         )
-    if master is not None and not _MASTER.fullmatch(master):  # which Java tells for pages
+    if master is not None and not _MASTER.fullmatch(master):  # Java's own refusal is pages long
         raise SparkError(
-            f"{master!r} is no master that Spark knows; expected local[4] or local[*] for this "
+            f"{master!r} is not a master that Spark knows; expected local[4] or local[*] for this "
             "machine, spark://host:port, yarn or k8s://…, or sc://host:port, a Connect server"
         )
     return _started(master, app, config)
@@ -74,7 +74,7 @@ def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSessi
     # Spark would take whatever python3 is on the PATH, which need not have tamis.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(java_home())
-    # What PySpark leaves behind of a Connect session that was stopped.
+    # PySpark leaves it behind when a Connect session stops.
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
     cores = len(os.sched_getaffinity(0))
     builder = SparkSession.builder.appName(app).master(master or f"local[{cores},{_RETRIES}]")
@@ -90,7 +90,7 @@ def _started(master: str | None, app: str, config: dict[str, Any]) -> SparkSessi
     for name, value in settings.items():
         builder = builder.config(name, _setting(value))
     made = builder.getOrCreate()
-    # A server that Java tells counts to. When Java has gone it would show a traceback, in a thread.
+    # A server that Java sends counts to. Without this it shows a traceback when Java is gone.
     counting = getattr(getattr(made, "sparkContext", None), "_accumulatorServer", None)
     if counting is not None:
         counting.handle_error = lambda *_: None
@@ -104,17 +104,17 @@ def end(spark: SparkSession) -> None:
         spark.stop()
 
 
-def retained(spark: SparkSession) -> int:
-    """Of how many of its last batches Spark may make a stream run one again."""
+def retained_batches(spark: SparkSession) -> int:
+    """How many of the last batches of a stream Spark may run again."""
     return int(spark.conf.get("spark.sql.streaming.minBatchesToRetain", None) or KEPT)
 
 
 def active() -> SparkSession | None:
-    """The session of this process, classic or Connect; asking must not start anything."""
+    """The session of this process, classic or Connect; nothing is started."""
     from pyspark.sql import SparkSession
 
     found = SparkSession.getActiveSession()
-    if found is None and "pyspark.sql.connect.session" in sys.modules:  # somebody uses it
+    if found is None and "pyspark.sql.connect.session" in sys.modules:  # in use
         return connecting.active()
     return found
 

@@ -1,7 +1,7 @@
 """What a worker process keeps between tasks: engines and encoders, each opened once.
 
 Spark keeps its Python workers from task to task, but unpickles the task's function each time. So
-what is costly to make is kept in a module, and found again by what it was made from.
+costly objects are kept in a module, and found again by what they were made from.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LruCache(Generic[_Value]):
         most: Callable[[], int],
         drop: Callable[[_Value], object] = lambda value: None,
     ) -> _Value:
-        """The value of a key, made if there is none; then of all values `most` are kept."""
+        """The value of a key, made if it is missing; then `most` values are kept."""
         if key not in self.kept:
             self.kept[key] = make()
             while len(self.kept) > most():
@@ -96,7 +96,7 @@ def open_shards(folders: Sequence[str], operators: bytes) -> list[Engine]:
 
 
 def freeze_objects() -> None:
-    """Spare the garbage collector what was imported and opened: Spark runs it after every task.
+    """Hide imported and opened objects from the garbage collector: Spark runs it after every task.
 
     These are more than 100,000 objects, and to visit them takes 40 ms, as long as many a task
     takes. What became garbage since the last time is collected before the rest is frozen. Only in a

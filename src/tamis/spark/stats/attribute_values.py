@@ -1,4 +1,4 @@
-"""The values of attributes: out of encoded events, as columns, and back from codes."""
+"""The values of attributes: of validated events, as columns, and back from codes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Int64s = NDArray[np.int64]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Values(NamedTuple):
-    """All values of an attribute, event by event: codes, or texts; an event has each of its once.
+class AttributeValues(NamedTuple):
+    """All values of an attribute, event by event: codes, or texts; each once for an event.
 
-    Without `rows`, each event has one; else value j is one of event `rows[j]`.
+    Without `rows`, each event has one value; else value j belongs to event `rows[j]`.
     """
 
     array: pa.Array
@@ -39,7 +39,7 @@ class Values(NamedTuple):
     bound: int  # events that have any
 
 
-def values_of(encoder: Encoder, events: ValidEvents, name: str) -> Values | None:
+def attribute_values(encoder: Encoder, events: ValidEvents, name: str) -> AttributeValues | None:
     """The values of an attribute; None where no event binds it."""
     at = encoder.positions[name]
     column = events.columns.get(at)
@@ -59,11 +59,11 @@ def values_of(encoder: Encoder, events: ValidEvents, name: str) -> Values | None
             codes, rows = _once(codes.astype(np.int64), rows)
         bound = int(np.count_nonzero(np.diff(rows))) + 1
     array = pa.array(codes, pa.int64())
-    return Values(array if texts is None else texts.take(array), rows, bound)
+    return AttributeValues(array if texts is None else texts.take(array), rows, bound)
 
 
 def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Without what an event has twice."""
+    """Without values that an event has twice."""
     if (rows[1:] != rows[:-1]).all():
         return codes, rows
     order = np.lexsort((codes, rows))
@@ -75,16 +75,16 @@ def _once(codes: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
 # -- as columns ------------------------------------------------------------------------------------
 
 
-def table_of(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
-    """Events as a table, a column of one type for each attribute, however they came.
+def event_table(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.Table:
+    """Events as a table with one type for each attribute, whatever types they came with.
 
-    An opaque attribute is as it came, and has no column where no event binds it.
+    An opaque attribute stays as it came, and has no column if no event binds it.
     """
     size, several = events.table.num_rows, multiple(encoder.schema)
     columns: dict[str, Any] = {}
     for name in names:
         codec = encoder.codecs[encoder.positions[name]]
-        values = values_of(encoder, events, name)
+        values = attribute_values(encoder, events, name)
         if isinstance(codec, OpaqueCodec):
             if values is not None:
                 columns[name] = events.table[name]
@@ -97,7 +97,7 @@ def table_of(encoder: Encoder, events: ValidEvents, names: Sequence[str]) -> pa.
 
 
 def _plain(codec: Codec, array: pa.Array) -> pa.Array:
-    """Codes as the values that they stand for."""
+    """Codes as values."""
     if isinstance(codec, TimestampCodec):
         return array.cast(pa.timestamp("us", "UTC"))
     if isinstance(codec, DecimalCodec):
@@ -110,7 +110,7 @@ def _plain(codec: Codec, array: pa.Array) -> pa.Array:
 
 
 def _doubles(codes: Int64s) -> NDArray[np.float64]:
-    """What `decimal_code` is the image of."""
+    """The inverse of `decimal_code`."""
     bits = np.where(codes < 0, -codes | ~np.int64(INT_HIGH), codes)
     return bits.astype(np.int64).view(np.float64)
 
@@ -138,7 +138,7 @@ def _lists(array: pa.Array, rows: Int64s | None, size: int) -> pa.Array:
 
 
 def value(codec: Codec, code: int | str) -> int | float | str | bool:
-    """What a code stands for, as JSON has it; a text stands for itself."""
+    """The value of a code, as JSON has it; a text is itself."""
     if isinstance(code, str):
         return code
     if isinstance(codec, TimestampCodec):
@@ -153,5 +153,5 @@ def value(codec: Codec, code: int | str) -> int | float | str | bool:
 
 
 def in_order(codec: Codec) -> bool:
-    """Whether the least and the greatest value say something of the others."""
+    """Whether the least and the greatest value mean anything."""
     return not isinstance(codec, NameCodec | BooleanCodec | OpaqueCodec)

@@ -1,9 +1,9 @@
-"""`gather`: statistics of past events, in one pass over them.
+"""`gather_stats`: statistics of past events, in one pass.
 
-Workers read the events, part the good ones from the dead, and hand the values of each attribute to
-Spark, whose own aggregates count them: distinct values (HyperLogLog), quantiles (KLL) and frequent
-values are sketches, small however many events there are. Each worker also keeps the events that may
-get into the sample, and writes them to a file.
+Workers read and validate the events, and hand the values of each attribute to Spark, whose own
+aggregates count them: distinct values (HyperLogLog), quantiles (KLL) and frequent values are
+sketches, small however many events there are. Each worker also writes the events that may get into
+the sample to a file.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.spark.events.past_events import PastEvents, past_events
 from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.spark.stats.attribute_values import in_order, value
-from tamis.spark.stats.value_task import ALL, PART, RANK, VALUES, ValueTask, together, tracked
+from tamis.spark.stats.value_task import ALL, PART, RANK, VALUES, ValueTask, joined_events, tracked
 from tamis.store.log import Log
 from tamis.store.stats import SHARES, AttributeStats, Stats
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SAMPLE = 4096  # events
-FREQUENT = 10  # values that are told of
-_SPARE = 4  # times as many events as the sample has are looked at, since some are dead
+FREQUENT = 10  # values that are listed
+_SPARE = 4  # candidates for each event of the sample, since some are dead
 _HLL = 14  # 2^14 registers: distinct values to within 2 %
 _KLL = 1_000  # quantiles to within half a percent of the values
 _TRACKED = 10_000  # values whose frequencies are followed
 _RANKS = 1 << 64
 _QUANTILES = ", ".join(f"{share}D" for share in (0, *SHARES, 1))
-# In the order of `_Counted`. Of no values at all there is no sketch that could be read.
+# In the order of `_Counted`. Without values there is no sketch to read.
 _AGGREGATES = {
     "events": "sum(events)",
     "rest": "sum(rest)",
@@ -60,7 +60,7 @@ _AGGREGATES = {
 }
 
 
-def gather(
+def gather_stats(
     spark: SparkSession,
     events: str | os.PathLike[str] | Log | PastEvents,
     schema: Schema | None = None,
@@ -76,20 +76,20 @@ def gather(
         spark: the session, classic or of Connect.
         events: a folder of parquet files, a pattern that names them, or one file; or a log.
         schema: of the events in files; a log has its own.
-        sample: so many events are drawn at random, the same ones for the same `seed`.
+        sample: how many events are drawn at random, the same ones for the same `seed`.
         seed: another one draws other events.
-        work: a folder that all workers can write to, for the time of the job; on one machine any.
-        progress: is called with how many tasks are done, and how many there are.
+        work: a folder that all workers can write to, for scratch files; on one machine any.
+        progress: is called with the tasks that are done, and all tasks.
 
-    Rows that break a rule of the schema are counted as dead, and have no part in the rest. Where
-    more than three in four are dead, the sample may be smaller than it should be. `asking.ask` adds
-    what subscriptions match of it.
+    Rows that break a rule of the schema are counted as dead, and are not part of the rest. If more
+    than three in four are dead, the sample may be too small. `match_sample` adds what subscriptions
+    match of it.
     """
     if sample < 1:
         raise SparkError(f"a sample has one event or more, got {sample}")
     there = _opened(events, schema)
     source = there.shares(cores(spark))
-    with scratch(None if work is None else Path(work).absolute()) as above:
+    with scratch_folder(None if work is None else Path(work).absolute()) as above:
         total = sum(source.rows(share) for share in range(len(source.shares)))
         limit = min(_RANKS, _SPARE * sample * _RANKS // max(1, total)) - 1
         task = ValueTask(source, schema_document(there.schema), sample, limit, seed, str(above))
@@ -113,7 +113,7 @@ def gather(
 
 
 def check_given(events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | None) -> None:
-    """Refuse what can be seen to be wrong before Spark is started, which takes a while."""
+    """Refuse mistakes that show before Spark is started, which takes a while."""
     _opened(events, schema)
 
 
@@ -131,11 +131,11 @@ def _opened(events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | 
     return found
 
 
-# -- what Spark counts -----------------------------------------------------------------------------
+# -- counts ----------------------------------------------------------------------------------------
 
 
 class _Counted(NamedTuple):
-    """What Spark counted of an attribute, in codes or in texts; or of all events."""
+    """The counts of an attribute, in codes or in texts; or of all events."""
 
     events: int = 0
     rest: int = 0
@@ -151,7 +151,7 @@ class _Counted(NamedTuple):
 def _aggregated(
     spark: SparkSession, task: ValueTask, progress: Progress | None
 ) -> dict[int, _Counted]:
-    """All that was counted, by attribute."""
+    """All counts, by attribute."""
     from pyspark.sql import functions
 
     tasks = len(task.events.shares)
@@ -165,14 +165,14 @@ def _aggregated(
 
 
 def _unwarned(spark: SparkSession) -> None:
-    """Have the library of sketches say to nobody what it says of every Java after 11.
+    """Swallow the warning about Java after 11 that the library of sketches prints.
 
-    It says so once, on the terminal of whoever runs the driver, when memory is first asked for.
+    It prints it once, on the terminal of the driver, when it first allocates memory.
     """
     try:
         java: Any = spark._jvm
         terminal = java.System.err
-    except Exception:  # noqa: BLE001 - with Spark Connect it is said on the server
+    except Exception:  # noqa: BLE001 - with Spark Connect the server prints it
         return
     java.System.setErr(java.java.io.PrintStream(java.java.io.ByteArrayOutputStream()))
     try:
@@ -184,7 +184,7 @@ def _unwarned(spark: SparkSession) -> None:
 def _attributes(
     encoder: Encoder, counted: Mapping[int, _Counted]
 ) -> Iterator[tuple[str, AttributeStats]]:
-    """What was counted of each attribute, in values."""
+    """The statistics of each attribute, in values."""
     events = counted.get(ALL, _Counted()).events
     for at, name in enumerate(tracked(encoder)):
         codec, told = encoder.codecs[encoder.positions[name]], counted.get(at, _Counted())
@@ -207,11 +207,11 @@ def _attributes(
 
 
 def _drawn(work: Path, names: Sequence[str], most: int) -> pa.Table:
-    """The events of the lowest ranks of all tasks, by rank, which is to say in no order."""
+    """The events of the lowest ranks of all tasks; by rank, so in random order."""
     tables = [parquet.read_table(work / name) for name in names]
     if not tables:
         return pa.table({})
-    table = together(tables)
+    table = joined_events(tables)
     ranks = np.asarray(table[RANK])
     order = pa.array(np.argsort(ranks)[:most])
     return table.drop_columns([RANK]).take(order).combine_chunks()

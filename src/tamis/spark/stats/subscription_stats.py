@@ -1,8 +1,8 @@
 """What a sample of events matches, and what operators answer about it and cost: on Spark.
 
-A task takes some of the events, and one shard of the subscriptions. All predicates on operators are
-evaluated that could matter to an event, so that each is known by itself; see `engine.warm_start`.
-Tasks tell of each event, of each subscription that matched, and of each predicate; Spark adds up.
+A task takes some of the events and one shard of the subscriptions. It evaluates all predicates on
+operators that could matter to an event, so that each is known by itself; see `engine.warm_start`.
+Tasks count by event, by subscription and by predicate, and Spark adds up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tamis.files.os_errors import os_errors_as
 from tamis.schedule.exhaustive import PredicateCounts
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, held_folders
 from tamis.spark.runtime.job_runner import Progress, cores, run_job, task_frame
-from tamis.spark.runtime.scratch_folder import scratch
+from tamis.spark.runtime.scratch_folder import scratch_folder
 from tamis.spark.runtime.worker_cache import open_engine, pack_operators
 from tamis.store.stats import PredicateStats, Stats, SubscriptionStats, TopSubscription
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from tamis.operators.operator import Operator
 
-ASKED = 256  # events that operators are asked about, which are dear
-MOST = 10  # subscriptions that are told of
-_AT_ONCE = 16  # of these events are a task's, so that one sees how far it is
+ASKED = 256  # events that operators are called for, which are expensive
+MOST = 10  # subscriptions that are listed
+_AT_ONCE = 16  # of these events in a task, so that progress shows
 _EVENT, _TEXT, _NUMBER, _PREDICATE = "event", "text", "number", "predicate"  # sorts of rows
 _COUNTED = ("seen", "true", "faults", "timed")  # of an event, `seen` are its pairs
 _COUNTS = pa.schema(
@@ -52,7 +52,7 @@ _COUNTS = pa.schema(
 _SAMPLE = "asked.parquet"
 
 
-def ask(
+def match_sample(
     spark: SparkSession,
     stats: Stats,
     subscriptions: str | os.PathLike[str],
@@ -62,18 +62,18 @@ def ask(
     work: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Stats:
-    """Statistics, and with them what subscriptions match of the sample.
+    """Add to statistics what subscriptions match of the sample.
 
     Args:
         spark: the session, classic or of Connect.
         stats: of events.
         subscriptions: the folder of an index (its latest version), of a version, or of a saved
-            engine. Where they call operators, it is also told what each of these predicates comes
-            to: how often it is true, and what a call takes.
+            engine. If they call operators, the result also has estimates of these predicates: how
+            often each is true, and how long a call takes.
         operators: those that conditions call, if they are not registered.
-        asked: where subscriptions call operators, no more events than these are matched.
-        work: a folder that all workers can read, for the time of the job; on one machine any.
-        progress: is called with how many tasks are done, and how many there are.
+        asked: how many events are matched at most, if subscriptions call operators.
+        work: a folder that all workers can read, for scratch files; on one machine any.
+        progress: is called with the tasks that are done, and all tasks.
     """
     with ExitStack() as held:
         folders = held.enter_context(held_folders(subscriptions))
@@ -84,7 +84,7 @@ def ask(
         _check(known.engines[0], events)
         at_once = _AT_ONCE if known.calls else max(1, -(-events.num_rows // cores(spark)))
         starts = tuple(range(0, events.num_rows, at_once))
-        with scratch(None if work is None else Path(work).absolute()) as above:
+        with scratch_folder(None if work is None else Path(work).absolute()) as above:
             with (
                 os_errors_as(StoreError, f"{above}: cannot be written to"),
                 atomic_file(above / _SAMPLE) as file,
@@ -154,7 +154,7 @@ def _rows(sort: str, names: list[str], *counts: Any) -> pa.RecordBatch:
 
 
 def _added_up(counts: DataFrame) -> DataFrame:
-    """The sums of each name; of subscriptions only the first few."""
+    """The sums by name; only the first few subscriptions."""
     from pyspark.sql import Window, functions
 
     sums = [functions.sum(name).alias(name) for name in (*_COUNTED, "spent")]
@@ -195,7 +195,7 @@ def _summed(
 
 
 def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
-    """Those that answered at all, and were waited for."""
+    """Those that gave an answer, and whose time is known."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,
                              each.faults)

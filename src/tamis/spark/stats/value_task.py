@@ -1,10 +1,10 @@
-"""What a worker does to gather statistics: read its events, and hand their values on to Spark.
+"""The task of `gather_stats`: hands the values of its events to Spark.
 
-What it hands on is a row for each value: of which attribute, and its code; a text as it is. One
-pass of Spark's own aggregates over these, by attribute, counts all there is to count. Codes are in
-the order of their values, so that whatever the domain, it is whole numbers that are counted. A
-column for each attribute would be the more usual table, but then each row costs as much as there
-are attributes: with 200 of them, of which events bind a few, a hundred times as much.
+It gives a row for each value: the attribute and the code, or the text itself. Spark's aggregates
+count all rows by attribute in one pass. Codes are in the order of their values, so Spark counts
+whole numbers whatever the domain. A column for each attribute would be the usual table, but its
+rows cost as much as there are attributes: with 200, of which events bind a few, a hundred times as
+much.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.encoders import schema_encoder
 from tamis.replay.event_source import EventSource
-from tamis.replay.pipeline import Pace, ReadEvents, read_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 from tamis.spark.backtest.event_samples import ranks
-from tamis.spark.stats.attribute_values import table_of, values_of
+from tamis.spark.stats.attribute_values import attribute_values, event_table
 
 Int64s = NDArray[np.int64]
-RANK = "`rank`"  # a column of parts of the sample; no attribute has a backquote
-LONGEST = 200  # characters of a text that are looked at
-ALL, PART = -1, -2  # in place of an attribute: of all events; a file with a part of the sample
+RANK = "`rank`"  # a column of the sample's parts; no attribute has a backquote
+LONGEST = 200  # characters of a text that are counted
+ALL, PART = -1, -2  # in place of an attribute: all events; a file with a part of the sample
 VALUES = pa.schema(
     [
-        ("attribute", pa.int32()),  # its place among those that are tracked
+        ("attribute", pa.int32()),  # its place among the tracked ones
         ("code", pa.int64()),
         ("text", pa.string()),
         # Once for each batch:
-        ("events", pa.int64()),  # that bind the attribute; of all: the good ones
-        ("rest", pa.int64()),  # values that these have; of all: the dead
+        ("events", pa.int64()),  # that bind the attribute; for ALL: the good ones
+        ("rest", pa.int64()),  # their values; for ALL: the dead
     ]
 )
 _AT_ONCE = 1 << 16  # events whose values are handed on together
-_ROWS = 1 << 18  # rows that are handed on together, and those of one more attribute
+_ROWS = 1 << 18  # rows that are handed on together, about
 
 
 class ValueTask(NamedTuple):
@@ -64,7 +64,9 @@ class ValueTask(NamedTuple):
     def run(self, share: int) -> Iterator[pa.RecordBatch]:
         """The values of a share's events."""
         encoder, sample = schema_encoder(self.document), _ShareSample(self)
-        for events in read_events(self.events.chunks(share), encoder, Pace(_AT_ONCE, _AT_ONCE)):
+        for events in read_events(
+            self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
+        ):
             yield from _value_rows(encoder, events.valid)
             sample.offer(events, encoder)
         part = sample.written()
@@ -73,18 +75,18 @@ class ValueTask(NamedTuple):
 
 
 def tracked(encoder: Encoder) -> list[str]:
-    """The attributes that are looked at: the event type only where there are several."""
+    """The attributes that are counted: the event type only if there are several."""
     several = len(encoder.schema.event_types) > 1
     return [name for name in encoder.schema.attributes if several or name != EVENT_TYPE]
 
 
 def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:
-    """What is handed on of some events."""
+    """The rows of some events."""
     reason = min((reason for _, reason in valid.refused), default=None)
     yield _rows(ALL, len(valid), len(valid.refused), pa.array([reason], pa.string()))
     waiting: list[pa.RecordBatch] = []
     for at, name in enumerate(tracked(encoder)):
-        found = values_of(encoder, valid, name)
+        found = attribute_values(encoder, valid, name)
         if found is None:
             continue
         opaque = isinstance(encoder.schema.attributes[name], Opaque)
@@ -105,7 +107,7 @@ def _short(array: pa.Array) -> pa.Array:
 
 
 def _rows(attribute: int, events: int, rest: int, values: pa.Array) -> pa.RecordBatch:
-    """Counts in the first row, and a value in each, if there are any."""
+    """Rows with a value each; the first one has the counts."""
     rows = max(1, len(values))
     texts = pa.types.is_string(values.type)
     given = {"text" if texts else "code": values, "events": pa.array([events], pa.int64()),
@@ -122,10 +124,10 @@ def _rows(attribute: int, events: int, rest: int, values: pa.Array) -> pa.Record
 
 
 class _ShareSample:
-    """The events of a share with the lowest ranks. Whoever reads which, a rank is an event's own.
+    """The events of a share with the lowest ranks. A rank depends on the event's number alone.
 
-    Each event may get into the sample of all events, so a task keeps as many; but none above the
-    limit, under which there are some times as many as needed. Few of a large number are looked at.
+    All events of a sample may come from one share, so a task keeps as many. It skips ranks above a
+    limit, below which there are a few times as many events as needed.
     """
 
     def __init__(self, job: ValueTask) -> None:
@@ -134,23 +136,23 @@ class _ShareSample:
         self._events: list[pa.Table] = []
 
     def offer(self, events: ReadEvents, encoder: Encoder) -> None:
-        """Take what may be wanted of some events."""
+        """Take the events that may get into the sample."""
         rank = ranked(events.numbers, self._job.seed)
         rows = np.flatnonzero(rank <= np.uint64(self._job.limit))
         if len(rows):
             some = validate(encoder, events.valid.table.take(pa.array(rows)))
             self._ranks = np.concatenate([self._ranks, rank[rows]])
-            self._events.append(table_of(encoder, some, tracked(encoder)))
+            self._events.append(event_table(encoder, some, tracked(encoder)))
             if len(self._ranks) > 4 * self._job.most:
                 self._cut()
 
     def _cut(self) -> None:
         order = np.argsort(self._ranks)[: self._job.most]
         self._ranks = self._ranks[order]
-        self._events = [together(self._events).take(pa.array(order)).combine_chunks()]
+        self._events = [joined_events(self._events).take(pa.array(order)).combine_chunks()]
 
     def written(self) -> str | None:
-        """The name of the file that has them; None where there are none."""
+        """Write them to a file, and give its name; None if there are no events."""
         if not len(self._ranks):
             return None
         self._cut()
@@ -163,16 +165,16 @@ class _ShareSample:
 
 
 def ranked(numbers: Int64s, seed: int) -> NDArray[np.uint64]:
-    """Ranks of events, by their numbers; other ones for each seed."""
+    """Ranks of events by their numbers and a seed."""
     other = ranks(np.array([seed], np.int64)).view(np.int64)
     return ranks(numbers ^ other)
 
 
-def together(tables: list[pa.Table]) -> pa.Table:
-    """Events of several tables: of opaque attributes, some may have no column in one."""
+def joined_events(tables: list[pa.Table]) -> pa.Table:
+    """Events of several tables; an opaque attribute may lack a column in some of them."""
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as why:
         raise SparkError(
-            f"the events have an opaque attribute in several forms, which make no sample: {why}"
+            f"an opaque attribute has several types, which do not fit in one sample: {why}"
         ) from None

@@ -1,9 +1,9 @@
-"""Keeping a store in order while a stream reads it.
+"""Housekeeping of a store while a stream reads it.
 
-Leases run out, and somebody has to say so in the log. The more has changed since a version was
-compiled the more each match costs, so now and then a new one is made, and the old ones go when no
-batch can need them any more. Small files of the log are merged once they have been read, and so are
-those of the notifications of old batches.
+Expired leases are written to the log. A match costs more the more has changed since the version was
+compiled, so now and then a new version is compiled, and old ones are removed when no batch can need
+them. Small files of the log are merged once they have been read, and so are small parts of old
+batches.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from threading import Thread
 
 from tamis.replay.compact_parts import compact
 from tamis.spark.jobs.compile_index import CompiledIndex
-from tamis.spark.runtime.error_text import reason
-from tamis.spark.stream.progress import Standing
+from tamis.spark.runtime.error_text import error_text
+from tamis.spark.stream.progress import StreamStatus
 from tamis.store.log import Log
 from tamis.store.pins import KEPT
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.version import Version
 from tamis.store.versions import Versions
 
-SHARE = 0.1  # of a version's subscriptions: so much may have changed before another is compiled
+SHARE = 0.1  # of a version's subscriptions that may change before the next is compiled
 _LEAST = 1_000  # changes: fewer are never worth a version
 _REST = 60.0  # seconds after a compilation that failed
 _COMPACTED = 30.0  # seconds between two merges of small files
 
 
-class Keeper:
-    """Does in turns what has to be done; the caller calls `turn` every second or so.
+class Housekeeper:
+    """Does what is due at each `turn`, which the caller calls every second or so.
 
     Args:
         log: of the events and changes.
         versions: compiled from it.
-        compile: makes a version of all that is in the log. It is called in a thread of its own.
-        every: a version after so many changes; None: when a tenth of the subscriptions changed.
+        compile: compiles a version of the whole log. It is called in a thread of its own.
+        every: changes after which a version is compiled; None: a tenth of the subscriptions.
         snapshot: kept up to date; None: only once the log has a lease, as it takes memory for
             each subscription.
         out: the folder of notifications that the stream writes to.
-        keep: how many of its last batches Spark may be made to run again.
+        keep: how many of its last batches Spark may run again.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Keeper:
         self.expired = 0  # leases that ran out
         self.compiled = 0  # versions
         self.swept = 0  # versions
-        self._refused: str | None = None  # what went wrong in the last turn
-        self._failed: str | None = None  # what went wrong when a version was compiled last
-        self._left_out: str | None = None  # what the last version refused
-        self._searched = 0  # changes before it have no lease
+        self._refused: str | None = None  # the error of the last turn
+        self._failed: str | None = None  # the error of the last compilation
+        self._left_out: str | None = None  # the refusals of the last version
+        self._searched = 0  # no change before it has a lease
         self._compacted = time.monotonic()
         self._compiling: Thread | None = None
         self._since = 0.0
@@ -72,35 +72,35 @@ class Keeper:
 
     @property
     def compiling(self) -> float | None:
-        """For how many seconds a version has been under way; None where none is."""
+        """For how many seconds a version has been compiling; None if none is."""
         alive = self._compiling is not None and self._compiling.is_alive()
         return time.monotonic() - self._since if alive else None
 
     @property
     def trouble(self) -> str | None:
-        """What goes wrong at present. It is tried again."""
+        """The present trouble. It is tried again."""
         return self._refused or self._failed or self._left_out
 
     def changed(self) -> tuple[int, int]:
-        """How many changes there are since the latest version, and at how many one is made."""
+        """The changes since the latest version, and after how many a new one is compiled."""
         latest = self._versions.latest()
         since = 0 if latest is None else latest.sequence
-        return self._log.counts(since)[1], worth(latest, self._every)
+        return self._log.counts(since)[1], changes_worth_version(latest, self._every)
 
-    def turn(self, reached: Standing | None) -> None:
-        """Do what is due, given how far the stream is. What fails is noted and tried again."""
+    def turn(self, reached: StreamStatus | None) -> None:
+        """Do what is due, given how far the stream is. A failure is noted, and tried again."""
         try:
             self._expire()
             changed, enough = self.changed()
-            self._left_out = left_out(self._versions.latest())
+            self._left_out = refused_text(self._versions.latest())
             rested = self._failed is None or time.monotonic() - self._since > _REST
             if changed >= enough and self.compiling is None and rested and not self._closed:
                 self._since = time.monotonic()
                 self._compiling = Thread(target=self._make, name="tamis-compile", daemon=True)
                 self._compiling.start()
             if reached is not None:
-                # A batch that Spark runs again is matched with the version of the last manifest
-                # or a later one: none before that is needed here. What others need, they have said.
+                # A batch that Spark runs again needs the version of the last manifest or a later
+                # one. Other readers have said which versions they need.
                 if len(self._versions.all()) > 1:
                     self.swept += len(self._versions.sweep(reached.version))
                 if time.monotonic() - self._compacted > _COMPACTED:
@@ -109,11 +109,11 @@ class Keeper:
                     if self._out is not None:
                         compact(self._out, keep=self.keep)
             self._refused = None
-        except Exception as why:  # noqa: BLE001 - of a damaged file too: the next turn has to come
-            self._refused = reason(why)
+        except Exception as why:  # noqa: BLE001 - a damaged file too must not end the turns
+            self._refused = error_text(why)
 
     def close(self) -> None:
-        """Wait for a compilation that is under way; interrupt it before."""
+        """Wait for a running compilation; interrupt it before."""
         self._closed = True
         if self._compiling is not None:
             self._compiling.join()
@@ -135,21 +135,21 @@ class Keeper:
             self._failed = None
         except Exception as why:  # noqa: BLE001 - whatever Spark raises, the stream goes on
             if not self._closed:
-                self._failed = f"no version could be compiled: {reason(why)}"
+                self._failed = f"no version could be compiled: {error_text(why)}"
 
 
-def left_out(latest: Version | None) -> str | None:
-    """What a version had to refuse, in a sentence. It is tried again for the next one."""
+def refused_text(latest: Version | None) -> str | None:
+    """The refusals of a version in a sentence; they are tried again for the next one."""
     made = {} if latest is None else latest.made
     if not made.get("refused"):
         return None
     return "; ".join([f"{made['refused']:,} conditions were refused", *made["reasons"][:1]])
 
 
-def worth(latest: Version | None, every: int | None = None) -> int:
-    """After how many changes another version is worth its while.
+def changes_worth_version(latest: Version | None, every: int | None = None) -> int:
+    """After how many changes another version is worth compiling.
 
-    >>> worth(None), worth(None, 50)
+    >>> changes_worth_version(None), changes_worth_version(None, 50)
     (1000, 50)
     """
     if every is not None:

@@ -1,28 +1,26 @@
 """`format("tamis")`: the events of a log with the subscriptions that each of them satisfies.
 
 Events are matched where they are read, in the worker that maps the log into memory, so that only
-answers pass through the JVM. Rows are pairs:
+pairs pass through the JVM. A row is a pair:
 
     sequence      of the event in the log
     subscription  its id
-    …             attributes of the event, those asked for by the option `columns`
-    reason, raw   null; of an event that could not be matched, why, and the event as it came
+    …             attributes of the event, named by the option `columns`
+    reason, raw   null; of a dead letter, why the event was refused, and the event as it came
 
-An offset is a sequence number, and the version of the index that the batch is matched with. As the
-log has events and changes of subscriptions in one sequence, the number says who is live at each
-event; so a batch that is run again gives what it gave before, whatever has changed since.
+An offset is a sequence number, and the version of the index that the batch is matched with. The log
+has events and changes of subscriptions in one sequence, so the number says who is live at each
+event. A batch that is run again gives the same rows, whatever has changed since.
 
-A version knows who is live from its sequence number on, and nothing of events before it. So a batch
-ends where a newer version begins: that one is for the events that come next, and not for the batch
-after those.
+A version knows who is live from its sequence number on. So a batch ends where a newer version
+begins, and the next batch is matched with that.
 
 Options: `path` of the log; `index`, a folder of versions (without one, all subscriptions come from
 the log); `columns`, names with commas; `maxEventsPerTrigger`; `partitions`, how many tasks at most;
-`startingSequence`, a number or "latest", for a stream that begins; `endingSequence`, for a batch;
-`name`, under which the folder of versions keeps what this reader still needs, and the log where a
-stream began that reads from the latest event on; no other reader has it; `operators`, names of
-modules that workers import, because conditions call operators that they declare; `report`, a folder
-in which workers note what operators were asked and did wrong, for `tamis.spark.report`.
+`startingSequence`, a number or "latest", for a new stream; `endingSequence`, for a batch job;
+`name` of this reader and no other, under which the index keeps the versions that it needs, and the
+log keeps where it began if that was "latest"; `operators`, modules that workers import because they
+declare operators; `report`, a folder for calls and faults of operators, see `tamis.spark.report`.
 """
 
 from __future__ import annotations
@@ -65,15 +63,15 @@ from tamis.store.versions import Versions
 _READERS = "readers"
 
 
-class Start:
-    """Where a stream began that reads from the latest event on: LOG/readers/<name>.json."""
+class StartPosition:
+    """Where a stream began that starts at the latest event: LOG/readers/<name>.json."""
 
     def __init__(self, log: Log, name: str) -> None:
         self._log = log
         self._path = log.folder / _READERS / f"{name}.json"
 
     def kept(self) -> int:
-        """What was said before, or else the end of the log, on disk when this returns."""
+        """The recorded position; else the end of the log, which is recorded."""
         if self._path.exists():
             return int(read_json(self._path, "a reader of a log", StoreError)["sequence"])
         start = self._log.end
@@ -84,12 +82,12 @@ class Start:
         return start
 
     def forget(self) -> None:
-        """The checkpoint knows it by now: another stream of that name begins at its own time."""
+        """Remove the record: the checkpoint has the position by now."""
         with os_errors_as(StoreError, f"{self._path}: cannot be removed"):
             self._path.unlink(missing_ok=True)
 
 
-class Stretch(NamedTuple):
+class VersionRange(NamedTuple):
     """A range of the log, and the version that its events are matched with."""
 
     start: int
@@ -98,8 +96,8 @@ class Stretch(NamedTuple):
 
 
 @dataclass
-class Options:
-    """What a user said, checked."""
+class LogOptions:
+    """The options of a user, checked."""
 
     log: Log
     versions: Versions | None
@@ -107,14 +105,14 @@ class Options:
     most: int | None  # events of a batch
     tasks: int
     start: int
-    latest: bool  # whether that is where the log ended just now
+    latest: bool  # whether that is the end of the log
     end: int | None
-    name: str  # empty: nobody has to be told what it needs
+    name: str  # empty: no versions are kept for it
     modules: tuple[str, ...]
     report: str | None
 
     @classmethod
-    def read(cls, given: Any) -> Options:
+    def read(cls, given: Any) -> LogOptions:
         """From the options of a `DataSource`, whose names are in lower case."""
         path = given.get("path")
         if not path:
@@ -151,31 +149,27 @@ class Options:
             str(local(given["report"]).absolute()) if given.get("report") else None,
         )
 
-    def stretch(self, start: int, end: int) -> Stretch | None:
-        """The events of a range that have the version of its first one; None where there are none.
-
-        It ends where a newer version begins.
-        """
+    def first_range(self, start: int, end: int) -> VersionRange | None:
+        """The first events of a range, up to where a newer version begins; None if it has none."""
         first = next_event(self.log, start, end)
         if first is None:
             return None
         known = [] if self.versions is None else [each.sequence for each in self.versions.all()]
         version = max((each for each in known if each <= first), default=NO_VERSION)
-        return Stretch(start, min([end, *(each for each in known if each > first)]), version)
+        return VersionRange(start, min([end, *(each for each in known if each > first)]), version)
 
-    def stretches(self, start: int, end: int) -> Iterator[Stretch]:
-        """All events of a range."""
-        while (stretch := self.stretch(start, end)) is not None:
-            yield stretch
-            start = stretch.end
+    def version_ranges(self, start: int, end: int) -> Iterator[VersionRange]:
+        """All events of a range, by version."""
+        while (part := self.first_range(start, end)) is not None:
+            yield part
+            start = part.end
 
-    def ranges(self, stretch: Stretch) -> list[LogTask]:
-        """Tasks for the events of a stretch: parts of it, for each shard of the subscriptions."""
-        start, end, version = stretch
+    def tasks_of(self, part: VersionRange) -> list[LogTask]:
+        """Tasks for a range: its shares, for each shard of the subscriptions."""
+        start, end, version = part
         found = None
         if version != NO_VERSION and self.versions is not None:
-            # Should that have been taken away by somebody, others give the same answers: the log
-            # itself does, if it has to.
+            # If that is gone, another version gives the same pairs, or the log alone does.
             found = self.versions.at(version) or self.versions.at(start)
         folders = [] if found is None else [str(each) for each in found.shard_folders]
         sequence = 0 if found is None else found.sequence
@@ -207,8 +201,8 @@ class TamisDataSource(DataSource):
         return "tamis"
 
     def schema(self) -> StructType:
-        """Sequence, subscription, the columns asked for, and what is wrong with a dead event."""
-        options = Options.read(self.options)
+        """Sequence, subscription, the columns asked for, and the reason of a dead letter."""
+        options = LogOptions.read(self.options)
         types = column_types(Schema.from_dict(options.log.schema))
         text = options.log.ids == "text"
         return StructType(
@@ -223,42 +217,42 @@ class TamisDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Of a batch job."""
-        return _Reader(Options.read(self.options))
+        return _BatchReader(LogOptions.read(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Of a stream."""
-        given = Options.read(self.options)
+        given = LogOptions.read(self.options)
         if given.latest and not given.name:
             raise SparkError(
                 "startingSequence: a stream that begins at the latest event needs a name, under "
-                "which the log keeps where that was until the first batch is over: "
+                "which the log records where that was until the first batch is done: "
                 '.option("name", …), or give a number'
             )
         return _StreamReader(given)
 
 
-class _Task(InputPartition):
-    """A range, as Spark hands it on."""
+class _LogPartition(InputPartition):
+    """A task, as Spark sends it."""
 
-    def __init__(self, part: LogTask) -> None:
+    def __init__(self, task: LogTask) -> None:
         super().__init__(None)
-        self.part = part
+        self.task = task
 
 
-class _Reader(DataSourceReader):
-    def __init__(self, options: Options) -> None:
+class _BatchReader(DataSourceReader):
+    def __init__(self, options: LogOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
         """From the first event to the last, or as the options say."""
         given = self._options
         end = given.log.end if given.end is None else min(given.end, given.log.end)
-        stretches = list(given.stretches(min(given.start, end), end))
-        chosen = {each.version for each in stretches if each.version != NO_VERSION}
+        ranges = list(given.version_ranges(min(given.start, end), end))
+        chosen = {each.version for each in ranges if each.version != NO_VERSION}
         if given.versions is not None and chosen:
-            # Spark does not say when the job is over: it is forgotten after a while.
+            # Spark does not say when the job ends: the hold runs out after a while.
             given.versions.hold(chosen)
-        return [_Task(each) for stretch in stretches for each in given.ranges(stretch)]
+        return [_LogPartition(each) for part in ranges for each in given.tasks_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
@@ -266,17 +260,16 @@ class _Reader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: LogOptions) -> None:
         self._options = options
-        self._last: int | None = None  # beyond which nothing is read
-        self._told: int | None = None  # from where on versions are kept for this reader
-        self._begun = Start(options.log, options.name) if options.latest else None
+        self._last: int | None = None  # where reading ends
+        self._retained: int | None = None  # from where on versions are kept for this reader
+        self._begun = StartPosition(options.log, options.name) if options.latest else None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
         """Where a new stream begins.
 
-        Spark asks anew at each start, until the first batch is over: it keeps the end of that one,
-        and not the beginning.
+        Spark asks at each start until the first batch is done: it does not record the beginning.
         """
         start = self._options.start if self._begun is None else self._begun.kept()
         return self._offset(start, NO_VERSION)
@@ -290,11 +283,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """What comes from now on is for the next time."""
+        """Later events are for the next run."""
         self._last = self._options.log.end
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """As far as events and their version reach, or the limit; no events make no batch."""
+        """The end of the next batch: of the log, of the version, or by the limit."""
         log, begin = self._options.log, start["sequence"]
         end = log.end if self._last is None else max(begin, self._last)
         if begin > end or start.get("log") not in (None, log.identity):
@@ -304,46 +297,46 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         if isinstance(limit, ReadMaxRows):
             end = after_events(log, begin, end, limit.max_rows)
-        self._tell(begin, end)
-        stretch = self._options.stretch(begin, end)
-        return start if stretch is None else self._offset(stretch.end, stretch.version)
+        self._retain(begin, end)
+        part = self._options.first_range(begin, end)
+        return start if part is None else self._offset(part.end, part.version)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
-        """How far the log reaches: what is between is the backlog."""
+        """The end of the log, by which Spark shows the backlog."""
         return self._offset(self._options.log.end, NO_VERSION)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """With the version that was journaled with the batch."""
-        stretch = Stretch(start["sequence"], end["sequence"], end["version"])
-        self._tell(stretch.start, stretch.end)
-        return [_Task(each) for each in self._options.ranges(stretch)]
+        """Tasks with the version that Spark recorded for the batch."""
+        part = VersionRange(start["sequence"], end["sequence"], end["version"])
+        self._retain(part.start, part.end)
+        return [_LogPartition(each) for each in self._options.tasks_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The pairs of a range."""
         return _read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Versions before this are not needed for a replay any more, nor is the beginning."""
+        """Release the versions before this, and the record of the beginning."""
         if self._begun is not None:
             self._begun.forget()
             self._begun = None
-        self._tell(end["sequence"], end["sequence"])
+        self._retain(end["sequence"], end["sequence"])
 
-    def _tell(self, start: int, end: int) -> None:
-        """Have the version kept that a range is matched with, before it is chosen."""
+    def _retain(self, start: int, end: int) -> None:
+        """Keep the version that a range is matched with, before it is chosen."""
         given = self._options
         if given.versions is None or not given.name:
             return
         first = next_event(given.log, start, end)
         needed = start if first is None else first
-        if needed != self._told:
+        if needed != self._retained:
             given.versions.retain(given.name, needed)
-            self._told = needed
+            self._retained = needed
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    if isinstance(partition, _Task):  # Spark asks for one partition even where there is none
-        yield from partition.part.run()
+    if isinstance(partition, _LogPartition):  # Spark reads one partition even if there is none
+        yield from partition.task.run()
 
 
 def _names(given: str | None) -> tuple[str, ...]:

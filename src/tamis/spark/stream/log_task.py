@@ -22,7 +22,7 @@ from tamis.replay.event_source import EventChunk
 from tamis.replay.live_subscriptions import LivePairs, LiveSubscriptions
 from tamis.replay.log_events import LogLayout
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
-from tamis.replay.pipeline import Pace, ReadEvents, match_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, match_events
 from tamis.spark.frames.frame_columns import column_types
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.worker_cache import VERSIONS, LruCache, open_engine
@@ -68,7 +68,7 @@ class LogTask:
             return live.match(events.valid, events.numbers)
 
         with noted_calls(live.engines, self.report):
-            pace = Pace(_AT_ONCE, _AT_ONCE)
+            pace = BatchPace(_AT_ONCE, _AT_ONCE)
             for events, pairs in match_events(chunks, live.encoder, match, pace):
                 if pairs.total:
                     yield self._pair_rows(events, pairs, _types(layout.document))

@@ -1,18 +1,18 @@
 """`format("tamis_notifications")`: notifications as files, each batch once, whatever is killed.
 
     OUT/notifications/part-….parquet    rows (sequence, subscription, …)
-    OUT/dead/part-….parquet             events that could not be matched, each with the reason
-    OUT/manifests/….json                what counts: the parts of one batch
+    OUT/dead/part-….parquet             events that were refused, each with the reason
+    OUT/manifests/….json                the parts of one batch
 
-A task writes parts under names that nobody else has; the driver then names them in a manifest. The
-manifest is what commits: it is written under another name, synced, and put in place by one rename.
-If Spark is killed between that and its own commit it runs the batch again, finds the manifest, and
-leaves it as it is. Parts that no manifest names are leftovers of tasks and batches that were run
-again; `sweep` removes them. `compact` merges the parts of old batches into larger ones.
+A task writes parts under unique names, and the driver names them in a manifest. The manifest is the
+commit: it appears by one synced rename. If Spark is killed between that and its own commit, it runs
+the batch again, finds the manifest, and leaves it as it is. Parts without a manifest are leftovers
+of tasks and batches that were run again; `sweep` removes them. `compact` merges the parts of old
+batches into larger ones.
 
-A manifest is known by the query and the offset that its batch ends at, not by the number of the
-batch alone: with a new checkpoint numbers begin at 0 again, and what comes then is other data.
-Read it with `spark.read.format("tamis_notifications")`, or the parts that manifests name by hand.
+A manifest is identified by the query and the offset that its batch ends at, not by the number of
+the batch alone: a new checkpoint begins at 0 again, with other data. Read notifications with
+`spark.read.format("tamis_notifications")`, or read the parts that manifests name.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from tamis.files.sync import sync_folder
 from tamis.replay.compact_parts import compact
 from tamis.replay.manifests import (
     MANIFESTS,
-    ended_elsewhere,
+    ends_elsewhere,
+    last_merged,
     manifests,
-    merged_up_to,
     put,
     sweep,
 )
@@ -60,7 +60,7 @@ __all__ = [
     "RAW",
     "REASON",
     "NotificationsDataSource",
-    "Parts",
+    "WrittenParts",
     "commit",
     "compact",
     "local",
@@ -70,14 +70,14 @@ __all__ = [
 
 
 @dataclass
-class Parts(WriterCommitMessage):
-    """All that a task wrote, as `PartWriter.close` tells it: folder, name and rows of each."""
+class WrittenParts(WriterCommitMessage):
+    """The parts that a task wrote: folder, name and rows of each."""
 
     parts: list[dict[str, Any]]
 
 
 class NotificationsDataSource(DataSource):
-    """Options: `path`; for a stream its `checkpointLocation`, by which a batch is known."""
+    """Options: `path`; for a stream also its `checkpointLocation`, which identifies batches."""
 
     @classmethod
     def name(cls) -> str:
@@ -85,7 +85,7 @@ class NotificationsDataSource(DataSource):
         return "tamis_notifications"
 
     def schema(self) -> StructType:
-        """That of the parts, of which there has to be one."""
+        """The columns of the parts, of which there has to be one."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         folder = self.options.get("kind", NOTIFICATIONS)
@@ -96,7 +96,7 @@ class NotificationsDataSource(DataSource):
         if not self._path().is_dir():
             raise SparkError(f"{self._path()}: there is no folder of that name")
         raise SparkError(
-            f"{self._path()}: nothing has come to {folder} so far, and no part tells its columns"
+            f"{self._path()}: has no parts of {folder} yet, which would show its columns"
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -116,8 +116,8 @@ class NotificationsDataSource(DataSource):
         checkpoint = self.options.get("checkpointlocation")
         if not checkpoint:
             raise SparkError(
-                "tamis_notifications has to know the checkpoint, by which it knows what it has "
-                'written: .option("checkpointLocation", …) on this stream'
+                "tamis_notifications needs the checkpoint, by which it knows what it has written: "
+                '.option("checkpointLocation", …) on this stream'
             )
         return _StreamWriter(self._path(), local(checkpoint).absolute())
 
@@ -129,7 +129,7 @@ class NotificationsDataSource(DataSource):
 
 
 def local(path: str) -> Path:
-    """A path as this machine has it; with `file:` before it or without."""
+    """The path of a local file, with or without `file:`."""
     scheme, colon, rest = path.partition(":")
     if colon and scheme == "file":
         return Path("/" + rest.lstrip("/"))
@@ -138,18 +138,18 @@ def local(path: str) -> Path:
     return Path(path)
 
 
-class _Writer:
-    """What tasks do.
+class _TaskWriter:
+    """Writes the parts of a task.
 
     Args:
         path: of the folder.
-        whose: what the names of parts begin with, so that whoever has written them knows them.
+        whose: how the names of parts begin, by which their writer knows them.
     """
 
     def __init__(self, path: Path, whose: str = "") -> None:
         self._path, self._whose = path, whose
 
-    def write(self, iterator: Iterator[Any]) -> Parts:
+    def write(self, iterator: Iterator[Any]) -> WrittenParts:
         """The rows of one task: those with a reason are dead letters, all others notifications."""
         written = {kind: self._part(kind) for kind in (NOTIFICATIONS, DEAD)}
         try:
@@ -161,7 +161,7 @@ class _Writer:
                     written[DEAD].write(_without(dead, SUBSCRIPTION))
                     table = _without(table.filter(pc.invert(died)), REASON, RAW)
                 written[NOTIFICATIONS].write(table)
-            return Parts([file.close() for file in written.values() if file.rows])
+            return WrittenParts([file.close() for file in written.values() if file.rows])
         except BaseException:
             for file in written.values():
                 file.discard()
@@ -176,24 +176,24 @@ def _without(table: pa.Table, *names: str) -> pa.Table:
     return table.drop_columns([name for name in names if name in table.column_names])
 
 
-class _BatchWriter(_Writer, DataSourceArrowWriter):
+class _BatchWriter(_TaskWriter, DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """One manifest for the whole job, which nobody will run again."""
+        """Commit one manifest for the whole job, which is not run again."""
         commit(self._path, uuid.uuid4().hex, {"query": None, "batch": None}, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Take back what there is."""
+        """Remove the parts."""
         _discard(self._path, messages)
 
 
-class _StreamWriter(_Writer, DataSourceStreamArrowWriter):
+class _StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     def __init__(self, path: Path, checkpoint: Path) -> None:
         query = query_of(checkpoint)
         super().__init__(path, "" if query is None else f"{query}-")
         self._checkpoint = checkpoint
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
-        """The manifest of a batch, unless there is one."""
+        """Commit the manifest of a batch, unless it exists."""
         query, offset = _journaled(self._checkpoint, batch)
         _sync_journal(self._checkpoint, batch)
         key = hashlib.sha256("\n".join(offset).encode()).hexdigest()[:16]
@@ -201,7 +201,7 @@ class _StreamWriter(_Writer, DataSourceStreamArrowWriter):
         commit(self._path, f"{query}-{batch:010d}-{key}", facts, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
-        """Take back what there is; the batch will be run again."""
+        """Remove the parts; the batch will be run again."""
         _discard(self._path, messages)
 
 
@@ -212,14 +212,14 @@ def _journaled(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
         lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError, KeyError) as error:
         raise SparkError(f"{checkpoint}: not the checkpoint of this stream: {error}") from error
-    return str(query), lines[2:]  # a version, facts of the batch, then one line a source
+    return str(query), lines[2:]  # one for each source, after two others
 
 
 def _sync_journal(checkpoint: Path, batch: int) -> None:
-    """Have on disk where a batch ends, and whose it is, before it is said that it was written.
+    """Sync Spark's record of the end of a batch before the batch is committed.
 
-    Spark renames these files into place, and does not sync them: after a power cut the batch could
-    end elsewhere, and what it has in common with the one that was written would come twice.
+    Spark renames these files into place, but does not sync them. After a power cut the batch could
+    end elsewhere, and some of its notifications would come twice.
     """
     for path in (checkpoint / "offsets" / str(batch), checkpoint / "metadata"):
         with path.open("rb") as file:
@@ -234,35 +234,35 @@ def commit(
     facts: Mapping[str, Any],
     messages: Sequence[WriterCommitMessage | None],
 ) -> None:
-    """Name in a manifest what tasks have written, unless that was done before."""
+    """Name the parts of tasks in a manifest, unless it exists."""
     query, batch = facts["query"], facts["batch"]
     if (path / MANIFESTS / f"{name}.json").exists():
         _discard(path, messages)
         return
     why = None
-    if query is not None and batch <= merged_up_to(path, query):
-        why = "lies far back, and its notifications have been merged with others"
-    elif query is not None and ended_elsewhere(path, query, batch, name):
+    if query is not None and batch <= last_merged(path, query):
+        why = "is an old one, whose notifications have been merged with others"
+    elif query is not None and ends_elsewhere(path, query, batch, name):
         why = "was written before, and ended at another event or version then"
     if why is not None:
         _discard(path, messages)
         raise SparkError(
-            f"{path}: batch {batch} {why}. The checkpoint was set back; write to a new folder, as "
-            "some would come twice"
+            f"{path}: batch {batch} {why}. The checkpoint was set back; write to a new folder, or "
+            "some notifications would come twice"
         )
     for part in _parts(messages):
         if not (path / part["folder"] / part["name"]).is_file():
             raise SparkError(
                 f"{path / part['folder'] / part['name']}: is not there any more, though a task has "
-                "written it; workers have to see the folder under one path, and nobody may sweep "
-                "it meanwhile. Nothing was committed; run it again"
+                "written it; all workers have to see the folder under one path, and it must not be "
+                "swept meanwhile. Nothing was committed; run it again"
             )
     if not put(path, name, facts, _parts(messages)):
         _discard(path, messages)
 
 
 def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[dict[str, Any]]:
-    return [part for each in messages if isinstance(each, Parts) for part in each.parts]
+    return [part for each in messages if isinstance(each, WrittenParts) for part in each.parts]
 
 
 def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None:

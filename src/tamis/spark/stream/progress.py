@@ -1,8 +1,7 @@
-"""How a stream is getting on, read from the files that it leaves: the log and the manifests.
+"""The progress of a stream, read from its files: the log and the manifests.
 
-A manifest says which events its batch ends at, what came of them, and when it was written; the log
-says when each of those events was appended. So nobody has to be asked, and whoever sees the files
-sees the same, Spark Connect included.
+A manifest has the end of its batch, the counts, and the time of writing; the log has the time at
+which each event was appended. So Spark is not asked, and Spark Connect makes no difference.
 """
 
 from __future__ import annotations
@@ -26,36 +25,36 @@ WINDOW = 30.0  # seconds over which rates and latencies are taken
 NO_VERSION = -1
 
 
-class Batch(NamedTuple):
-    """A batch that is done, as its manifest has it."""
+class FinishedBatch(NamedTuple):
+    """A committed batch, as its manifest has it."""
 
     number: int
     start: int  # sequence numbers
     end: int
-    version: int  # that it was matched with; -1 where there was none
+    version: int  # that it was matched with; -1: none
     events: int
     notifications: int
     dead: int
     written: float
 
 
-class Standing(NamedTuple):
-    """Where a stream stands."""
+class StreamStatus(NamedTuple):
+    """How far a stream is, and how fast."""
 
     batches: int
     sequence: int  # all events before it have been read
-    version: int  # of the last batch; -1 where there was none
+    version: int  # of the last batch; -1: none
     events: int
     notifications: int
     dead: int
-    backlog: int  # events that wait
-    rate: float | None  # events a second; None where there is not enough to tell
+    backlog: int  # events that are not matched yet
+    rate: float | None  # events a second; None: too early to say
     matches: float | None  # notifications a second
     p50: float | None  # seconds from the append of an event to the manifest of its batch
     p95: float | None
 
 
-class Watch:
+class StreamWatch:
     """Follows the manifests of one query.
 
     Args:
@@ -69,13 +68,13 @@ class Watch:
         self._log, self._out, self._query, self._since = log, out, query, since
         self._seen: set[str] = set()
         self._taken = -1  # the last batch that is counted
-        self._recent: deque[Batch] = deque()
+        self._recent: deque[FinishedBatch] = deque()
         self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
-        self._totals = Standing(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
+        self._totals = StreamStatus(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
         self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
 
-    def look(self, now: float) -> Standing:
-        """How things stand, with the manifests that have come since the last look."""
+    def look(self, now: float) -> StreamStatus:
+        """The status, with the manifests that have come since the last look."""
         for manifest in self._fresh():
             self._take(manifest)
         while self._recent and self._recent[0].written < now - WINDOW:
@@ -103,7 +102,7 @@ class Watch:
             return []
         try:
             table = pq.read_table(self._newest[kind][1])
-        except FileNotFoundError:  # another has taken its place, and is seen with the next look
+        except FileNotFoundError:  # merged meanwhile, seen with the next look
             return []
         step = max(1, table.num_rows // rows)
         return table.take(list(range(0, table.num_rows, step))).to_pylist()[:rows]
@@ -119,13 +118,13 @@ class Watch:
         self._seen = names
         found: list[dict[str, Any]] = []
         for name in fresh:
-            with suppress(FileNotFoundError):  # another has taken its place, and is seen next time
+            with suppress(FileNotFoundError):  # merged meanwhile, seen next time
                 found.append(json.loads((folder / name).read_text(encoding="utf-8")))
         merged = max((int(each["batch"]) for each in found if BATCHES in each), default=-1)
         for each in found:
-            if BATCHES in each:  # the parts of its batches may go, also of those that are known
+            if BATCHES in each:  # the parts of its batches may go, even if they are known
                 self._note(each)
-        # One that stands for many batches is taken for all of these, unless they are known.
+        # A merged manifest counts for all its batches, unless they are known.
         return sorted(
             (
                 each
@@ -164,10 +163,10 @@ class Watch:
             if number >= self._newest.get(kind, (-1, None))[0]:
                 self._newest[kind] = number, self._out / kind / part["name"]
 
-    def _batch(self, manifest: dict[str, Any]) -> Batch:
+    def _batch(self, manifest: dict[str, Any]) -> FinishedBatch:
         (offset,) = manifest["offsets"]  # the stream has one source
         start, end = self._totals.sequence, int(offset["sequence"])
-        return Batch(
+        return FinishedBatch(
             int(manifest["batch"]),
             start,
             end,
@@ -180,7 +179,7 @@ class Watch:
 
 
 def rate(counts: list[tuple[float, int]], now: float) -> float | None:
-    """How many a second, of (when, how many); the first only says when counting began.
+    """How many a second, from (when, how many); the first is only the start of counting.
 
     >>> rate([(10.0, 500), (11.0, 300), (12.0, 100)], now=14.0)
     100.0
@@ -191,7 +190,7 @@ def rate(counts: list[tuple[float, int]], now: float) -> float | None:
 
 
 def quantile(values: Iterable[tuple[float, int]], part: float) -> float | None:
-    """The value below or at which a part of all lies, of (value, how many have it).
+    """A quantile of weighted values, from (value, how many have it).
 
     >>> quantile([(0.2, 90), (0.7, 10)], 0.5), quantile([(0.2, 90), (0.7, 10)], 0.95)
     (0.2, 0.7)

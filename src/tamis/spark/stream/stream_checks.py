@@ -1,4 +1,4 @@
-"""What a stream refuses before Spark is started, which takes a while: what does not go together."""
+"""Checks of a stream before Spark is started, which takes a while."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.files.lock import locked
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.log_source import Options
+from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import query_of
 from tamis.store.versions import Versions
 
@@ -20,15 +20,15 @@ _OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|lost\+found|\..*")
 
 
 def check_read(log: Path, index: Path, columns: tuple[str, ...]) -> None:
-    """Refuse attributes that events do not have, and a folder that is none of versions."""
-    Options.read({"path": str(log), "index": str(index), "columns": ",".join(columns)})
+    """Refuse attributes that events do not have, and a folder that is not an index."""
+    LogOptions.read({"path": str(log), "index": str(index), "columns": ",".join(columns)})
     if Versions(index).latest() is None and index.exists():
         strange = sorted(name for name in names_in(index) if not _OF_AN_INDEX.fullmatch(name))
         if strange:
             listed = ", ".join(strange[:5]) + (", …" if len(strange) > 5 else "")
             raise SparkError(
-                f"{index}: is no folder of compiled versions, it holds {listed}; name one that is, "
-                "or one that is empty or not there yet"
+                f"{index}: is not a folder of compiled versions, it holds {listed}; name "
+                "another one, or one that is empty or does not exist yet"
             )
 
 
@@ -41,9 +41,9 @@ def check_apart(out: Path, checkpoint: Path) -> None:
 def check_written(out: Path, checkpoint: Path) -> None:
     """Refuse a folder and a checkpoint that do not belong together.
 
-    A folder in which another query has written: this one would begin from the start, and all that
-    is there already would be there twice. And a checkpoint whose query has written to another
-    folder: this one would never get what is there.
+    If another query has written to the folder, this one would start over, and all notifications
+    would come twice. If the query of the checkpoint has written to another folder, this one would
+    lack those notifications.
     """
     mine = query_of(checkpoint)
     queries = {each.get("query") for each in sink.manifests(out)} - {None}
@@ -52,8 +52,8 @@ def check_written(out: Path, checkpoint: Path) -> None:
     if queries:
         raise SparkError(
             f"{out}: holds notifications of another stream than that of the checkpoint "
-            f"{checkpoint}, and this one would write them again; name another folder to write to, "
-            "or the checkpoint that belongs to it"
+            f"{checkpoint}, which would write them again; name another folder to write to, or the "
+            "checkpoint of that stream"
         )
     if mine is not None and any((checkpoint / "commits").glob("[0-9]*")):
         raise SparkError(
@@ -64,8 +64,8 @@ def check_written(out: Path, checkpoint: Path) -> None:
 
 
 @contextmanager
-def alone(folder: Path, what: str = "writing here") -> Iterator[None]:
-    """Two streams that write to one folder would tread on each other's toes."""
+def only_stream(folder: Path, what: str = "writing here") -> Iterator[None]:
+    """Lock a folder against a second stream."""
     with os_errors_as(StoreError, f"{folder}: cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:

@@ -308,7 +308,7 @@ def test_rooms_are_large_enough_when_everything_is_let_through(size: int) -> Non
     if size > 4:  # fewer are taken one by one, and need little room at a time
         assert found == -2, "what is in doubt needs as much room, in case"
     one, two, three = (guarded(np.empty(size * many, np.int32)) for _ in range(3))
-    doubts = Doubts(one, two, three, np.zeros(1, np.int64))
+    doubts = Doubts(one, two, three, np.zeros_like(buffers.doubts.many))
     found = pass_sparse(
         filled.family, buffers.sparse, batch.several, (0, 3), candidates, event, slot, doubts
     )

@@ -9,7 +9,7 @@ from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.answer import count_pairs, place_bits, place_pairs, place_runs
 from tamis.match.default.passes.bucket_pass import pass_buckets
 from tamis.match.default.passes.buffers import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, ChunkBuffers
-from tamis.match.default.passes.event_arrays import Events, find_cells, verify
+from tamis.match.default.passes.event_arrays import VERIFIED, Events, find_cells, verify
 from tamis.match.default.passes.family_pass import pass_dense, pass_sparse, sight
 from tamis.match.default.passes.frame import Frame, buffers_in, index_in
 from tamis.match.default.passes.several_pass import pass_several
@@ -54,7 +54,7 @@ def find_matches(
     events = Events(starts, attribute, code, buffers.cell, buffers.several[:many])
     each = find_cells(index.cells, events)
     doubts = buffers.doubts
-    doubts.many[0] = 0
+    doubts.many[:] = 0
     runs = buffers.runs[:many]
     runs[:] = 0
     met, pairs = 0, 0
@@ -97,6 +97,7 @@ def find_matches(
                 index.dense, index.cells, events, e, (_none(), dense), doubts
             ):
                 return DOUBTS, 0, 0
+    doubts.many[VERIFIED] = doubts.many[0]
     verified = verify(events, clauses, buffers.binding, doubts)
     count_pairs(buffers.event[:pairs], counts)
     count_pairs(doubts.event[:verified], counts)

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import inlined, kernel
-from tamis.match.default.passes.event_arrays import Binding, Doubts, Events, bind, unbind
+from tamis.match.default.passes.event_arrays import (
+    PROBES,
+    VISITS,
+    Binding,
+    Doubts,
+    Events,
+    bind,
+    unbind,
+)
 from tamis.match.default.passes.vector import WORDS, prefetch
 from tamis.match.default.structure.buckets import (
     ALL,
@@ -67,7 +75,7 @@ def pass_buckets(
     found = 0
     for first in range(0, len(starts) - 1, _TOGETHER):
         last = min(first + _TOGETHER, len(starts) - 1)
-        many = _look_up(events, first, last, buckets, schemes, binding, keys)
+        many = _look_up(events, first, last, buckets, schemes, binding, keys, doubts.many)
         if many < 0:
             return -3
         i = 0
@@ -85,6 +93,7 @@ def pass_buckets(
                 return -1
             if doubts.many[0] + most > len(doubts.event):
                 return -2
+            doubts.many[VISITS] += most
             if most == 0:
                 counts[e] = 0
                 continue
@@ -120,6 +129,7 @@ def _look_up(
     schemes: Schemes,
     binding: Binding,
     keys: Keys,
+    work: Int64s,
 ) -> int:
     """The buckets of all keys of a few events; how many, or -1 where there is no room for them."""
     starts, attribute, code, cell, _ = events
@@ -189,6 +199,7 @@ def _look_up(
                     many += 1
                     bound = _next_choice(turn, member, begin, end, span)
         unbind(attribute, starts[e], starts[e + 1], span, here)
+    work[PROBES] += many
     met = 0
     for i in range(many):
         scheme = of_scheme[i]

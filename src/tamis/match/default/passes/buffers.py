@@ -1,4 +1,4 @@
-"""What a chunk of events works with: room that is kept from one chunk to the next."""
+"""The buffers that a chunk of events works with, kept from one chunk to the next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.match.default.passes.bucket_pass import Keys
-from tamis.match.default.passes.event_arrays import Binding, Doubts
+from tamis.match.default.passes.event_arrays import VERIFIED, Binding, Doubts
 from tamis.match.default.passes.family_pass import CANDIDATES, ROUND, CandidateBlocks, Sight
 from tamis.match.default.passes.vector import LANES, WORDS
 from tamis.match.default.structure.family import BLOCK, COLUMNS, LIVE, aligned, blocks_of
@@ -58,7 +58,7 @@ def empty_buffers() -> ChunkBuffers:
         np.zeros(256, np.int32),
         np.zeros(256, np.int32),
         np.zeros(256, np.int32),
-        _doubts(2 * BLOCK),
+        doubts_for(2 * BLOCK),
         Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
         Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
         CandidateBlocks(
@@ -125,7 +125,7 @@ def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
         return buffers._replace(event=np.empty(size, np.int32), slot=np.empty(size, np.int32))
     if lacking == DOUBTS:
         size = 2 * len(buffers.doubts.event)
-        return buffers._replace(doubts=_doubts(size))
+        return buffers._replace(doubts=doubts_for(size)._replace(many=buffers.doubts.many))
     size = 2 * len(buffers.keys.at)
     return buffers._replace(
         keys=Keys(
@@ -138,6 +138,7 @@ def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
     )
 
 
-def _doubts(size: int) -> Doubts:
+def doubts_for(size: int) -> Doubts:
+    """Buffers for so many pairs to be verified, and counts of the work, at 0."""
     event, slot, order = (np.empty(size, np.int32) for _ in range(3))
-    return Doubts(event, slot, order, np.zeros(1, np.int64))
+    return Doubts(event, slot, order, np.zeros(1 + VERIFIED, np.int64))

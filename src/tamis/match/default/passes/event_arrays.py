@@ -22,6 +22,8 @@ Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 _AHEAD = 8  # pairs: as long as memory takes to answer
 _MANY = 16  # events from which on it is worth to go attribute by attribute
+# Where `Doubts.many` counts the steps of the cost model; `WorkTally` says what they are.
+LINES, PROBES, VISITS, CHECKS, VERIFIED = range(1, 6)
 
 
 class Events(NamedTuple):
@@ -162,7 +164,8 @@ def unbind(attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, her
 class Doubts(NamedTuple):
     """Pairs of event and slot that are still to be verified, `many[0]` of them, in any order.
 
-    `order` is room to bring them into the order of events.
+    `order` is room to bring them into the order of events. Every pass writes to `many`, so it also
+    counts the work for a chunk of events, at `LINES` to `VERIFIED`.
     """
 
     event: Int32s

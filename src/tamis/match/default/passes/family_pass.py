@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.index.kernel import kernel
-from tamis.match.default.passes.event_arrays import Doubts, Events
+from tamis.match.default.passes.event_arrays import CHECKS, LINES, Doubts, Events
 from tamis.match.default.passes.vector import (
     LANES,
     PACKED,
@@ -167,6 +167,7 @@ def pass_sparse(
         for e in range(len(several)):
             whom[many] = e
             many += int((mask[e] >> bit) & np.uint64(1))
+        doubt_many[LINES] += many * columns
         base, record = WORDS * block * each, BLOCK * block * width
         at = 0
         while at < many:
@@ -207,6 +208,7 @@ def pass_sparse(
                 return -1
             if doubtful + found - ROUND > len(doubt_event):
                 return -2
+            doubt_many[CHECKS] += found - ROUND
             for i in range(ROUND, found):
                 e, p = event[i], np.int64(place[i])
                 verdict = above(lanes, e * width, records, p * width)
@@ -291,6 +293,7 @@ def _pass_alone(
             left &= left - np.uint64(1)
             listed[many] = block
             many += blocks[0] <= block < blocks[1]
+    doubt_many[LINES] += many * columns
     for i in range(min(_AHEAD, many)):
         for k in range(columns):
             prefetch(bits, WORDS * (listed[i] * each + lines[mine + k]))
@@ -317,6 +320,7 @@ def _pass_alone(
             return -1
         if doubtful + found > len(doubt_event):
             return -2
+        doubt_many[CHECKS] += found
         for j in range(found):
             p = np.int64(place[j])
             verdict = above(lanes, e * width, records, p * width)
@@ -363,6 +367,7 @@ def pass_dense(
             if several[e]:
                 words[e * width + WORDS * tile : e * width + WORDS * last] = 0
                 continue
+            doubt_many[LINES] += (last - tile) * columns
             for block in range(tile, last):
                 base, edge_base = WORDS * block * each, WORDS * block * (each + 1)
                 at = e * width + WORDS * block

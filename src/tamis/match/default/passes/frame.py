@@ -166,7 +166,7 @@ def index_in(f: Frame) -> RoutedIndex:
 
 @inlined
 def buffers_in(f: Frame) -> ChunkBuffers:
-    """The room that a frame is of."""
+    """The buffers that a frame is of."""
     return ChunkBuffers(
         Binding(_ints(f, 0), _ints(f, 1)),
         _ints(f, 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.index.kernel import kernel
-from tamis.match.default.passes.event_arrays import Doubts, Events
+from tamis.match.default.passes.event_arrays import LINES, Doubts, Events
 from tamis.match.default.passes.vector import WORDS, or_lines, trailing
 from tamis.match.default.structure.cells import ValueCells
 from tamis.match.default.structure.family import BLOCK, Family
@@ -45,6 +45,7 @@ def pass_several(
             first[k + 1] += 1
     line, left = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
     doubtful = doubt_many[0]
+    doubt_many[LINES] += (blocks[1] - blocks[0]) * first[columns]
     for block in range(blocks[0], blocks[1]):
         if doubtful + BLOCK > len(doubt_event):
             return -2

@@ -20,7 +20,12 @@ from tamis.index.clauses import SOME
 from tamis.match.default.index_updates import insert_all
 from tamis.match.default.passes.answer import place_bits
 from tamis.match.default.passes.bucket_pass import pass_buckets
-from tamis.match.default.passes.buffers import ChunkBuffers, empty_buffers, fitting_buffers
+from tamis.match.default.passes.buffers import (
+    ChunkBuffers,
+    doubts_for,
+    empty_buffers,
+    fitting_buffers,
+)
 from tamis.match.default.passes.event_arrays import Binding, Doubts, Events, find_cells, verify
 from tamis.match.default.passes.family_pass import pass_sparse, sight
 from tamis.match.default.passes.frame import Framed
@@ -152,7 +157,7 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
     buffers = fitting_buffers(empty_buffers(), index, _COLUMNS, _EVENTS, len(events.code))
     sight(index.cells, index.sparse, events, each, buffers.sparse)
     out = np.empty((2, _EVENTS * _FAMILY // 4), np.int32)
-    doubts = _doubts(out.shape[1])
+    doubts = doubts_for(out.shape[1])
 
     def passing(first: int, last: int) -> tuple[float, int]:
         """Nanoseconds for some blocks, and pairs that were found."""
@@ -261,17 +266,12 @@ def _events(codes: Int64s) -> Events:
     )
 
 
-def _doubts(size: int) -> Doubts:
-    event, slot, order = (np.empty(size, np.int32) for _ in range(3))
-    return Doubts(event, slot, order, np.zeros(1, np.int64))
-
-
 def _lookup_buffers(width: int) -> ChunkBuffers:
     """For what an event meets in buckets."""
     return empty_buffers()._replace(
         binding=Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32)),
         met=np.empty(_EVENTS * _RUN, np.int32),
-        doubts=_doubts(_EVENTS * _RUN),
+        doubts=doubts_for(_EVENTS * _RUN),
         runs=np.empty(_EVENTS, np.int64),
     )
 

@@ -12,10 +12,10 @@ import pytest
 
 from tamis.errors import SparkError, StoreError
 from tamis.files.lock import locked
-from tamis.replay.manifests import listed, retire
+from tamis.replay.manifests import list_manifests, retire
 from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.notification_sink import Parts, commit, compact, manifests, sweep
-from tests.unit.spark.written_out import Out
+from tamis.spark.stream.notification_sink import WrittenParts, commit, compact, manifests, sweep
+from tests.unit.replay.notification_folder import Out
 
 
 @pytest.fixture
@@ -39,12 +39,12 @@ def test_the_parts_of_old_batches_become_one(out: Out) -> None:
 def test_nothing_is_done_for_few_and_for_none(out: Out) -> None:
     assert compact(out.path) == 0
     out.batches(*range(14))
-    before = sorted(listed(out.path))
+    before = sorted(list_manifests(out.path))
     assert compact(out.path, keep=5, many=10) == 0
-    assert sorted(listed(out.path)) == before
+    assert sorted(list_manifests(out.path)) == before
     commit(out.path, "job", {"query": None, "batch": None}, [])
     assert compact(out.path, keep=1, many=2, older=0.0) == 12, "what has no query is left alone"
-    assert "job.json" in listed(out.path)
+    assert "job.json" in list_manifests(out.path)
     out.check()
 
 
@@ -52,14 +52,14 @@ def test_what_was_replaced_stays_for_a_while(out: Out) -> None:
     out.batches(*range(20))
     compact(out.path, keep=5, many=10)
     out.check()
-    assert len(listed(out.path)) == 21
+    assert len(list_manifests(out.path)) == 21
     assert out.files() == 21
     assert sweep(out.path, 60.0) == [], "nobody reads what he does not find"
     assert out.files() == 21
     (merged,) = (out.path / "manifests").glob("*-merged.json")
     os.utime(merged, (time.time(), time.time() - 7200))
     assert retire(out.path) == 22
-    assert (len(listed(out.path)), out.files()) == (6, 6)
+    assert (len(list_manifests(out.path)), out.files()) == (6, 6)
     out.check()
 
 
@@ -73,17 +73,17 @@ def test_who_merges_often_removes_what_was_replaced_long_ago(out: Out) -> None:
     for turn in range(4):
         out.batches(*range(5 * turn, 5 * turn + 5))
         compact(out.path, keep=1, many=2)
-    assert sorted(name for name in listed(out.path) if "merged" in name) == [
+    assert sorted(name for name in list_manifests(out.path) if "merged" in name) == [
         f"q-{batch:010d}-merged.json" for batch in (3, 8, 13, 18)
     ]
     assert retire(out.path) == 0
     _aged(out, 3, 7200.0)
     _aged(out, 8, 4000.0)
     assert retire(out.path) > 0
-    left = {each["batch"] for each in listed(out.path).values()}
+    left = {each["batch"] for each in list_manifests(out.path).values()}
     assert left == set(range(8, 20)), "what stands for all up to 8 was replaced just now"
-    assert "q-0000000008-merged.json" in listed(out.path)
-    assert "q-0000000008-8.json" not in listed(out.path)
+    assert "q-0000000008-merged.json" in list_manifests(out.path)
+    assert "q-0000000008-8.json" not in list_manifests(out.path)
     out.check()
     sweep(out.path, 60.0)
     out.check()
@@ -135,7 +135,7 @@ def test_a_batch_that_is_run_again_is_not_written_again(out: Out) -> None:
     for number in range(15, 20):
         assert not out.batch(number), "its manifest is there"
     out.check()
-    with pytest.raises(SparkError, match="batch 14 lies far back"):
+    with pytest.raises(SparkError, match="batch 14 is an old one"):
         out.batch(14)
     assert sweep(out.path, 0.0) == [], "what it wrote is gone"
     out.check()
@@ -149,7 +149,7 @@ def test_a_batch_that_ended_elsewhere_before_is_refused(out: Out) -> None:
     part = out._part(sink.NOTIFICATIONS, {"subscription": [1]}, 200)
     facts = {"query": "q", "batch": 2, "offsets": [{"sequence": 250, "version": 3}]}
     with pytest.raises(SparkError, match=r"batch 2 was written before.*come twice"):
-        commit(out.path, "q-0000000002-other", facts, [Parts([part])])
+        commit(out.path, "q-0000000002-other", facts, [WrittenParts([part])])
     assert not (out.path / part["folder"] / part["name"]).exists()
     out.check()
 
@@ -160,9 +160,9 @@ def test_a_manifest_names_only_what_is_there(out: Out) -> None:
     facts = {"query": "q", "batch": 1, "offsets": [{"sequence": 100, "version": 3}]}
     gone = {"folder": sink.NOTIFICATIONS, "name": "part-gone.parquet", "rows": 1}
     with pytest.raises(SparkError, match=r"part-gone\.parquet: is not there"):
-        commit(out.path, "q-0000000001-1", facts, [Parts([part, gone])])
+        commit(out.path, "q-0000000001-1", facts, [WrittenParts([part, gone])])
     out.check()
-    commit(out.path, "q-0000000001-1", facts, [Parts([part])])
+    commit(out.path, "q-0000000001-1", facts, [WrittenParts([part])])
     assert len(manifests(out.path)) == 2
 
 

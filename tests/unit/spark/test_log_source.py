@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError, StoreError
 from tamis.replay.log_events import next_event
-from tamis.spark.stream.log_source import Options, TamisDataSource
+from tamis.spark.stream.log_source import LogOptions, TamisDataSource
 from tamis.store import Log, Shard, Versions, describe, subscribe
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
@@ -40,9 +40,9 @@ class World:
             describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=made)
         return at
 
-    def options(self, **given: str) -> Options:
+    def options(self, **given: str) -> LogOptions:
         paths = {"path": str(self.log.folder), "index": str(self.versions.folder)}
-        return Options.read(paths | given)
+        return LogOptions.read(paths | given)
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ def test_a_batch_ends_where_a_newer_version_begins(world: World) -> None:
     world.change(1)
     given = world.options()
     assert (first, second) == (10, 20)
-    assert given.stretch(0, 21) == (0, 10, -1)
-    assert given.stretch(10, 21) == (10, 20, 10)
-    assert given.stretch(5, 21) == (5, 20, 10), "its first event is after the version"
-    assert given.stretch(5, 16) == (5, 16, 10)
-    assert given.stretch(20, 21) is None, "no event"
-    assert list(given.stretches(0, 21)) == [(0, 10, -1), (10, 20, 10)]
+    assert given.first_range(0, 21) == (0, 10, -1)
+    assert given.first_range(10, 21) == (10, 20, 10)
+    assert given.first_range(5, 21) == (5, 20, 10), "its first event is after the version"
+    assert given.first_range(5, 16) == (5, 16, 10)
+    assert given.first_range(20, 21) is None, "no event"
+    assert list(given.version_ranges(0, 21)) == [(0, 10, -1), (10, 20, 10)]
     world.events(1)
-    assert given.stretch(20, 22) == (20, 22, 20)
+    assert given.first_range(20, 22) == (20, 22, 20)
     assert next_event(world.log) == 2
     assert next_event(world.log, 5, 14) is None
 
@@ -76,9 +76,9 @@ def test_a_batch_ends_where_a_newer_version_begins(world: World) -> None:
 def test_without_versions_a_batch_is_all_there_is(world: World) -> None:
     world.change(2)
     world.events(3)
-    assert list(world.options().stretches(0, 5)) == [(0, 5, -1)]
-    alone = Options.read({"path": str(world.log.folder)})
-    assert list(alone.stretches(0, 5)) == [(0, 5, -1)]
+    assert list(world.options().version_ranges(0, 5)) == [(0, 5, -1)]
+    alone = LogOptions.read({"path": str(world.log.folder)})
+    assert list(alone.version_ranges(0, 5)) == [(0, 5, -1)]
 
 
 def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(world: World) -> None:
@@ -86,19 +86,19 @@ def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(wo
     first = world.version(shards=2)
     world.events(3)
     given = world.options()
-    piece = given.stretch(0, 5)
+    piece = given.first_range(0, 5)
     assert piece == (0, 5, first)
-    tasks = given.ranges(piece)
+    tasks = given.tasks_of(piece)
     assert [(task.sequence, task.shard, task.shards) for task in tasks] == [(2, 0, 2), (2, 1, 2)]
     world.version()
     world.versions.sweep(world.log.end)
-    (task,) = given.ranges(piece)
+    (task,) = given.tasks_of(piece)
     assert (task.folder, task.sequence) == (None, 0), "the log has it all"
 
 
 def test_refusals(world: World) -> None:
     with pytest.raises(SparkError, match="reads a log"):
-        Options.read({})
+        LogOptions.read({})
     with pytest.raises(SparkError, match="no attribute 'm'"):
         world.options(columns="m")
     with pytest.raises(SparkError, match="whole number, 1 or more"):
@@ -130,7 +130,7 @@ def test_the_latest_event_stays_the_same_until_the_first_batch_is_over(world: Wo
 def test_a_stream_from_the_latest_event_on_has_a_name(world: World) -> None:
     with pytest.raises(SparkError, match="needs a name"):
         _stream(world)
-    assert Options.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
+    assert LogOptions.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
 
 
 def test_an_index_of_another_log_is_refused(world: World, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.notification_sink import Parts, commit, manifests
+from tamis.spark.stream.notification_sink import WrittenParts, commit, manifests
 
 Row = tuple[int, int]
 
@@ -36,7 +36,7 @@ class Out:
             self.dead.add(first + 90)
         self.rows |= set(rows)
         facts = {"query": query, "batch": number, "offsets": [{"sequence": first, "version": 3}]}
-        commit(self.path, f"{query}-{number:010d}-{number:x}", facts, [Parts(parts)])
+        commit(self.path, f"{query}-{number:010d}-{number:x}", facts, [WrittenParts(parts)])
         return all((self.path / part["folder"] / part["name"]).exists() for part in parts)
 
     def _part(self, folder: str, columns: dict[str, list[Any]], first: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from tamis import Schema
 from tamis.errors import SparkError
-from tamis.spark.frames.frame_columns import quoted, sources, struct_of
+from tamis.spark.frames.frame_columns import attribute_sources, quoted, struct_of
 
 SCHEMA = Schema.from_dict(
     {
@@ -64,7 +64,7 @@ def written(kind: Kind) -> Any:
 def found(
     columns: dict[str, Any], schema: Schema = SCHEMA, known: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    return {each.attribute: each.name for each in sources(schema, struct(columns), known)}
+    return {each.attribute: each.name for each in attribute_sources(schema, struct(columns), known)}
 
 
 def test_columns_and_fields_of_structs() -> None:
@@ -112,11 +112,11 @@ def test_types_that_fit(name: str, kind: Kind) -> None:
         ({"tags": ["integer"]}, "'tags' is array<int>, .* expected an array of string"),
         ({"n": {"x": "integer"}}, "'n' is struct<x:int>"),
         ({"seller.rating": "long", "seller": {"rating": "long"}}, "two columns give the attribute"),
-        ({"titel": "string"}, "'titel' is no attribute; did you mean 'title'"),
-        ({"Title": "string"}, "'Title' is no attribute; did you mean 'title'"),
+        ({"titel": "string"}, "'titel' is not an attribute; did you mean 'title'"),
+        ({"Title": "string"}, "'Title' is not an attribute; did you mean 'title'"),
         ({"seller": "string"}, "'seller' is string, but 'seller.rating' is an attribute: expected"),
         ({"seller": [{"rating": "long"}]}, "'seller' is array<struct<rating:bigint>>, but 'sel"),
-        ({"seller": {"ratin": "long"}}, "'seller.ratin' is no attribute; .* 'seller.rating'"),
+        ({"seller": {"ratin": "long"}}, "'seller.ratin' is not an attribute; .* 'seller.rating'"),
     ],
 )
 def test_types_and_names_that_do_not(columns: dict[str, Any], message: str) -> None:
@@ -162,6 +162,6 @@ def test_the_columns_of_a_schema() -> None:
         "at:timestamp,tags:array<string>,seller:struct<rating:bigint>,photo:string>"
     )
     assert struct_of(TWO)["event_type"].dataType.simpleString() == "array<string>"
-    assert [each.attribute for each in sources(SCHEMA, struct_of(SCHEMA))] == list(
+    assert [each.attribute for each in attribute_sources(SCHEMA, struct_of(SCHEMA))] == list(
         SCHEMA.attributes
     )

@@ -14,8 +14,8 @@ import pytest
 from tamis.encode.validation import Refused
 from tamis.spark.backtest import event_samples as samples
 from tamis.spark.backtest import tally as tallies
-from tamis.spark.backtest.event_samples import Samples, ranks
-from tamis.spark.backtest.tally import OTHER, Counts, Tally
+from tamis.spark.backtest.event_samples import EventSamples, ranks
+from tamis.spark.backtest.tally import OTHER, BacktestTally, PairGrid
 
 RNG = np.random.default_rng(3)
 
@@ -25,7 +25,7 @@ RNG = np.random.default_rng(3)
 def test_counts(at_once: int, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In few buckets, or so many that pairs are sorted."""
     monkeypatch.setattr(tallies, "_AT_ONCE", at_once)
-    counts, wanted = Counts(20, 9, kind), Counter[int]()
+    counts, wanted = PairGrid(20, 9, kind), Counter[int]()
     for _ in range(20):
         subscriptions, buckets = RNG.integers(0, [[20], [9]], (2, int(RNG.integers(0, 60))))
         if RNG.random() < 0.5:
@@ -53,7 +53,7 @@ def table(numbers: list[int], **columns: Any) -> pa.Table:
     return pa.table({"sequence": pa.array(numbers, pa.int64()), "n": numbers, **columns})
 
 
-def kept(found: Samples) -> dict[int, list[int]]:
+def kept(found: EventSamples) -> dict[int, list[int]]:
     subscriptions, numbers, _ = found.kept()
     pairs = sorted(zip(subscriptions.tolist(), numbers.tolist(), strict=True))
     return {id: [each for _, each in of] for id, of in itertools.groupby(pairs, lambda p: p[0])}
@@ -71,7 +71,7 @@ def test_samples_have_the_lowest_ranks(
         id: sorted(sorted((e for s, e in matched if s == id), key=rank.__getitem__)[:4])
         for id in range(5)
     }
-    found = Samples(6, 4)  # the last one matches nothing
+    found = EventSamples(6, 4)  # the last one matches nothing
     for part in np.array_split(RNG.permutation(400), pieces):
         events = sorted(part.tolist())
         pairs = [(s, events.index(e)) for s, e in sorted(matched) if e in set(events)]
@@ -86,15 +86,15 @@ def test_samples_have_the_lowest_ranks(
 
 
 def test_no_samples_are_kept_if_none_are_wanted() -> None:
-    found = Samples(3, 0)
+    found = EventSamples(3, 0)
     found.offer(np.array([0]), np.array([0]), table([5]))
     assert kept(found) == {}
     assert found.kept()[2] == []
 
 
-def tally_of(rows: list[tuple[int, int, int]], numbers: list[int]) -> Tally:
+def tally_of(rows: list[tuple[int, int, int]], numbers: list[int]) -> BacktestTally:
     """Of (subscription, bucket, number of the event)."""
-    tally = Tally(4, 3, 2, np.dtype(np.int64))
+    tally = BacktestTally(4, 3, 2, np.dtype(np.int64))
     subscriptions, places, events = np.array(rows, np.int64).reshape(-1, 3).T
     tally.pairs(subscriptions, places, events * 10)
     at = {number: row for row, number in enumerate(numbers)}
@@ -114,7 +114,7 @@ def test_tallies_are_added_up_from_files(tmp_path: Path) -> None:
     ]
     for at, part in enumerate(parts):
         part.write(tmp_path / str(at))
-    found = Tally(4, 3, 2, np.dtype(np.int64))
+    found = BacktestTally(4, 3, 2, np.dtype(np.int64))
     for at in (2, 0, 1):
         found.add(tmp_path / str(at))
     grid = [[2, 1, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
@@ -142,6 +142,6 @@ def test_tallies_are_added_up_from_files(tmp_path: Path) -> None:
 
 def test_only_so_many_reasons_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tallies, "_REASONS", 2)
-    tally = Tally(1, 1, 0, np.dtype(np.int64))
+    tally = BacktestTally(1, 1, 0, np.dtype(np.int64))
     tally.refused([Refused(row, reason) for row, reason in enumerate("abcab")], np.arange(5) + 7)
     assert tally.reasons == {"a": (2, 7), "b": (2, 8), OTHER: (1, 9)}

@@ -12,7 +12,7 @@ from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
 from tamis.spark.jobs import shard_count as sharding
 from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
-from tamis.spark.jobs.compile_shard import CompiledShard, FromLog
+from tamis.spark.jobs.compile_shard import CompiledShard, LogShardTask
 from tamis.store import Log, changes
 from tamis.store.version import Version
 from tamis.store.versions import Versions
@@ -112,7 +112,7 @@ def test_two_attempts_at_a_shard_do_not_meet(log: Log, versions: Versions) -> No
     """Spark starts a task again while the first attempt is still writing: one of them counts."""
     log.change(changes.subscribe(["ann"], ["price < 5"]))
     with versions.publish(log.end) as draft:
-        task = FromLog(str(log.folder), str(draft), 0, log.end, 1, None, None, ())
+        task = LogShardTask(str(log.folder), str(draft), 0, log.end, 1, None, None, ())
         first, second = (CompiledShard(**row) for _ in range(2) for row in task.run(0))
         assert (draft / first.folder).is_dir(), "the second has left it alone"
         assert first.folder != second.folder

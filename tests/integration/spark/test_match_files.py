@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
-from tamis.replay import row_groups
 from tamis.spark.jobs import match_task as file_tasks
 from tamis.spark.jobs.compile_index import compile_conditions
 from tamis.spark.jobs.match_files import match_files, read_files
 from tamis.spark.stream.notification_sink import manifests
 from tamis.store.versions import Versions
-from tamis.workload import auctions, dexin, gryphon, lesubscribe, sparse, topss
-from tamis.workload.base import Workload
+from tamis.workload import sparse
 from tamis.workload.tables import conditions
+from tests.integration.spark.workload_files import WORKLOADS, Rows, engine_of, expected, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Rows = list[tuple[Any, ...]]
-
-WORKLOADS: dict[str, Callable[[], Workload]] = {
-    "LS": lambda: lesubscribe.make(1_000),
-    "TO W4": lambda: topss.make(200, setting="W4"),
-    "DX": lambda: dexin.make(3_000),
-    "AG": lambda: gryphon.make(3_000),
-    "auctions": lambda: auctions.make(1_000),
-    "sparse": lambda: sparse.make(1_000, attributes=200),
-}
+ALL = WORKLOADS | {"sparse": lambda: sparse.make(1_000, attributes=200)}
 EVENTS = 3_000
 SCHEMA = Schema.from_dict(
     {
@@ -53,40 +41,7 @@ SCHEMA = Schema.from_dict(
 )
 
 
-@pytest.fixture(autouse=True)
-def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a few thousand events are several tasks, and row groups are cut."""
-    monkeypatch.setattr(row_groups, "_LEAST", 256)
-
-
-def engine_of(workload: Workload) -> Engine:
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
-    return engine
-
-
-def written(workload: Workload, folder: Path, files: int = 3) -> list[pa.Table]:
-    """Files with row groups of several sizes; those of sparse events also have other columns."""
-    folder.mkdir()
-    tables = []
-    for file in range(files):
-        table = workload.events(EVENTS // files, seed=file)
-        lots = pa.array([f"e{file}-{row}" for row in range(table.num_rows)])
-        path = folder / f"{file}.parquet"
-        parquet.write_table(table.append_column("lot", lots), path, row_group_size=300 + 400 * file)
-        tables.append(table)
-    return tables
-
-
-def expected(engine: Engine, tables: list[pa.Table]) -> Rows:
-    pairs: Rows = []
-    first = 0
-    for table in tables:
-        found = engine.match_batch(table).to_arrow()
-        events = (np.asarray(found["event"]) + first).tolist()
-        pairs += zip(events, found["subscription"].to_pylist(), strict=True)
-        first += table.num_rows
-    return sorted(pairs)
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 def names(folder: Path) -> set[str]:
@@ -111,11 +66,11 @@ def pairs_of(out: Path) -> Rows:
     return sorted(zip(*columns, strict=True))
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", ALL)
 def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    workload = WORKLOADS[name]()
+    workload = ALL[name]()
     engine = engine_of(workload)
-    tables = written(workload, tmp_path / "events")
+    tables = written(workload, tmp_path / "events", EVENTS)
     wanted = expected(engine, tables)
     assert wanted
     engine.save(tmp_path / "engine")
@@ -140,7 +95,7 @@ def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_pat
 def test_shards_of_a_version(spark: SparkSession, tmp_path: Path) -> None:
     workload = WORKLOADS["TO W4"]()
     engine = engine_of(workload)
-    wanted = expected(engine, written(workload, tmp_path / "events"))
+    wanted = expected(engine, written(workload, tmp_path / "events", EVENTS))
     frame = spark.createDataFrame(
         pa.table(
             {"id": workload.subscriptions["id"], "condition": conditions(workload.subscriptions)}
@@ -218,7 +173,7 @@ def test_a_task_that_is_tried_again_does_no_harm(
 ) -> None:
     workload = WORKLOADS["LS"]()
     engine = engine_of(workload)
-    wanted = expected(engine, written(workload, tmp_path / "events"))
+    wanted = expected(engine, written(workload, tmp_path / "events", EVENTS))
     engine.save(tmp_path / "engine")
     failed = tmp_path / "failed"
     run = file_tasks.MatchTask.run
@@ -284,7 +239,7 @@ def test_parts_of_somebody_who_was_killed_go(spark: SparkSession, tmp_path: Path
     """Who reads the folder without its manifests would find their pairs twice."""
     workload = WORKLOADS["LS"]()
     engine = engine_of(workload)
-    wanted = expected(engine, written(workload, tmp_path / "events"))
+    wanted = expected(engine, written(workload, tmp_path / "events", EVENTS))
     engine.save(tmp_path / "engine")
     left = tmp_path / "out" / "notifications" / "part-killed.parquet"
     left.parent.mkdir(parents=True)

@@ -92,7 +92,7 @@ def test_a_block_that_fails_has_asked_too(tmp_path: Path) -> None:
 
 _OTHER = """
 import sys
-from tests.unit.spark.test_reports import _engine, _match
+from tests.unit.spark.test_operator_reports import _engine, _match
 from tamis.spark.runtime.operator_reports import noted_calls
 engine = _engine()
 with noted_calls([engine], sys.argv[1]):
@@ -117,10 +117,10 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     engine = _engine()
     with (
-        pytest.raises(SparkError, match="a worker cannot note there"),
+        pytest.raises(SparkError, match="a worker cannot note the calls"),
         noted_calls([engine], str(tmp_path / "file")),
     ):
         _match(engine, 1)
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(SparkError, match="is no report"):
+    with pytest.raises(SparkError, match="is not a report"):
         tamis.spark.report(tmp_path)

@@ -10,9 +10,9 @@ import pytest
 
 from tamis.errors import SparkError, StoreError
 from tamis.replay.manifests import put
-from tamis.spark.runtime.error_text import reason
-from tamis.spark.stream.stream import Job, Stream, first_event
-from tamis.spark.stream.stream_checks import alone, check_written
+from tamis.spark.runtime.error_text import error_text
+from tamis.spark.stream.stream import Stream, StreamJob, first_event
+from tamis.spark.stream.stream_checks import check_written, only_stream
 from tamis.store import Log, Versions, subscribe
 from tamis.store.version import describe
 
@@ -21,8 +21,10 @@ _CALL = "<_Rendezvous of RPC that terminated with:"
 _TRACE = "Traceback (most recent call last):"
 
 
-def _job(folder: Path) -> Job:
-    return Job(folder / "log", folder / "index", folder / "out", folder / "out" / "checkpoint")
+def _job(folder: Path) -> StreamJob:
+    return StreamJob(
+        folder / "log", folder / "index", folder / "out", folder / "out" / "checkpoint"
+    )
 
 
 def test_one_stream_writes_to_a_folder(tmp_path: Path) -> None:
@@ -32,7 +34,7 @@ def test_one_stream_writes_to_a_folder(tmp_path: Path) -> None:
         with pytest.raises(SparkError, match="a stream is writing here already"):
             Stream(_job(tmp_path))
         stream.stop()
-        with alone(tmp_path / "out"):
+        with only_stream(tmp_path / "out"):
             pass
 
 
@@ -79,7 +81,7 @@ def test_a_new_stream_begins_at_the_first_event(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_told_of_an_error_of_spark(said: str, told: str) -> None:
-    assert reason(ValueError(said)) == told
+    assert error_text(ValueError(said)) == told
 
 
 @pytest.mark.parametrize(
@@ -90,14 +92,14 @@ def test_what_is_told_of_an_error_of_spark(said: str, told: str) -> None:
     ],
 )
 def test_workers_without_the_package(said: str) -> None:
-    assert reason(ValueError(said)).startswith("the workers do not know tamis; install it")
+    assert error_text(ValueError(said)).startswith("the workers do not have tamis; install it")
 
 
 def test_a_full_disk_below_spark() -> None:
     said = "Job aborted: Task 0 failed: java.io.IOException: No space left on device\n\tat a.b"
-    assert reason(ValueError(said)).startswith("no space is left on the device where Spark has")
+    assert error_text(ValueError(said)).startswith("no space is left on the device where Spark has")
     python = f"x\n{_TRACE}\n  b\ntamis.errors.StoreError: a.parquet: No space left on device"
-    assert reason(ValueError(python)) == "a.parquet: No space left on device"
+    assert error_text(ValueError(python)) == "a.parquet: No space left on device"
 
 
 def test_the_keeper_ends_before_it_is_closed(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_what_cannot_be_read_is_refused_before_spark_starts(tmp_path: Path) -> N
     with Stream(job):
         pass
     (index / "part-0.parquet").touch()
-    with pytest.raises(SparkError, match=r"no folder of compiled versions, it holds part-0\.parq"):
+    with pytest.raises(SparkError, match=r"not a folder of compiled versions, it holds part-0"):
         Stream(job)
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["checkpoint", "lock"]
     with Versions(index).publish(0) as folder:
@@ -183,5 +185,5 @@ def test_a_session_that_is_gone_can_be_stopped(tmp_path: Path) -> None:
     Log.create(tmp_path / "log", SCHEMA)
     with Stream(_job(tmp_path)) as stream:
         stream._session = Gone()  # type: ignore[assignment]
-    with alone(tmp_path / "out"):  # it is not held any more
+    with only_stream(tmp_path / "out"):  # it is not held any more
         pass

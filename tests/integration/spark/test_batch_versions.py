@@ -293,7 +293,7 @@ def test_an_attribute_that_is_new_and_has_a_column_stops_the_stream_until_its_ne
     world.after = lambda batch: world.publish(
         20, {"bob": "price < 5 and colour = red"}, schema=GROWN
     )
-    with pytest.raises(Exception, match="'colour', for which there is a column"):
+    with pytest.raises(Exception, match="'colour' for a column that the stream"):
         world.run()
     world.after = lambda batch: None
     world.publish(30, {"eve": "price < 9"}, schema=GROWN)
@@ -317,7 +317,7 @@ def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
     world.publish(10, {"ann": "price < 3"})
     other = {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}
     world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, schema=other)
-    with pytest.raises(Exception, match="does not go with the events any more: the column 'kind'"):
+    with pytest.raises(Exception, match="does not fit the events any more: the column 'kind'"):
         world.run()
 
 

@@ -8,25 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from pyarrow import parquet
 
 from tamis import Engine, Operator, Schema, operator
 from tamis.errors import EventError
 from tamis.model.event import Event
 from tamis.operators import registry
-from tamis.replay import row_groups
 from tamis.spark.stats import event_stats as gathering
-from tamis.spark.stream import log_source as source
 from tamis.store import Stats
 from tamis.store.stats import SHARES, AttributeStats
-
-if TYPE_CHECKING:
-    pass
 
 Row = Mapping[str, Any]
 
@@ -182,12 +176,6 @@ def check(stats: Stats, rows: Sequence[Row], schema: Schema = SCHEMA) -> None:
 
 def _but_frequent(stats: AttributeStats) -> AttributeStats:
     return replace(stats, frequent=())
-
-
-def small_shares(patch: pytest.MonkeyPatch) -> None:
-    """So that a few events are several tasks."""
-    patch.setattr(row_groups, "_LEAST", 64)
-    patch.setattr(source, "_FEW", 64)
 
 
 def written(folder: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from tamis import Engine, Schema
 from tamis.encode.encoder import Encoder
 from tamis.replay.event_source import EventChunk
 from tamis.replay.log_events import LogLayout
-from tamis.replay.pipeline import Pace, read_events
+from tamis.replay.pipeline import BatchPace, read_events
 from tamis.spark.stream import log_task as tasks
 from tamis.spark.stream.log_task import LogTask
 from tamis.store import Log, subscribe
@@ -65,7 +65,7 @@ def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
     chunk = EventChunk(
         np.array([10, 11]), pa.table({"json": broken}), LogLayout(json.dumps(SCHEMA))
     )
-    (events,) = read_events([chunk], Encoder(Schema.from_dict(SCHEMA)), Pace())
+    (events,) = read_events([chunk], Encoder(Schema.from_dict(SCHEMA)), BatchPace())
     assert events.numbers.tolist() == [10]
     assert events.raw_texts().to_pylist() == ['{"n": \ufffd}']
     ((row, reason),) = events.valid.refused

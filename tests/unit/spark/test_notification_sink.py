@@ -139,5 +139,5 @@ def test_where_there_is_nothing_to_read(tmp_path: Path, checkpoint: Path) -> Non
         NotificationsDataSource({"path": str(tmp_path / "nowhere")}).schema()
     writer = _source(str(tmp_path / "out"), checkpoint).writer(StructType(), overwrite=False)
     writer.commit([writer.write(iter([]))])
-    with pytest.raises(SparkError, match="out: nothing has come to notifications so far"):
+    with pytest.raises(SparkError, match="out: has no parts of notifications yet"):
         NotificationsDataSource({"path": str(tmp_path / "out")}).schema()

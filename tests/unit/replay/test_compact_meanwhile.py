@@ -17,9 +17,9 @@ import pytest
 from tamis.replay import manifests as manifest_files
 from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.notification_sink import compact, manifests, sweep
-from tamis.spark.stream.progress import Watch
+from tamis.spark.stream.progress import StreamWatch
 from tamis.store import Log
-from tests.unit.spark.written_out import Out
+from tests.unit.replay.notification_folder import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -186,7 +186,7 @@ def test_a_listing_that_is_overtaken_is_taken_again(
 def test_progress_goes_on_counting(tmp_path: Path) -> None:
     out, log = Out(tmp_path / "out"), Log.create(tmp_path / "log", SCHEMA)
     log.publish(pa.table({"n": list(range(3000))}))
-    watch = Watch(log, out.path, "q", 0.0)
+    watch = StreamWatch(log, out.path, "q", 0.0)
     for number in range(25):
         out.batches(number)
         if number % 10 == 9:
@@ -196,7 +196,7 @@ def test_progress_goes_on_counting(tmp_path: Path) -> None:
             assert (found.batches, found.sequence) == (number + 1, 100 * number)
             assert (found.events, found.notifications) == (100 * number, 3 * (number + 1))
             assert found.dead == (number + 1) // 2
-    later = Watch(log, out.path, "q", 0.0).look(time.time())
+    later = StreamWatch(log, out.path, "q", 0.0).look(time.time())
     assert later[:6] == watch.look(time.time())[:6] == (25, 2400, 3, 2400, 75, 12)
     assert len(watch.newest()) == 3
 
@@ -205,7 +205,7 @@ def test_the_newest_dead_letters_may_have_been_merged(tmp_path: Path) -> None:
     """Parts that were seen go when others take their place; what is left of them is found there."""
     out, log = Out(tmp_path / "out"), Log.create(tmp_path / "log", SCHEMA)
     log.publish(pa.table({"n": list(range(3000))}))
-    watch = Watch(log, out.path, "q", 0.0)
+    watch = StreamWatch(log, out.path, "q", 0.0)
     out.batches(*range(8))
     watch.look(time.time())
     for number in range(8, 14, 2):

@@ -15,10 +15,10 @@ from tamis.errors import SparkError
 from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.stream import housekeeping as keeping
-from tamis.spark.stream.housekeeping import Keeper, worth
-from tamis.spark.stream.progress import Standing
+from tamis.spark.stream.housekeeping import Housekeeper, changes_worth_version
+from tamis.spark.stream.progress import StreamStatus
 from tamis.store import Log, Shard, SubscriptionSnapshot, Versions, describe, subscribe
-from tests.unit.spark.written_out import Out
+from tests.unit.replay.notification_folder import Out
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -55,8 +55,8 @@ class World:
 
     def keeper(
         self, every: int | None = None, snapshot: SubscriptionSnapshot | None = None
-    ) -> Keeper:
-        return Keeper(self.log, self.versions, self.compiler, every=every, snapshot=snapshot)
+    ) -> Housekeeper:
+        return Housekeeper(self.log, self.versions, self.compiler, every=every, snapshot=snapshot)
 
     def subscribe(self, count: int, until: datetime | None = None) -> None:
         ids = range(self._next, self._next + count)
@@ -69,8 +69,8 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def _reached(sequence: int, version: int) -> Standing:
-    return Standing(1, sequence, version, 0, 0, 0, 0, None, None, None, None)
+def _reached(sequence: int, version: int) -> StreamStatus:
+    return StreamStatus(1, sequence, version, 0, 0, 0, 0, None, None, None, None)
 
 
 def test_leases_that_have_run_out_are_expired(world: World) -> None:
@@ -164,7 +164,7 @@ def test_small_parts_of_old_batches_are_merged(
 ) -> None:
     monkeypatch.setattr(keeping, "_COMPACTED", -1.0)
     out = Out(tmp_path / "out")
-    keeper = Keeper(world.log, world.versions, world.compiler, out=out.path, keep=7)
+    keeper = Housekeeper(world.log, world.versions, world.compiler, out=out.path, keep=7)
     out.batches(*range(106))
     keeper.turn(_reached(0, -1))
     assert len(manifests(out.path)) == 106, "they are not many yet"
@@ -189,13 +189,13 @@ def test_what_the_file_system_refuses_is_told(world: World) -> None:
 
 
 def test_a_tenth_is_worth_a_version(world: World) -> None:
-    assert worth(None) == 1000
+    assert changes_worth_version(None) == 1000
     world.subscribe(1)
     version = world.compiler().version
-    assert worth(version) == 1000  # a tenth of 40 is too few
+    assert changes_worth_version(version) == 1000  # a tenth of 40 is too few
     version.document["shards"][0]["subscriptions"] = 500_000
-    assert worth(version) == 50_000
-    assert worth(version, 7) == 7
+    assert changes_worth_version(version) == 50_000
+    assert changes_worth_version(version, 7) == 7
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_compilation_may_fail_without_a_word(
     def fails() -> CompiledIndex:
         raise MemoryError
 
-    keeper = Keeper(world.log, world.versions, fails, every=1)
+    keeper = Housekeeper(world.log, world.versions, fails, every=1)
     world.subscribe(1)
     keeper.turn(None)
     assert keeper._compiling is not None

@@ -16,11 +16,11 @@ from tamis.errors import EventError, OperatorError, SparkError, StoreError
 from tamis.match.capabilities import saved_form
 from tamis.schedule.statistics import PredicateEstimate
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
-from tamis.spark.stats.event_stats import gather
-from tamis.spark.stats.subscription_stats import ask
+from tamis.spark.stats.event_stats import gather_stats
+from tamis.spark.stats.subscription_stats import match_sample
 from tamis.store import Log, Stats, Versions, changes
 from tamis.store.stats import PredicateStats
-from tests.integration.spark.past_events import (
+from tests.integration.spark.stats_offers import (
     CONDITIONS,
     SCHEMA,
     as_table,
@@ -28,23 +28,13 @@ from tests.integration.spark.past_events import (
     offers,
     quiet_operator,
     saved,
-    small_shares,
-    written,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def few_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_shares(monkeypatch)
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """Files, and their rows."""
-    return tmp_path / "events", written(tmp_path / "events")
+pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 # -- subscriptions ---------------------------------------------------------------------------------
@@ -52,7 +42,7 @@ def events(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
 
 @pytest.fixture
 def stats(spark: SparkSession, events: tuple[Path, list[dict[str, Any]]]) -> Stats:
-    return gather(spark, events[0], SCHEMA)
+    return gather_stats(spark, events[0], SCHEMA)
 
 
 @pytest.mark.parametrize("shards", [0, 3])
@@ -65,7 +55,7 @@ def test_what_a_sample_matches(
         compile_conditions(frame, Versions(where), SCHEMA, shards=shards)
     else:
         saved(CONDITIONS, where)
-    told = ask(spark, stats, where).subscriptions
+    told = match_sample(spark, stats, where).subscriptions
     engine = Engine.open(saved(CONDITIONS, tmp_path / "engine"))
     found = [engine.match(row) for row in stats.sample.to_pylist()]
     counted = Counter(id for each in found for id in each)
@@ -82,7 +72,7 @@ def test_ids_that_are_numbers_and_no_more_than_ten(
 ) -> None:
     conditions: dict[Any, str] = {at: f"price < {at - 11}" for at in range(20)}
     conditions["text"] = "price exists"
-    told = ask(spark, stats, saved(conditions, tmp_path / "engine")).subscriptions
+    told = match_sample(spark, stats, saved(conditions, tmp_path / "engine")).subscriptions
     assert told is not None
     assert [each.id for each in told.most] == ["text", *range(19, 10, -1)]
 
@@ -94,9 +84,9 @@ def test_subscriptions_for_other_events_are_refused(
     other.subscribe("colour = red", id=1)
     other.save(tmp_path / "engine")
     with pytest.raises(SparkError, match="the subscriptions are for another schema"):
-        ask(spark, stats, tmp_path / "engine")
+        match_sample(spark, stats, tmp_path / "engine")
     with pytest.raises(SparkError, match="there is no folder of that name"):
-        ask(spark, stats, tmp_path / "nowhere")
+        match_sample(spark, stats, tmp_path / "nowhere")
 
 
 # -- operators -------------------------------------------------------------------------------------
@@ -126,7 +116,7 @@ ASKING = {
 def test_what_operators_come_to(spark: SparkSession, stats: Stats, tmp_path: Path) -> None:
     where = saved(ASKING, tmp_path / "engine", [rest, loud])
     heard: list[tuple[int, int]] = []
-    told = ask(spark, stats, where, operators=[rest, loud], asked=100,
+    told = match_sample(spark, stats, where, operators=[rest, loud], asked=100,
                progress=lambda done, of: heard.append((done, of)))  # fmt: skip
     prices = [row["price"] for row in stats.sample.to_pylist()[:100] if row["price"] is not None]
     titles = [row["title"] for row in stats.sample.to_pylist()[:100] if row["title"] is not None]
@@ -150,7 +140,7 @@ def test_what_operators_come_to(spark: SparkSession, stats: Stats, tmp_path: Pat
     with Engine.open(where, operators=[rest, loud]) as engine:
         found = [engine.match(row) for row in stats.sample.to_pylist()[:100]]
     assert told.subscriptions.pairs == sum(map(len, found))
-    assert ask(spark, stats, where, operators=[rest, loud], asked=0).predicates == {}
+    assert match_sample(spark, stats, where, operators=[rest, loud], asked=0).predicates == {}
 
 
 def test_an_operator_that_is_missing_is_missed_at_once(
@@ -158,7 +148,7 @@ def test_an_operator_that_is_missing_is_missed_at_once(
 ) -> None:
     where = saved({1: "quiet()"}, tmp_path / "engine", [quiet_operator()])
     with pytest.raises(OperatorError, match="an operator that is not there"):
-        ask(spark, stats, where)
+        match_sample(spark, stats, where)
 
 
 # -- readers ---------------------------------------------------------------------------------------
@@ -229,7 +219,7 @@ def test_a_scheduler_begins_with_what_was_seen(
     """`rest = 0` is the rarer; both are written second and third, and cost the same by word."""
     conditions = {"both": "rest(1000, ?x) and ?x >= 0 and rest(7, ?y) and ?y = 6"}
     where = saved(conditions, tmp_path / "engine", [rest])
-    known = ask(spark, stats, where, operators=[rest])
+    known = match_sample(spark, stats, where, operators=[rest])
     known.save(tmp_path / "stats")
     events = stats.sample.filter(stats.sample["price"].is_valid())
     events = events.filter(pa.array([math.floor(p) % 7 != 6 for p in events["price"].to_pylist()]))
