@@ -120,7 +120,7 @@ def test_no_more_than_a_few_are_left_behind(release: Event) -> None:
     assert kinds == ["timeout"] * 3 + ["set aside"] * 4
     last = found[-1]
     assert isinstance(last, Fault)
-    assert last.reason == "set aside until a call comes back: 3 calls of it hang"
+    assert last.reason == "set aside until a call comes back: 3 calls hang"
     assert "until a call that hangs comes back" in str(runner.report())
     assert len(_threads() - before) == 3
     release.set()
