@@ -77,11 +77,12 @@ def test_the_readme_is_short_and_shows_python() -> None:
     assert len(blocks(ROOT / "docs" / "tutorial.md")) >= 5
 
 
-def test_the_index_of_the_docs_lists_every_page() -> None:
-    folder = ROOT / "docs"
-    linked = {target for target, _ in _LINK.findall((folder / "README.md").read_text("utf-8"))}
-    pages = {path.name for path in folder.glob("*.md")} - {"README.md"}
-    assert pages <= linked
+@pytest.mark.parametrize("folder", ["docs", "docs/decisions"])
+def test_the_index_of_a_folder_lists_every_page(folder: str) -> None:
+    index = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+    linked = {target for target, _ in _LINK.findall(index)}
+    pages = {path.name for path in (ROOT / folder).glob("*.md")} - {"README.md"}
+    assert pages <= linked, f"{folder}/README.md does not list {pages - linked}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
