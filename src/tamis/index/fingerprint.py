@@ -3,7 +3,8 @@
 Numba compiles the functions that a kernel calls into it, and takes global names as constants. So
 compiled code is out of date when a callee changes, or a constant, in whatever file they are. The
 fingerprint follows these references as they are in memory: two processes have the same one exactly
-when they would compile the same thing. It reads no files and ignores comments and line numbers.
+when they would compile the same thing. It reads no files and ignores comments, docstrings and line
+numbers.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _parts(value: Any, seen: dict[int, int]) -> Iterator[str]:
         yield f"function {function.__module__} {function.__qualname__}"
         yield repr(sorted(map(repr, getattr(value, "targetoptions", {}).items())))
         yield from _parts(function.__defaults__, seen)
-        yield from _code(function.__code__, function.__globals__, seen)
+        yield from _code(function.__code__, function.__globals__, seen, function.__doc__)
         for cell in function.__closure__ or ():
             yield from _parts(cell.cell_contents, seen)
     elif isinstance(value, np.ndarray):
@@ -64,11 +65,14 @@ def _parts(value: Any, seen: dict[int, int]) -> Iterator[str]:
         yield f"{_name(type(value))} {written}"
 
 
-def _code(code: CodeType, names: dict[str, Any], seen: dict[int, int]) -> Iterator[str]:
+def _code(
+    code: CodeType, names: dict[str, Any], seen: dict[int, int], docstring: str | None = None
+) -> Iterator[str]:
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
     yield repr((code.co_argcount, code.co_kwonlyargcount, code.co_flags))
-    for constant in code.co_consts:
+    first = 1 if docstring is not None and code.co_consts[:1] == (docstring,) else 0
+    for constant in code.co_consts[first:]:
         if isinstance(constant, CodeType):
             yield from _code(constant, names, seen)
         else:

@@ -154,10 +154,14 @@ def test_a_change_is_noticed_wherever_it_is(
     assert len(place.files()) == 2
 
 
-def test_a_comment_makes_no_difference(place: Place) -> None:
+def test_comments_and_docstrings_make_no_difference(place: Place) -> None:
+    for path in (place.own, place.other):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("):\n", '):\n    """Before."""\n', 1), encoding="utf-8")
     place.function()(LONGS)
     for path in (place.own, place.other):
-        path.write_text("# why\n\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+        text = "# why\n\n" + path.read_text(encoding="utf-8")
+        path.write_text(text.replace("Before", "After"), encoding="utf-8")
     assert _loaded(_called(place.function()))
 
 
