@@ -124,7 +124,7 @@ def _visit(rng: np.random.Generator) -> float:
 
 
 def _verify(rng: np.random.Generator) -> float:
-    """Verify a clause at a random place in the table. Most fail at the second or third term."""
+    """Verify a clause at a random place in the table. Most are decided by the third term."""
     table = PackedTable()
     low = rng.integers(_VALUES // 4, size=(_CLAUSES, _TERMS))
     _fill(table, low, np.full_like(low, HIGHEST))

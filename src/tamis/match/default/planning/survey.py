@@ -61,8 +61,8 @@ def rarest_points(
 ) -> None:
     """For each clause, the attributes of its rarest single values, rarest first, padded with -1.
 
-    Those of clause i are at `attribute[i * most:]`, their probabilities at `chance[i * most:]`. Each
-    attribute counts once.
+    Those of clause i are at `attribute[i * most:]`, their probabilities at `chance[i * most:]`.
+    Each attribute counts once.
     """
     where, rows = clauses
     cells, width = index.cells, len(index.schemes.allowed)
