@@ -54,7 +54,8 @@ class Plans(Matcher):
         """Where clauses are placed, the expected cost, and why.
 
         With `slots`, the plan also explains each of these clauses. At most `lines` entries of each
-        kind are listed individually."""
+        kind are listed individually.
+        """
 
     @abstractmethod
     def settle(self) -> None:
