@@ -59,7 +59,7 @@ class MatchTreeArrays(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where clauses are: slot `slots[i]` in list `lists[i]`; `rest` has the slots without a path."""
+    """Slot `slots[i]` is in list `lists[i]`; `rest` has the slots without a path."""
 
     lists: Int64s
     slots: Int64s
