@@ -168,7 +168,7 @@ def test_threads_are_for_duckdb() -> None:
         ),
         (
             {"database": "postgresql", "dsn": "host=/nowhere connect_timeout=2"},
-            "cannot connect to PostgreSQL: ",
+            "cannot open a PostgreSQL session: ",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def _connect(dsn: str | None) -> psycopg.Connection[tuple[Any, ...]]:
         for name, value in _SETTINGS.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
     except psycopg.Error as error:
-        raise MatcherError(f"cannot connect to PostgreSQL: {str(error).strip()}") from error
+        raise MatcherError(f"cannot open a PostgreSQL session: {str(error).strip()}") from error
     return connection
 
 
