@@ -84,7 +84,7 @@ class ColumnTable(HoldsArrays):
         column = view.column[everything.attribute]
         needed = np.zeros_like(view.needed)
         needed[column[column >= 0], everything.slot[column >= 0]] = 1
-        assert (needed == view.needed).all(), "needed where a clause asks"
+        assert (needed == view.needed).all(), "needed where a clause has a span"
         open_ = needed == 0
         assert (view.low[open_] == LOWEST).all()
         assert (view.high[open_] == HIGHEST).all()

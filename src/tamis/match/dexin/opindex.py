@@ -46,8 +46,8 @@ class OpIndex(Matcher):
     An event looks only under the pivots that it binds, and there only at the lists of its own
     attributes: one per comparator, and one per value for equalities. Every predicate of a list is
     compared with the value; a satisfied one lowers its clause's number of open predicates, and a
-    clause with none open matches. Signatures, a few bits per pivot and comparator, tell that most
-    absent lists are absent without a look-up.
+    clause with none open matches. Signatures, a few bits per pivot and comparator, avoid the
+    look-up of most lists that do not exist.
 
     add O(predicates); remove O(predicates + lengths of their lists); match O(pivots · pairs +
     predicates in the lists), whether these are satisfied or not.

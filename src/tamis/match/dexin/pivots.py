@@ -2,7 +2,7 @@
 
 A pivot is an attribute under which whole clauses are stored. Each pivot has one list of predicates
 per attribute and comparator, and one per value for equalities. Signatures, a few bits per pivot and
-comparator, tell that most absent lists are absent without a look-up.
+comparator, avoid the look-up of most lists that do not exist.
 """
 
 from __future__ import annotations

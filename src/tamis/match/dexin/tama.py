@@ -345,7 +345,7 @@ def _raise_once(
 def _reached(hits: NDArray[np.int32], wanted: NDArray[np.int32], out: Int64s) -> int:
     """The slots of full counters among all slots; resets the other counters.
 
-    Few runs have one, so most runs take only a few vector instructions (0.1 ns a slot).
+    Few runs have a full counter, so most runs take only a few vector instructions (0.1 ns a slot).
     """
     n = 0
     for start in range(0, len(wanted), _RUN):

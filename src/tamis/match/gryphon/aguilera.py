@@ -62,9 +62,12 @@ class Aguilera(Matcher):
     attribute popularity. If a clause lacks a node's test, it takes the edge of the result that its
     own predicates imply (price <= 5 implies price <= 9), otherwise the star. A range takes two
     nodes. `excludes`, `missing` and terms of several intervals other than `!=` are verified at the
-    leaf. `tree="equality"`: one level per attribute; edges are values. A clause's path consists of
-    its equalities. All other predicates (ranges, a second value of `contains`, ...) are verified at
-    the leaf. Only this tree has levels and accepts the remaining options:
+    leaf.
+
+    `tree="equality"`: one level per attribute; edges are values. A clause's path consists of its
+    equalities. All other predicates (ranges, a second value of `contains`, ...) are verified at the
+    leaf. Only this tree has levels and accepts the remaining options.
+
     `collapse` omits nodes with only a star edge; it pays when attributes are rarely tested.
     `successors` annotates each node with the nodes to visit after a dead end, so that the search
     does not examine attributes again at nodes that it only passes through. The annotations are

@@ -103,7 +103,7 @@ class PredicateTable(PredicateVector):
                 (ids,), (words,) = self._cells.items(cluster), self._occupied.items(cluster)
                 span = 1 if cluster % COMPARATORS == BOUND else self._span[a]
                 assert len(ids) in (0, span), "a comparator has all cells or none"
-                assert (words == _bitmap(ids)).all(), "the bitmap tells which cells are occupied"
+                assert (words == _bitmap(ids)).all(), "the bitmap marks the occupied cells"
                 mine += int((ids >= 0).sum())
             assert mine == self._live[a]
             held += mine

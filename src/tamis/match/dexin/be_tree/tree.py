@@ -2,7 +2,7 @@
 
 `nodes` defines the nodes; this module decides where clauses go. Buckets are cut when their leaves
 overflow, and are balanced as in scapegoat trees. If a cut is too deep, we search for the highest
-bucket above it with a half that holds too much of it. We rebuild that bucket's subtree, cut at
+bucket above it with a half that is too heavy. We rebuild that bucket's subtree, cut at
 medians. A subtree that was built evenly becomes so uneven only after additions in proportion to its
 clauses, so the amortised cost is O(log n) per addition. No method recurses: the depth of cuts
 and of nested partitions depends on the data.
