@@ -193,3 +193,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     if known and len(known) <= 12:
         return "known here: " + ", ".join(known)
     return None
+
+
+def suggestion(name: object, names: Iterable[str]) -> str:
+    """The hint of `nearest` as the end of a message, or nothing."""
+    hint = nearest(str(name), names)
+    return f"; {hint}" if hint else ""

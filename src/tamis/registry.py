@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
-from tamis.errors import TamisError, nearest
+from tamis.errors import TamisError, suggestion
 
 
 class Named(Protocol):
@@ -41,9 +41,8 @@ class Registry(Generic[_Entry]):
         try:
             return self._entries[name]
         except (KeyError, TypeError):
-            hint = nearest(str(name), self._entries)
-            text = f"unknown {self._kind} {name!r}"
-            raise self._error(text + (f"; {hint}" if hint else "")) from None
+            hint = suggestion(name, self._entries)
+            raise self._error(f"unknown {self._kind} {name!r}{hint}") from None
 
     def load(self, name: str) -> Any:
         """Import what a name stands for."""

@@ -26,12 +26,12 @@ from tamis.encode.columns import decimal_codes
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import HIGHEST, LOWEST
 from tamis.encode.terms import Terms
+from tamis.model.condition import SYNONYMS
 from tamis.model.domain import RefusalError
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 COMPARATORS = ("=", "<", "<=", ">", ">=", "!=")
-_SAME = {"==": "=", "<>": "!="}
 _EQUAL, _UNEQUAL = 0, 5
 _PAST = 9.2e18  # larger doubles are left to the exact path
 
@@ -145,7 +145,7 @@ def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> FlatP
     words, comparator_index = _distinct(comparator)
     texts, text_index = _distinct(text)
     positions = np.array([encoder.positions.get(name, -1) for name in names] + [-1], np.int64)
-    known = [_SAME.get(word, word) for word in words]
+    known = [SYNONYMS.get(word, word) for word in words]
     kinds = np.array(
         [COMPARATORS.index(word) if word in COMPARATORS else -1 for word in known] + [-1], np.int64
     )

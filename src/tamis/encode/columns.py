@@ -52,7 +52,7 @@ def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wr
         return np.zeros(len(array), np.int64), None, None
     if isinstance(codec, TextCodec):
         return _text_codes(encoder, at, array)
-    if isinstance(codec, NameCodec) or _is_text(array.type):
+    if isinstance(codec, NameCodec) or is_text(array.type):
         return (*_looked_up(codec, array), None)
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
@@ -73,9 +73,10 @@ def _all_wrong(array: pa.Array) -> tuple[Int64s, Wrong]:
     return np.zeros(len(array), np.int64), np.ones(len(array), np.bool_)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is text, also in a dictionary."""
     if types.is_dictionary(kind):
-        return _is_text(kind.value_type)
+        return is_text(kind.value_type)
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
@@ -183,7 +184,7 @@ def _dictionary(array: pa.Array) -> tuple[pa.Array, Int64s]:
 
 
 def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
-    if not _is_text(array.type):
+    if not is_text(array.type):
         return (*_all_wrong(array), None)
     distinct, index = _dictionary(array)
     try:
@@ -206,7 +207,7 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
 
 def _looked_up(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
     """Names, and timestamps in text."""
-    return _one_by_one(codec, array) if _is_text(array.type) else _all_wrong(array)
+    return _one_by_one(codec, array) if is_text(array.type) else _all_wrong(array)
 
 
 def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:

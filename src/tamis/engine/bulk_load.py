@@ -11,6 +11,7 @@ from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
 from tamis.encode.bulk_terms import BulkTerms
+from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
 from tamis.engine.ids import Id
@@ -113,7 +114,7 @@ def _table(given: Any) -> pa.Table:
         raise SubscriptionError("the table needs either 'condition' or 'predicates'")
     if "condition" in names:
         kind = table.schema.field("condition").type
-        if not (_is_text(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type))):
+        if not is_text(kind):
             raise SubscriptionError(f"the column 'condition' is {kind}, expected string")
     else:
         _check_predicates(table.schema.field("predicates").type)
@@ -137,14 +138,10 @@ def _check_predicates(kind: pa.DataType) -> None:
         fits = (
             types.is_floating(inner) or types.is_integer(inner)
             if name == "value"
-            else _is_text(inner)
+            else is_text(inner)
         )
         if not (fits or types.is_null(inner)):
             raise wrong
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
 def _one(table: pa.Table, name: str) -> pa.Array:
@@ -159,7 +156,7 @@ def _one(table: pa.Table, name: str) -> pa.Array:
 def _ids(engine: Engine, table: pa.Table) -> list[Id]:
     column = _one(table, "id")
     kind = column.type
-    if not (types.is_integer(kind) or _is_text(kind)):
+    if not (types.is_integer(kind) or (is_text(kind) and not types.is_dictionary(kind))):
         raise SubscriptionError(f"the column 'id' is {kind}, expected int64 or string")
     ids: list[Id] = column.to_pylist()
     seen: dict[Id, int] = {}

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tamis.errors import ConditionError
-from tamis.model.condition import COMPARATORS, And, Condition, Constant, Predicate
+from tamis.model.condition import COMPARATORS, SYNONYMS, And, Condition, Constant, Predicate
 from tamis.model.schema import Schema
 
-_SAME = {"==": "=", "<>": "!="}
 _LISTS = ("in", "between")
 
 
@@ -29,7 +28,7 @@ def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
     attribute, comparator = given["attribute"], given["comparator"]
     if attribute is None or comparator is None:
         raise ConditionError("a predicate needs an attribute and a comparator")
-    comparator = _SAME.get(comparator, comparator)
+    comparator = SYNONYMS.get(comparator, comparator)
     value, text = given.get("value"), given.get("text")
     if comparator in _LISTS:
         raise ConditionError(

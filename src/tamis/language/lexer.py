@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tamis.errors import ConditionError
-from tamis.model.condition import NAME
+from tamis.model.condition import NAME, SYNONYMS
 from tamis.model.printer import DATE, KEYWORDS
 
 Token = tuple[str, str, int, int]
@@ -28,7 +28,6 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_SAME = {"<>": "!=", "==": "="}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
@@ -45,7 +44,7 @@ def tokens(text: str) -> list[Token]:
             if (lowered := word.lower()) in KEYWORDS:
                 kind = lowered
         elif kind == "mark":
-            kind = _SAME.get(word, word)
+            kind = SYNONYMS.get(word, word)
         elif kind == "text":
             word = _unescape(text, start, end)
         elif kind == "variable":

@@ -19,6 +19,7 @@ TEXT = ("starts with", "ends with", "like")
 COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT)
 COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The comparators of value constraints, each with its complement."""
+SYNONYMS = {"==": "=", "<>": "!="}
 SIGNS = ("+", "-", "*", "/")
 NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 

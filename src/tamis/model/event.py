@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tamis.errors import EventError, nearest
+from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.schema import EVENT_TYPE, Schema
 
@@ -147,9 +147,8 @@ def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
                 )
             stack.extend((f"{name}.{inner}", below, depth + 1) for inner, below in raw.items())
         else:
-            hint = nearest(name, schema.attributes) if isinstance(name, str) else None
             raise EventError(
-                f"unknown attribute {show(name)}" + (f"; {hint}" if hint else ""),
+                f"unknown attribute {show(name)}{suggestion(name, schema.attributes)}",
                 rule="R3",
                 attribute=name if isinstance(name, str) else None,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from tamis.errors import SchemaError, nearest
+from tamis.errors import SchemaError, suggestion
 from tamis.model.condition import MEMBERSHIP, ORDER
 from tamis.model.domain import Domain, RefusalError, Text, noun, refuse
 
@@ -99,8 +99,7 @@ def _known_name(given: object, known: Collection[str]) -> str:
     if not isinstance(given, str):
         refuse(given, f"is {noun(given)}, expected one of the domain's names")
     if given not in known:
-        hint = nearest(given, known)
-        refuse(given, "is not a value of the domain" + (f"; {hint}" if hint else ""))
+        refuse(given, f"is not a value of the domain{suggestion(given, known)}")
     return str(given)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import EventError, SchemaError, nearest
+from tamis.errors import EventError, SchemaError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
 from tamis.model.domain import Timestamp as TimestampDomain
 from tamis.model.named_domains import Enumerated
@@ -118,11 +118,8 @@ class Schema:
         if default_event_type is None and len(types) == 1:
             (default_event_type,) = types
         if default_event_type is not None and default_event_type not in list(types):
-            hint = nearest(str(default_event_type), types)
-            raise SchemaError(
-                f"default_event_type: unknown event type {default_event_type!r}"
-                + (f"; {hint}" if hint else "")
-            )
+            hint = suggestion(default_event_type, types)
+            raise SchemaError(f"default_event_type: unknown type {default_event_type!r}{hint}")
         self.default_event_type = default_event_type
         self._views: dict[frozenset[str], View] = {}
 
@@ -133,10 +130,8 @@ class Schema:
         try:
             return self.attributes[attribute]
         except (KeyError, TypeError):
-            hint = nearest(attribute, self.attributes) if isinstance(attribute, str) else None
-            raise SchemaError(
-                f"{where}: unknown attribute {attribute!r}" + (f"; {hint}" if hint else "")
-            ) from None
+            hint = suggestion(attribute, self.attributes)
+            raise SchemaError(f"{where}: unknown attribute {attribute!r}{hint}") from None
 
     def view(self, types: Iterable[str]) -> View:
         """The view over some event types."""
@@ -145,9 +140,8 @@ class Schema:
         if view is None:
             uses: dict[str, Use] = {}
             for name in sorted(chosen - self.event_types.keys()):
-                hint = nearest(name, self.event_types)
                 raise EventError(
-                    f"unknown event type {name!r}" + (f"; {hint}" if hint else ""),
+                    f"unknown event type {name!r}{suggestion(name, self.event_types)}",
                     rule="R1",
                     attribute=EVENT_TYPE,
                 )
@@ -195,8 +189,7 @@ class Schema:
         where = f"extend event type {name!r}"
         made = use if isinstance(use, Use) else Use.parse(use, where)
         if name not in self.event_types:
-            hint = nearest(str(name), self.event_types)
-            raise SchemaError(f"{where}: unknown event type" + (f"; {hint}" if hint else ""))
+            raise SchemaError(f"{where}: unknown event type{suggestion(name, self.event_types)}")
         self.domain(attribute, where)
         if attribute in self.event_types[name]:
             raise SchemaError(f"{where}: it has {attribute!r} already, and its use cannot change")

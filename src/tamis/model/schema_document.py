@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tamis.errors import SchemaError, nearest
+from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain, Integer
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
@@ -53,15 +53,14 @@ def read_domain(spec: object, named: Mapping[str, Domain], where: str) -> Domain
     if isinstance(spec, str):
         domain = named.get(spec) or BUILT_IN.get(spec)
         if domain is None:
-            hint = nearest(spec, [*named, *BUILT_IN])
-            raise SchemaError(f"{where}: unknown domain {spec!r}" + (f"; {hint}" if hint else ""))
+            hint = suggestion(spec, [*named, *BUILT_IN])
+            raise SchemaError(f"{where}: unknown domain {spec!r}{hint}")
         return domain
     fields = dict(_mapping(spec, where))
     kind = fields.pop("kind", None)
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
-        hint = nearest(str(kind), _READERS)
-        raise SchemaError(f"{where}: unknown kind {kind!r}" + (f"; {hint}" if hint else ""))
+        raise SchemaError(f"{where}: unknown kind {kind!r}{suggestion(kind, _READERS)}")
     try:
         return reader(fields, where)
     except SchemaError as error:
@@ -187,5 +186,4 @@ def _mapping(given: object, where: str) -> Mapping[str, Any]:
 def _only(fields: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for name in fields:
         if name not in known:
-            hint = nearest(name, known)
-            raise SchemaError(f"{where}: unknown entry {name!r}" + (f"; {hint}" if hint else ""))
+            raise SchemaError(f"{where}: unknown entry {name!r}{suggestion(name, known)}")

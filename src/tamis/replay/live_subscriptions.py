@@ -162,7 +162,7 @@ class LiveSubscriptions:
             return _no_pairs(self.ids)
         answer = self.base.match_batch(events.batch(self.base.encoder))
         rows = answer.events
-        ids = pa.array(answer.subscriptions, ID_TYPES[self.ids])
+        ids = answer.arrow_ids(self.ids == "text")
         gone, when = self._now().gone, self._now().when
         if len(gone):
             # Most ids are not among those that went, and give null.

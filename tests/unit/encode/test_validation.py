@@ -1,4 +1,4 @@
-"""Sifting refuses the rows, and for the reasons, that single events are refused for."""
+"""Validation refuses the rows, and for the reasons, that single events are refused for."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_the_document_records_it() -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("ofer", "default_event_type: unknown event type 'ofer'; did you mean 'offer'"), (5, "5")],
+    [("ofer", "default_event_type: unknown type 'ofer'; did you mean 'offer'"), (5, "5")],
 )
 def test_a_default_that_is_no_type_is_refused(name: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):

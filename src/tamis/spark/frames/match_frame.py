@@ -34,7 +34,6 @@ from tamis.store.version import DOCUMENT
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame
 
     from tamis.engine import Engine
@@ -232,25 +231,16 @@ class FrameTask(NamedTuple):
                     yield from self._pairs(found, events)
 
     def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:
-        rows, subscriptions = events.numbers[found.events], found.subscriptions
+        rows, ids = events.numbers[found.events], found.arrow_ids(self.texts)
         id, *kept = self.extras
         for first in range(0, found.total, _PAIRS):
-            part = slice(first, first + _PAIRS)
-            at = pa.array(rows[part])
+            at = pa.array(rows[first : first + _PAIRS])
             columns = {
                 id.name: _column(events, id).take(at),
-                SUBSCRIPTION: self._ids(subscriptions[part]),
+                SUBSCRIPTION: ids.slice(first, _PAIRS),
                 **{extra.name: _column(events, extra).take(at) for extra in kept},
             }
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-
-    def _ids(self, ids: NDArray[Any]) -> pa.Array:
-        if not self.texts:
-            return pa.array(ids)
-        try:
-            return pa.array(ids, pa.string())
-        except pa.ArrowException:  # some are numbers: all become text
-            return pa.array([str(each) for each in ids], pa.string())
 
     def _explained(self, events: ReadEvents) -> EventError:
         """The first refusal with the event's own id: its row in a batch means nothing to a user."""

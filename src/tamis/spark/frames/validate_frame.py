@@ -19,12 +19,12 @@ from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    Parted = tuple[DataFrame, DataFrame]
+    GoodAndBad = tuple[DataFrame, DataFrame]
 
 REASON = "reason"
 
 
-def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], Parted]:
+def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], GoodAndBad]:
     """A function of a DataFrame, batch or streaming, that gives two: the good and the bad.
 
     The good are the events that are consistent with the schema (domains, and rules R1 to R3); the
@@ -36,13 +36,13 @@ def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], P
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
 
-    def parted(events: DataFrame) -> Parted:
+    def separate(events: DataFrame) -> GoodAndBad:
         checked = with_reason(events, schema, reason)
         name = f"`{reason}`"
         good = checked.where(f"{name} is null").drop(reason)
         return good, checked.where(f"{name} is not null")
 
-    return parted
+    return separate
 
 
 def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> DataFrame:

@@ -81,7 +81,7 @@ def engine_folders(subscriptions: str | os.PathLike[str]) -> list[Path]:
 
 @contextmanager
 def held_folders(subscriptions: str | os.PathLike[str]) -> Iterator[list[Path]]:
-    """The folders that `engine_folders` gives; nobody sweeps the version before the block ends."""
+    """The folders of `engine_folders`; the version is not swept before the block ends."""
     engine_folders(subscriptions)  # refuses a folder without subscriptions
     path = Path(subscriptions).absolute()
     named = Version.open(path) if (path / DOCUMENT).is_file() else None
@@ -101,7 +101,7 @@ def held_subscriptions(
     """Subscriptions in folders that workers can open: as they are, or copies in `scratch`.
 
     An engine is copied as it is now. So is a saved one that has not placed its clauses yet, after
-    it has seen a sample of the events. Nobody sweeps a version meanwhile.
+    it has seen a sample of the events. The version is not swept meanwhile.
     """
     with ExitStack() as held:
         if isinstance(subscriptions, Engine):
