@@ -14,6 +14,7 @@ from tests.unit.cli.calls import Capture, refused, run
 from tests.unit.lab.examples import Greedy, Lossy, entry
 
 
+@pytest.mark.slow
 def test_bench_measures_and_stores_results(tmp_path: Path, capsys: Capture) -> None:
     assert run("bench", "--quick", "--out", str(tmp_path / "new")) == 0
     out = capsys.readouterr().out
@@ -40,6 +41,7 @@ def test_bench_measures_only_named_matchers(tmp_path: Path, capsys: Capture) -> 
     assert "naive" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_bench_of_peers_scale_and_churn(tmp_path: Path, capsys: Capture) -> None:
     names = ("peers", "scale", "churn")
     size = ("--quick", "--subscriptions", "200", "--rows", "sparse,topss-w4")
@@ -88,6 +90,7 @@ def test_bench_refuses_a_folder_before_it_measures(
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_plot_draws_again_without_measuring(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -149,6 +152,7 @@ def test_soak_reports_disagreements(monkeypatch: pytest.MonkeyPatch, capsys: Cap
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.slow
 def test_soak_on_large_workloads(capsys: Capture) -> None:
     size = ("--pairs", "1e4", "--subscriptions", "200", "--seed", "3")
     assert run("soak", "naive", *size) == 0

@@ -168,6 +168,7 @@ def test_decimals_round_as_python_rounds_them(values: list[Decimal]) -> None:
 
 @settings(deadline=None, max_examples=80)
 @given(batch=st.lists(events(), max_size=5), data=st.data())
+@pytest.mark.slow
 def test_random_tables_are_answered_as_the_semantics_say(
     batch: list[dict[str, Any]], data: st.DataObject
 ) -> None:

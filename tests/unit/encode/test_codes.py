@@ -78,6 +78,7 @@ SET_COMPARATORS = ("contains", "excludes", "missing", "like", "ends with")
 
 @settings(deadline=None, max_examples=600)
 @given(predicate=predicates(tuple(POOL)), positive=st.booleans())
+@pytest.mark.slow
 def test_the_intervals_of_a_literal_hold_exactly_its_values(
     predicate: Predicate, positive: bool
 ) -> None:

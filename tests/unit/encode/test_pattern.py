@@ -17,6 +17,7 @@ values = st.text(alphabet="ab%_\\\n", max_size=8)
 
 @settings(deadline=None, max_examples=1000)
 @given(pattern=patterns, value=values)
+@pytest.mark.slow
 def test_like_is_what_the_semantics_say(pattern: str, value: str) -> None:
     made = Pattern.like(pattern)
     assert made.matches(value) == _like(value, pattern)

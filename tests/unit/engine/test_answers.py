@@ -23,6 +23,7 @@ MATCHERS = ("naive", "scan")
 @pytest.mark.parametrize("matcher", MATCHERS)
 @settings(deadline=None, max_examples=120)
 @given(given_=st.lists(conditions(), max_size=8), batch=st.lists(events(), max_size=5))
+@pytest.mark.slow
 def test_a_batch_is_answered_as_the_semantics_say(
     matcher: str, given_: list[Condition], batch: list[dict[str, Any]]
 ) -> None:
@@ -56,6 +57,7 @@ def test_every_sentence_of_the_semantics_holds_in_the_engine(matcher: str) -> No
 
 @settings(deadline=None, max_examples=150)
 @given(condition=conjunctions(), batch=st.lists(events(), min_size=1, max_size=6))
+@pytest.mark.slow
 def test_what_is_refused_as_never_true_is_never_true(
     condition: Condition, batch: list[dict[str, Any]]
 ) -> None:
@@ -72,6 +74,7 @@ def test_what_is_refused_as_never_true_is_never_true(
     data=st.data(),
     batch=st.lists(events(), min_size=1, max_size=4),
 )
+@pytest.mark.slow
 def test_subscriptions_come_and_go_without_a_trace(
     given_: list[Condition], data: st.DataObject, batch: list[dict[str, Any]]
 ) -> None:

@@ -57,6 +57,7 @@ def accepted(row: Row) -> bool:
 @pytest.mark.parametrize("matcher", ["naive", "scan"])
 @settings(deadline=None, max_examples=80)
 @given(given_=st.lists(rows(), max_size=10), batch=st.lists(events(), max_size=4))
+@pytest.mark.slow
 def test_a_table_means_what_its_rows_mean(
     matcher: str, given_: list[Row], batch: list[dict[str, Any]]
 ) -> None:

@@ -57,6 +57,7 @@ def _goes(who: int, run: str) -> bool:
 
 
 @pytest.mark.parametrize(("run", "function"), [("thread", _thread), ("process", _process)])
+@pytest.mark.slow
 def test_closing_ends_workers_and_matching_starts_new_ones(
     run: str, function: Callable[[int], int]
 ) -> None:

@@ -45,6 +45,7 @@ def shortened(event: dict[str, Any], absent: Any) -> dict[str, Any]:
     absent=st.lists(st.sampled_from([None, [], [None], [DEFAULT]]), min_size=6, max_size=6),
     live=st.lists(conditions(), max_size=5),
 )
+@pytest.mark.slow
 def test_all_doors_agree_with_the_semantics(
     batch: list[dict[str, Any]], absent: list[Any], live: list[Any]
 ) -> None:

@@ -143,6 +143,7 @@ def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 @example("tags = oak and tags = elm and n = 5")
 @example("x < 2.5 and x > 2.5")
 @example("n between 1 and 5 and n = 5")
+@pytest.mark.slow
 def test_a_column_says_what_each_text_says(text: str) -> None:
     assert _outcome(text, bulk=True) == _outcome(text, bulk=False)
 

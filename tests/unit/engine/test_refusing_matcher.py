@@ -71,6 +71,7 @@ def test_a_refused_table_leaves_nothing_behind(slow: bool) -> None:
     assert sorted(engine.match({"n": 0, "t": "new"})) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_product_of_a_million_is_not_computed() -> None:
     engine = Engine(SCHEMA)
     either = Or((Predicate("n", "=", 1), Predicate("n", "=", 2)))

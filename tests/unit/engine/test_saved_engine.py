@@ -80,6 +80,7 @@ def _agree(engine: Engine, live: Mapping[Any, Condition], events: list[dict[str,
 
 
 @pytest.mark.parametrize(("name", "options"), TRIALS)
+@pytest.mark.slow
 def test_comes_back_whole_and_goes_on(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     chooser = cases.RandomChooser(21)
     events = [cases.event(chooser) for _ in range(40)]
@@ -316,6 +317,7 @@ if mapped.exists():
 """
 
 
+@pytest.mark.slow
 def test_processes_share_one_copy(index: Path) -> None:
     workers = [
         subprocess.Popen(

@@ -113,6 +113,7 @@ def _machine(matcher: str) -> type[RuleBasedStateMachine]:
 
 
 @pytest.mark.parametrize("matcher", dict.fromkeys((DEFAULT, "tamis", "scan")))
+@pytest.mark.slow
 def test_saving_changes_nothing(matcher: str) -> None:
     run_state_machine_as_test(
         _machine(matcher),

@@ -32,6 +32,7 @@ def _churns(setting: BenchSetting) -> list[ChurnResult]:
     return [each for each in measure(setting) if isinstance(each, ChurnResult)]
 
 
+@pytest.mark.slow
 def test_half_is_replaced_through_engine_and_matcher() -> None:
     found = _churns(QUICK)
     assert [each.through for each in found] == ["engine", "matcher"]
@@ -45,6 +46,7 @@ def test_half_is_replaced_through_engine_and_matcher() -> None:
 
 
 @pytest.mark.parametrize("wrong", [Lossy, Greedy])
+@pytest.mark.slow
 def test_wrong_answers_are_counted(wrong: type[Naive], monkeypatch: pytest.MonkeyPatch) -> None:
     name, *_ = made = entry(wrong)
     monkeypatch.setitem(registry._TABLE, name, made[name])

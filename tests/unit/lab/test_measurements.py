@@ -22,6 +22,7 @@ def test_a_wrong_matcher_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # That on Spark is measured in tests/integration/spark, where there is a session.
 @pytest.mark.parametrize("name", [name for name in measurements.MEASUREMENTS if name != "spark"])
+@pytest.mark.slow
 def test_measurements_give_as_many_results_as_they_say(name: str) -> None:
     setting = BenchSetting(matchers=("scan",)).quick()
     measurement = measurements.MEASUREMENTS[name]
@@ -31,6 +32,7 @@ def test_measurements_give_as_many_results_as_they_say(name: str) -> None:
     assert any(not isinstance(each, ProgressStep) for each in given)
 
 
+@pytest.mark.slow
 def test_every_matcher_is_measured() -> None:
     found = list(matchers.measure(BenchSetting().quick()))
     assert [each.matcher for each in found[: 1 + len(registry.matchers())]] == [

@@ -26,6 +26,7 @@ def _runs() -> list[OperatorResult]:
     return [each for each in operators.measure(SMALL) if isinstance(each, OperatorResult)]
 
 
+@pytest.mark.slow
 def test_all_schedulers_answer_alike() -> None:
     found = _runs()
     assert [each.scheduler for each in found] == ["naive", *SCHEDULERS]
@@ -41,6 +42,7 @@ def test_all_schedulers_answer_alike() -> None:
     assert adaptive < naive
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Engine.match_batch
 

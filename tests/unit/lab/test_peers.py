@@ -44,6 +44,7 @@ def test_rows_are_chosen_by_name() -> None:
         rows(("sparce",))
 
 
+@pytest.mark.slow
 def test_every_row_has_a_workload_that_the_yardstick_takes() -> None:
     found = _results(QUICK)
     assert [each.row for each in found if isinstance(each, PeerResult)] == list(ROWS)
@@ -176,6 +177,7 @@ def test_only_the_measurement_of_two_threads_has_two(monkeypatch: pytest.MonkeyP
     assert counts[0] > counts[1]
 
 
+@pytest.mark.slow
 def test_a_matcher_may_refuse_a_row() -> None:
     found = _results(replace(QUICK, rows=("dexin", "topss-w4"), matchers=("counting-byte",)))
     assert [type(each) for each in found] == [PeerResult, PeerResult]

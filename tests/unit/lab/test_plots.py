@@ -30,6 +30,7 @@ def _drawn(folder: Path, *results: Result) -> str:
     return plot(path, folder / "picture.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_plots_are_of_result_files(tmp_path: Path) -> None:
     """Recognised by its name: a matcher that is just as fast is no yardstick."""
     even = replace(MATCHER, alone_times=1.0, batch_times=1.0)
@@ -77,6 +78,7 @@ def test_settings_that_nothing_varies_in_have_no_picture() -> None:
     assert not plottable([replace(SCHEDULER, figure="table"), OPERATOR])
 
 
+@pytest.mark.slow
 def test_one_picture_of_all_kinds(tmp_path: Path) -> None:
     drawn = _drawn(tmp_path, MATCHER, PEER, SCALE, replace(SCALE, subscriptions=5_000_000), CHURN)
     for says in ("in batches", "times faster", "linear", "longest", "5 M"):

@@ -38,6 +38,7 @@ def test_chunks_cover_all_and_end_at_each_size(chunk: int) -> None:
     assert all(0 < last - first <= chunk for first, last in found)
 
 
+@pytest.mark.slow
 def test_points_grow() -> None:
     found = [each for each in measure(QUICK) if isinstance(each, ScaleResult)]
     for title in ("DEXIN", "Le Subscribe, equality"):

@@ -180,6 +180,7 @@ def all_kinds(condition: Condition) -> list[list[str]]:
 
 @settings(deadline=None, max_examples=500)
 @given(condition=conditions)
+@pytest.mark.slow
 def test_printing_and_parsing_gives_the_condition_back(condition: Condition) -> None:
     text = to_text(condition)
     again = parse(text)

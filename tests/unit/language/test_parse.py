@@ -171,6 +171,7 @@ def kinds(condition: Condition) -> list[str]:
 
 @settings(deadline=None, max_examples=500)
 @given(condition=st.recursive(asts(), grow, max_leaves=6))
+@pytest.mark.slow
 def test_printing_and_parsing_gives_the_condition_back(condition: Condition) -> None:
     text = to_text(condition)
     again = parse(text)

@@ -199,6 +199,7 @@ def test_calls_that_nothing_joins_are_given_up_before_one_substitution_is_found(
     assert any("given up: too many rows to find values" in each.reason for each in branch.verdicts)
 
 
+@pytest.mark.slow
 def test_one_answer_is_gone_through_however_long_it_is() -> None:
     many: Rows = tuple((number,) for number in range(300_000))
     operators = {"many": (Signature("many", free("n"), ()), lambda values, given: many)}

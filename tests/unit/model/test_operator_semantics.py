@@ -333,6 +333,7 @@ def holds(
 
 @settings(deadline=None, max_examples=600)
 @given(clause=literals, given_rows=relations)
+@pytest.mark.slow
 def test_a_clause_holds_when_one_substitution_of_all_satisfies_it(
     clause: list[tuple[Call | ValueConstraint, bool]], given_rows: dict[str, Any]
 ) -> None:

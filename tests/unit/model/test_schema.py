@@ -166,6 +166,7 @@ def test_a_wrong_document_is_refused_with_the_place(document: Any, words: str) -
         ("[" * 100_000, "not valid YAML or JSON"),
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "schema.yaml"
     path.write_text(text)

@@ -63,6 +63,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
         yield steps
 
 
+@pytest.mark.slow
 def test_it_may_die_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each, everything is there once; and afterwards another finishes the work."""
     after, died = 0, True

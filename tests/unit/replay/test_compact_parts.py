@@ -89,6 +89,7 @@ def test_who_merges_often_removes_what_was_replaced_long_ago(out: Out) -> None:
     out.check()
 
 
+@pytest.mark.slow
 def test_again_and_again(out: Out) -> None:
     written = 0
     for number in range(300):

@@ -153,6 +153,7 @@ def test_lines_without_a_type_are_of_the_default_type(listed: bool) -> None:
         assert parsed.reasons.null_count == len(lines)
 
 
+@pytest.mark.slow
 def test_any_mixture_of_lines() -> None:
     rng = np.random.default_rng(0)
     for odds in (0.0, 0.001, 0.05, 0.5):

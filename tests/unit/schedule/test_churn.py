@@ -95,6 +95,7 @@ class Churn(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_churn(name: str) -> None:
     run_state_machine_as_test(
         type("ChurnOf", (Churn,), {"name": name}),

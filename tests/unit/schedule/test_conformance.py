@@ -15,6 +15,7 @@ from tests.unit.schedule.instances import NAMES
 
 @pytest.mark.parametrize("check", SCHEDULER_CHECKS)
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_conforms(name: str, check: str) -> None:
     SCHEDULER_CHECKS[check](lambda: create(name))
 

@@ -90,6 +90,7 @@ def test_a_batch_whose_offsets_were_set_back_is_refused(tmp_path: Path, checkpoi
     assert len(list((tmp_path / "out" / "notifications").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_large_rows_do_not_wait_for_many(tmp_path: Path) -> None:
     """A million rows are written together, but not of a hundred kilobytes each."""
     part = PartWriter(tmp_path, "part-a.parquet", as_is=True)

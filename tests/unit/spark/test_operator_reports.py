@@ -100,6 +100,7 @@ with noted_calls([engine], sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 def test_processes_add_up(tmp_path: Path) -> None:
     for _ in range(2):
         subprocess.run([sys.executable, "-c", _OTHER, str(tmp_path)], check=True, cwd=Path.cwd())

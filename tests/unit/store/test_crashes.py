@@ -19,6 +19,7 @@ from tests.unit.store import crashing
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
 
+@pytest.mark.slow
 def test_appenders_killed_at_any_moment(tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", SCHEMA)
     noted = tmp_path / "acknowledged"

@@ -54,6 +54,7 @@ print(found)
 """
 
 
+@pytest.mark.slow
 def test_tasks_that_race_agree(tmp_path: Path) -> None:
     """While each of them publishes versions of its own."""
     versions, begin = Versions(tmp_path / "index"), tmp_path / "begin"

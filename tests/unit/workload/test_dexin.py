@@ -19,6 +19,7 @@ def ends(**parameters: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
     return value[predicates.comparator != "<="], value[predicates.comparator != ">="]
 
 
+@pytest.mark.slow
 def test_at_the_defaults_340_in_a_million_match() -> None:
     """0.45^10: each constraint is a range, half the domain wide, nine times in ten."""
     # One attribute, where chance plays little part ...

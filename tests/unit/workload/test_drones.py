@@ -84,6 +84,7 @@ def test_standins_find_what_any_scene_holds(scene: Scene, seed: int) -> None:
     check_standins(png(scene, np.random.default_rng(seed)), scene)
 
 
+@pytest.mark.slow
 def test_standins_find_what_generated_events_hold() -> None:
     made = drones.make(0, seed=5)
     events, truths = made.events(100), drones.scenes(made, 100)
@@ -197,6 +198,7 @@ def test_events_bind_a_subject_and_facts_now_and_then() -> None:
     assert all(len(each) == 3 for each in fact)
 
 
+@pytest.mark.slow
 def test_many_drones_are_near_a_place_and_boats_near_water() -> None:
     made = drones.make(0, seed=1)
     truths = drones.scenes(made, 300)
@@ -299,6 +301,7 @@ def table() -> dict[str, tuple[Signature, Function]]:
     return {each.name: (each.signature, function(each)) for each in drones.operators()}
 
 
+@pytest.mark.slow
 def test_the_five_of_the_paper_hold_where_the_truth_says_so() -> None:
     made = drones.make(0, seed=2)
     schema, operators = Schema.from_dict(made.schema), table()

@@ -27,6 +27,7 @@ def test_subscriptions_prefer_popular_attributes() -> None:
     assert (predicates.comparator == "=").mean() == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.slow
 def test_some_events_match() -> None:
     made = workload.make("sparse", 50_000)
     assert 0 < match_rate(made.subscriptions, made.events(50)) < 0.01

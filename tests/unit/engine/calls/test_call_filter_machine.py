@@ -144,6 +144,7 @@ def _machine(scheduler: str) -> type[RuleBasedStateMachine]:
 
 @pytest.mark.parametrize("few", [0, 4])
 @pytest.mark.parametrize("scheduler", schedulers())
+@pytest.mark.slow
 def test_answers_are_those_of_the_definition_whatever_happens(
     scheduler: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def _truths() -> dict[str, Any]:
     return {each.name: one(each) for each in drones.operators()}
 
 
+@pytest.mark.slow
 def test_the_papers_subscriptions_match_what_the_definition_says() -> None:
     schema = Schema.from_dict(drones.schema())
     events = drones.make(1, seed=4).events(EVENTS)

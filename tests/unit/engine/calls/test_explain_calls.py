@@ -23,6 +23,7 @@ def _engine() -> Engine:
     return Engine(SCHEMA, operators=operators)
 
 
+@pytest.mark.slow
 def test_a_join_that_matching_gives_up_is_one_that_an_explanation_gives_up() -> None:
     engine = _engine()
     engine.subscribe("f(?a) and g(?b) and h(?c) and ?a + ?b + ?c = 100000", id="sum")

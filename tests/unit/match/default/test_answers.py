@@ -138,6 +138,7 @@ def test_equal_events_are_answered_each(number: int) -> None:
     assert list(both) == [[1]] * number + [[2]] * number
 
 
+@pytest.mark.slow
 def test_an_event_with_very_many_values_does_not_try_all_their_combinations() -> None:
     """Two attributes of 2,000 values each would be four million keys."""
     schema = Schema.from_dict(

@@ -46,6 +46,7 @@ class Drift:
 LOWER, UPPER = (0, MOST // 2), (MOST // 2, MOST)
 
 
+@pytest.mark.slow
 def test_values_that_move() -> None:
     drift = Drift()
     for a0, a1 in ((LOWER, UPPER), (UPPER, LOWER), (UPPER, UPPER), (LOWER, LOWER)):

@@ -200,6 +200,7 @@ def test_a_place_taken_again_keeps_nothing_of_who_was_there(dense: bool) -> None
 
 @BOTH
 @pytest.mark.parametrize("size", [1, 5, 300])
+@pytest.mark.slow
 def test_many_blocks_and_batches_of_any_size(dense: bool, size: int) -> None:
     """More blocks than a word of zones has bits, and more events than a round takes."""
     chance = random.Random(6)

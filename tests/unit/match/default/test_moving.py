@@ -169,6 +169,7 @@ class MovingMachine(RuleBasedStateMachine):
         self.both.tamis.check()
 
 
+@pytest.mark.slow
 def test_clauses_come_and_go_while_others_move() -> None:
     with small():
         run_state_machine_as_test(
@@ -199,6 +200,7 @@ def moving(many: int, seed: int = 1) -> Both:
 
 
 @pytest.mark.usefixtures("_small")
+@pytest.mark.slow
 def test_clauses_move_a_few_with_each_call() -> None:
     both = moving(600)
     event = some_events(random.Random(2), 1)
@@ -284,6 +286,7 @@ def test_threads_look_at_both_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     assert both.moving()
 
 
+@pytest.mark.slow
 def test_many_clauses_move() -> None:
     """The true numbers: first at once, then at once again, then beside the work and in steps."""
     both = moving(25_000)

@@ -265,6 +265,7 @@ def test_of_very_many_clauses_a_sample_is_asked(
     assert _sum(some.cuts, "intervals") == pytest.approx(_sum(plan.cuts, "intervals"), rel=0.05)
 
 
+@pytest.mark.slow
 def test_clauses_that_move_to_a_newer_plan() -> None:
     matcher, rng = Tamis(), np.random.default_rng(4)
     batch = _events(rng)

@@ -54,6 +54,7 @@ ORDERS: dict[str, Callable[[int], Row]] = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.slow
 def test_buckets_stay_balanced_in_whatever_order_values_come(order: str) -> None:
     tree, naive = BETree(capacity=2), create("naive")
     events = [{0: [value]} for value in (0, 7, 49, N // 2, N - 1, N)] + [{}]
@@ -75,6 +76,7 @@ def test_clauses_that_come_in_sorted_batches_are_balanced_too() -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 50])
+@pytest.mark.slow
 def test_a_tree_that_shrinks_gets_flatter(at_once: int) -> None:
     tree, naive = BETree(capacity=2), create("naive")
     clauses = {slot: [_point(slot)] for slot in range(2000)}

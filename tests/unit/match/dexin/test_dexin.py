@@ -50,6 +50,7 @@ def _matched(**parameters: object) -> tuple[list[Dexin], Rein]:
 
 
 @pytest.mark.parametrize("attributes", BY_ATTRIBUTES)
+@pytest.mark.slow
 def test_plans_cost_what_the_model_says(attributes: int) -> None:
     matchers, rein = _matched(attributes=attributes)
     for matcher, expected in zip(matchers, BY_ATTRIBUTES[attributes], strict=True):
@@ -62,6 +63,7 @@ def test_plans_cost_what_the_model_says(attributes: int) -> None:
 
 
 @pytest.mark.parametrize("theta", BY_WIDTH)
+@pytest.mark.slow
 def test_lmrff_is_about_one_pass_whatever_the_width(theta: float) -> None:
     (first_fit, optimal, exclusive, inclusive), _ = _matched(theta=theta)
     assert first_fit.cost / EVENTS == pytest.approx(BY_WIDTH[theta], rel=NEAR)

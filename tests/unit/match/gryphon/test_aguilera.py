@@ -116,6 +116,7 @@ def test_space_is_linear_in_the_subscriptions() -> None:
 
 
 @pytest.mark.parametrize("name", ["gryphon", "lesubscribe"])
+@pytest.mark.slow
 def test_all_variants_give_the_same_answers(name: str) -> None:
     made = workload.make(name, 3000, seed=8)
     expected = None

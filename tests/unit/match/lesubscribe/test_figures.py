@@ -84,6 +84,7 @@ def measured(p: float) -> Figures:
 
 
 @pytest.mark.parametrize("p", SHARES)
+@pytest.mark.slow
 def test_operations_are_as_predicted(p: float) -> None:
     for name, right, got in zip(Figures._fields, expected(p), measured(p), strict=True):
         assert got == pytest.approx(right, rel=0.05), name

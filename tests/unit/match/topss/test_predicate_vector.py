@@ -76,6 +76,7 @@ def _random_predicate(chance: random.Random, wide: bool) -> Predicate:
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("make", STRUCTURES.values(), ids=list(STRUCTURES))
+@pytest.mark.slow
 def test_satisfied_predicates_are_those_that_hold(make: object, wide: bool) -> None:
     chance = random.Random(1)
     assert callable(make)

@@ -46,6 +46,7 @@ def test_a_statement_for_one_database_is_not_given_to_the_other() -> None:
     assert "create_subs_sid" not in statements("grouping", "duckdb")
 
 
+@pytest.mark.slow
 def test_importing_tamis_imports_no_database() -> None:
     code = (
         "import sys, tamis; tamis.matchers(); tamis.Engine;"

@@ -257,6 +257,7 @@ def test_individuals_may_have_any_name(zoo: Ontology, name: str) -> None:
     assert rows(zoo, facts, name, "caresFor", None) == [(name, "caresFor", "polly")]
 
 
+@pytest.mark.slow
 def test_a_kept_closure_is_the_same_as_a_new_one(zoo: Ontology) -> None:
     facts = [[["bob", "feeds", f"fish{k}"]] for k in range(20)]  # more than are kept
     first = [rows(zoo, some, "bob", "caresFor", None) for some in facts]

@@ -68,6 +68,7 @@ WORDS = (
         max_size=3,
     )
 )
+@pytest.mark.slow
 def test_words_of_the_vocabulary_where_they_make_no_sense(facts: list[Any]) -> None:
     with Runner() as runner:
         runner.call(PACK[1], [(facts,)], (None, None, None))

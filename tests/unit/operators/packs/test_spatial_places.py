@@ -72,6 +72,7 @@ def near(draw: st.DrawFn, *names: str) -> tuple[str, Position]:
 
 @settings(max_examples=150, deadline=None)
 @given(near(*REGIONS))
+@pytest.mark.slow
 def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
     case: tuple[str, Position],
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
 
 @settings(max_examples=60, deadline=None)
 @given(near("north", "south", "fiji"))
+@pytest.mark.slow
 def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Position]) -> None:
     name, (longitude, latitude) = case
     plane = Transformer.from_crs(
