@@ -1,1 +1,1 @@
-"""Array structures that matchers share: NumPy and Numba only, each with `check()`."""
+"""Array structures shared by several matchers. They use only NumPy and Numba."""

@@ -1,4 +1,4 @@
-"""Single bits of 64-bit words, for kernels."""
+"""Operations on single bits of 64-bit words, for kernels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tamis.index.kernel import kernel
 
 Words = NDArray[np.uint64]
 
-# A de Bruijn sequence: its 64 windows of 6 bits are all different, so that the one that a lone bit
-# shifts to the top tells which bit it was.
+# A de Bruijn sequence: its 64 windows of 6 bits are all different. Multiplying by a lone bit shifts
+# one window to the top, and the window identifies the bit.
 _SEQUENCE = 0x03F79D71B4CB0A89
 _PLACE = np.zeros(64, np.uint8)
 for _bit in range(64):
@@ -19,7 +19,7 @@ for _bit in range(64):
 
 @kernel
 def lowest(word: np.uint64) -> int:
-    """The place of the lowest bit that is set; there must be one."""
+    """The position of the lowest set bit. The word must not be 0."""
     lone = word & (~word + np.uint64(1))
     return int(_PLACE[(lone * np.uint64(_SEQUENCE)) >> np.uint64(58)])
 
@@ -38,6 +38,6 @@ def clear_bit(words: Words, place: int) -> None:
 
 @kernel
 def mask(start: int, end: int) -> np.uint64:
-    """The bits `start` to `end - 1` of a word, where 0 <= start < end <= 64."""
+    """A word with the bits `start` to `end - 1` set, where 0 <= start < end <= 64."""
     upper = ~np.uint64(0) >> np.uint64(64 - end)
     return upper & (~np.uint64(0) << np.uint64(start))

@@ -1,8 +1,8 @@
 """Many growing lists in a few flat arrays.
 
-A list is a block of the arrays: it starts somewhere, has a size, and room to grow. A list that
-outgrows its block moves to a larger one at the end; the arrays are packed when most of them is
-left behind. Kernels read the arrays directly.
+A list is a block of the arrays with a start, a size and spare capacity. A list that outgrows its
+block moves to a larger one at the end. The arrays are packed when most of their space is abandoned.
+Kernels read the arrays directly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Int64s = NDArray[np.int64]
 
 
 class Lists(NamedTuple):
-    """Where the lists lie, as kernels see it: list i is `start[i] : start[i] + size[i]`."""
+    """Where the lists are, as kernels see it: list i is `start[i] : start[i] + size[i]`."""
 
     start: Int64s
     size: Int64s
@@ -28,8 +28,8 @@ class Lists(NamedTuple):
 class Blocks(HoldsArrays):
     """Lists numbered from 0, over parallel arrays of the given types.
 
-    `step=None` grows a full list by doubling; a number grows it by that much each time, which
-    makes adding one by one quadratic (it is there to reproduce a paper that did so).
+    With `step=None` a full list doubles. A number grows it by that many items each time, which
+    makes adding one by one quadratic (it exists to reproduce a paper that did so).
     """
 
     def __init__(self, *kinds: Any, step: int | None = None) -> None:
@@ -38,13 +38,13 @@ class Blocks(HoldsArrays):
         self.clear()
 
     def clear(self) -> None:
-        """No lists, no memory."""
+        """Remove all lists and release the memory."""
         self.start = np.zeros(0, np.int64)
         self.size = np.zeros(0, np.int64)
         self._capacity = np.zeros(0, np.int64)
         self.pools: tuple[NDArray[Any], ...] = tuple(np.zeros(0, kind) for kind in self._kinds)
         self._top = 0  # end of the last block
-        self._held = 0  # capacity of all lists; less than top where blocks were left behind
+        self._held = 0  # total capacity of all lists; less than top if blocks were abandoned
         self.total = 0
 
     def __len__(self) -> int:
@@ -52,16 +52,16 @@ class Blocks(HoldsArrays):
 
     @property
     def lists(self) -> Lists:
-        """For kernels."""
+        """The positions of the lists, for kernels."""
         return Lists(self.start, self.size)
 
     def items(self, number: int) -> tuple[NDArray[Any], ...]:
-        """The contents of one list, from each array."""
+        """The contents of one list, one slice per array."""
         block = slice(self.start[number], self.start[number] + self.size[number])
         return tuple(pool[block] for pool in self.pools)
 
     def number(self, lists: int) -> None:
-        """Have at least so many lists."""
+        """Make sure that there are at least this many lists."""
         have = len(self.size)
         if lists > have:
             fresh = np.zeros(max(lists, have + have // 2, 8) - have, np.int64)
@@ -70,33 +70,33 @@ class Blocks(HoldsArrays):
             self._capacity = np.concatenate([self._capacity, fresh])
 
     def reserve(self, lists: Int64s) -> None:
-        """Make room for one more item in each of the lists; a list may be named repeatedly."""
+        """Reserve space for one more item per occurrence of a list in `lists`."""
         if len(lists) == 0:
             return
         self.number(int(lists.max()) + 1)
         if len(lists) == 1:
             self._fit(lists, self.size[lists] + 1)
-        elif 8 * len(lists) > len(self.size):  # counting them all beats sorting those named
+        elif 8 * len(lists) > len(self.size):  # counting over all lists beats sorting `lists`
             self.widen(np.bincount(lists))
         else:
             which, more = np.unique(lists, return_counts=True)
             self._fit(which, self.size[which] + more)
 
     def widen(self, more: Int64s) -> None:
-        """Make room for `more[i]` more items in list i, for kernels that write them themselves.
+        """Reserve space for `more[i]` more items in list i, for kernels that write them directly.
 
-        They raise the sizes as they go; `written` tells how many items that were.
+        Kernels increase the sizes; the caller then reports the number of items with `written`.
         """
         self.number(len(more))
         which = np.flatnonzero(more)
         self._fit(which, self.size[which] + more[which])
 
     def written(self, number: int) -> None:
-        """Items were written into lists (their sizes are already larger)."""
+        """Record that items were written to lists. The sizes are already updated."""
         self.total += number
 
     def _fit(self, which: Int64s, wanted: Int64s) -> None:
-        """Give the lists that are too short for so many items a larger block."""
+        """Move each list with too little capacity for `wanted` items to a larger block."""
         short = wanted > self._capacity[which]
         if not short.any():
             return
@@ -116,7 +116,7 @@ class Blocks(HoldsArrays):
         self.total += len(lists)
 
     def removed(self, number: int) -> None:
-        """Items were taken out of lists (their sizes are already smaller)."""
+        """Record that items were removed from lists. The sizes are already updated."""
         self.total -= number
         if self._top > 1024 and self.total * 4 < self._top:
             self._move(np.arange(len(self.size)), self.size.copy())
@@ -134,7 +134,7 @@ class Blocks(HoldsArrays):
         assert end <= self._top <= len(self.pools[0])
 
     def _move(self, which: Int64s, capacity: Int64s) -> None:
-        """Give some lists new blocks; all lists, where that leaves less waste behind."""
+        """Move some lists to new blocks. Moves all lists if too much space would be abandoned."""
         self._held += int(capacity.sum()) - int(self._capacity[which].sum())
         if self._top + int(capacity.sum()) > 2 * self._held + 1024 or len(which) == len(self.size):
             kept = self._capacity.copy()
@@ -160,7 +160,7 @@ class Blocks(HoldsArrays):
 
 @kernel
 def _take(start: Int64s, size: Int64s, lists: Int64s) -> Int64s:
-    """Lengthen each list by one place, and say where it is."""
+    """Extend each list by one place. Returns the new places."""
     places = np.empty(len(lists), np.int64)
     for i in range(len(lists)):
         at = lists[i]

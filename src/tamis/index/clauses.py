@@ -1,8 +1,8 @@
-"""The table of live clauses: what each slot asks, exactly.
+"""The table of live clauses: the exact terms of each slot.
 
-Every matcher keeps one. An index built beside it may let through too much; `holds` decides. A
-clause is a block of rows (see `encode.terms` for what a row means); blocks of removed clauses are
-reused by clauses of the same size, and the table is packed when most of it is holes.
+Every matcher keeps one. The matcher's index may return false candidates; `holds` decides. A clause
+is a block of rows (`encode.terms` explains rows). The block of a removed clause is reused for a
+clause of the same size. The table is packed when most of it is holes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tamis.index.kernel import inlined, kernel
 
 SOME, NONE, MISSING = 0, 1, 2
 _ROWS = ("attribute", "term", "kind", "low", "high")
-_BULK = 64  # from this many clauses on, appending as one block beats looking for holes
+_BULK = 64  # for this many clauses or more, appending one block beats searching for holes
 
 
 class ClauseArrays(NamedTuple):
-    """The table as kernels see it. `size`, in rows, is -1 for a slot without a clause."""
+    """The table as kernels see it. `size` is in rows; it is -1 for a slot without a clause."""
 
     start: NDArray[np.int64]
     size: NDArray[np.int32]
@@ -35,14 +35,14 @@ class ClauseArrays(NamedTuple):
 
 
 class ClauseStorage(Protocol):
-    """What a matcher needs of a table of clauses, however it is laid out.
+    """The interface of a clause table, independent of its layout.
 
-    `view` are the arrays, as the kernels that know the layout take them.
+    `view` holds the arrays for kernels, which know the layout.
     """
 
     @property
     def live(self) -> int:
-        """How many clauses there are."""
+        """The number of clauses."""
 
     @property
     def slots(self) -> int:
@@ -63,7 +63,7 @@ class ClauseStorage(Protocol):
     def __len__(self) -> int: ...
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove all clauses and release the memory."""
 
     def add(
         self, slots: NDArray[np.int64], starts: NDArray[np.int64], rows: tuple[NDArray[Any], ...]
@@ -80,13 +80,13 @@ class ClauseStorage(Protocol):
         """The slots that hold clauses, ascending."""
 
     def mentioning(self, attribute: int) -> NDArray[np.int64]:
-        """The slots whose clause says something of an attribute."""
+        """The slots whose clause mentions an attribute."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that the table holds, to be saved; not copied."""
+        """The arrays to save, not copied."""
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `arrays` gave, as it is."""
+        """Restore the table from its saved arrays. The table owns them from now on."""
 
     def check(self) -> None:
         """Raise if an invariant is broken."""
@@ -99,7 +99,7 @@ class ClauseTable(HoldsArrays):
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove all clauses and release the memory."""
         self._start = np.zeros(0, np.int64)
         self._count = np.zeros(0, np.int32)
         self._rows = _no_rows()
@@ -107,7 +107,7 @@ class ClauseTable(HoldsArrays):
         self._holes: dict[int, list[int]] = {}  # block size -> starts of free blocks
         self.live = 0
         self.live_rows = 0
-        self.slots = 0  # one more than the highest slot ever used since the table was empty
+        self.slots = 0  # one more than the highest slot used since the table was last empty
         self.width = 0  # one more than the highest attribute
 
     def __len__(self) -> int:
@@ -180,7 +180,7 @@ class ClauseTable(HoldsArrays):
         return np.flatnonzero(self._count[: self.slots] >= 0)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that the table holds, to be saved; not copied."""
+        """The arrays to save, not copied."""
         named = zip(_ROWS, self._rows, strict=True)
         holes = [(start, size) for size, free in self._holes.items() for start in free]
         return {
@@ -192,14 +192,17 @@ class ClauseTable(HoldsArrays):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `arrays` gave, as it is; the arrays are the table's from then on."""
+        """Restore the table from its saved arrays. The table owns them from now on."""
         start, size, holes = arrays["start"], arrays["size"], arrays["holes"]
         rows = tuple(arrays[name] for name in _ROWS)
         self.clear()
         own: list[NDArray[Any]] = [self._start, self._count, *self._rows]
         fits = [each.dtype for each in [start, size, *rows]] == [each.dtype for each in own]
         if not (fits and len(start) == len(size) and len({len(column) for column in rows}) == 1):
-            raise SavedIndexError("the saved table of clauses does not fit together")
+            raise SavedIndexError(
+                "the saved table of clauses is inconsistent: an array has an unexpected type or "
+                "length; build and save the index again"
+            )
         self._start, self._count, self._rows = start, size, rows
         self._top, self.slots = len(rows[0]), len(start)
         self.live, self.live_rows, self.width = arrays["counts"].tolist()
@@ -207,7 +210,7 @@ class ClauseTable(HoldsArrays):
             self._holes[each] = holes[holes[:, 1] == each, 0].tolist()
 
     def mentioning(self, attribute: int) -> NDArray[np.int64]:
-        """The slots whose clause says something of an attribute."""
+        """The slots whose clause mentions an attribute."""
         return _mentioning(self.view, attribute)
 
     def check(self) -> None:
@@ -261,10 +264,9 @@ def holds(
     last: NDArray[np.int64],
     code: NDArray[np.int64],
 ) -> tuple[bool, int]:
-    """Whether the clause in `slot` holds, and how many terms were looked at to know.
+    """Whether the clause in `slot` holds, and the number of terms evaluated.
 
-    The event's values of attribute a are `code[first[a]:last[a]]`. Stops at the first term that
-    fails.
+    The event's values of attribute a are `code[first[a]:last[a]]`. Stops at the first failing term.
     """
     row = clauses.start[slot]
     end = row + clauses.size[slot]
@@ -302,10 +304,10 @@ def bind(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> None:
-    """Note where the values of each attribute of one event lie (its pairs are `start:end`)."""
+    """Record where the values of one event are, by attribute. Its pairs are `start:end`."""
     for at in range(start, end):
         a = attribute[at]
-        if a < len(first):  # no clause asks about attributes past the end
+        if a < len(first):  # no clause constrains attributes past the end
             if first[a] == last[a]:
                 first[a] = at
             last[a] = at + 1
@@ -319,7 +321,7 @@ def unbind(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> None:
-    """Forget one event again; costs what the event binds, not the width of the schema."""
+    """Clear one event again. The cost depends on its pairs, not on the width of the schema."""
     for at in range(start, end):
         a = attribute[at]
         if a < len(first):
@@ -329,7 +331,7 @@ def unbind(
 
 @kernel
 def _mentioning(clauses: ClauseArrays, attribute: int) -> NDArray[np.int64]:
-    """The slots whose clause says something of an attribute."""
+    """The slots whose clause mentions an attribute."""
     found = np.empty(len(clauses.size), np.int64)
     many = 0
     for slot in range(len(clauses.size)):

@@ -1,13 +1,13 @@
-"""Compiled code on disk: a file for each specialisation of a kernel, which is whole or not there.
+"""A cache of compiled code on disk: one file per specialisation of a kernel, written atomically.
 
-Numba's own cache keeps an index beside numbered files of code. Two processes that start together
-and compile one function for different types, or for different processors on a shared disk, may both
-write number 1, and the index then names the code of the other: wrong answers, or a crash. A file
-that was cut short stops every process that comes after.
+Numba's own cache keeps an index and numbered code files. Suppose two processes start together and
+compile one function for different types, or for different processors on a shared disk. Both may
+write file number 1, and the index of one then points to the code of the other: wrong answers, or a
+crash. A truncated file breaks every later process.
 
-Here the name of a file says all that its code depends on, so that whoever writes the same name
-writes code that does the same. A file appears at once, when it is complete. One whose checksum is
-wrong is as good as none, and is written again.
+Here the file name is a digest of everything that the code depends on, so two processes that write
+the same name write equivalent code. A file becomes visible only when it is complete. A file with a
+wrong checksum is ignored and written again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tamis.files.atomic import atomic_file
 from tamis.files.checksum import DIGEST, digest
 from tamis.index.fingerprint import fingerprint
 
-_told: set[Path] = set()  # folders of which it was said that they cannot be written to
+_told: set[Path] = set()  # folders for which a warning was issued
 
 
 class CodeCache:
-    """The compiled code of one function. It has what numba's dispatcher asks of a cache.
+    """The compiled code of one function. Implements the cache interface of numba's dispatcher.
 
-    Code is looked for in all folders, and written to the first that can be written to: one that
-    came with an installation may be complete and read-only.
+    Code is searched for in all folders and written to the first writable one. A folder that came
+    with the installation may be complete and read-only.
     """
 
     def __init__(self, function: Callable[..., Any], folders: Sequence[Path]) -> None:
@@ -47,7 +47,7 @@ class CodeCache:
 
     @property
     def cache_path(self) -> str:
-        """Where code is kept, for numba's statistics."""
+        """The first folder, for numba's statistics."""
         return str(self._folders[0])
 
     def load_overload(self, types: Any, context: Any) -> Any:
@@ -60,15 +60,15 @@ class CodeCache:
                 continue
             try:
                 known, code = pickle.loads(data)
-            except (ImportError, AttributeError):  # it names a class that has moved since
+            except (ImportError, AttributeError):  # it refers to a class that has moved since
                 continue
-            if known == types:  # different types may be written alike
+            if known == types:  # different types may have the same text
                 return CompileResult._rebuild(context, *code)
         return None
 
     def save_overload(self, types: Any, compiled: Any) -> None:
-        """Keep code for the processes to come, where there is a place for it."""
-        if compiled.library.has_dynamic_globals:  # addresses of this process
+        """Save code for later processes, if a folder is writable."""
+        if compiled.library.has_dynamic_globals:  # contains addresses of this process
             return
         name = self._name(types, compiled.library.codegen)
         data = dumps((types, compiled._reduce()))
@@ -76,7 +76,7 @@ class CodeCache:
             _tell(self._folders[0])
 
     def _name(self, types: Any, codegen: Any) -> str:
-        """A name that no other code has."""
+        """A file name that is unique to this code."""
         parts = (
             numba.__version__,
             sys.implementation.cache_tag,
@@ -92,7 +92,7 @@ class CodeCache:
 
     @cached_property
     def _fingerprint(self) -> str:
-        """Made late: a kernel may call others that its file defines further down."""
+        """Computed lazily: a kernel may call functions that are defined after it."""
         return fingerprint(self._function)
 
     def enable(self) -> None:
@@ -102,11 +102,11 @@ class CodeCache:
         """Nothing to do: it is always on."""
 
     def flush(self) -> None:
-        """Nothing to do: what is kept stays right."""
+        """Nothing to do: cached code never becomes invalid."""
 
 
 def _classes(types: Iterable[Any]) -> Iterator[str]:
-    """Where the named tuples among some types are defined: numba writes their bare names."""
+    """The qualified names of the named tuples among some types: numba gives only bare names."""
     for each in types:
         kind = getattr(each, "instance_class", None)
         if kind is not None:
@@ -115,7 +115,7 @@ def _classes(types: Iterable[Any]) -> Iterator[str]:
 
 
 def read(path: Path) -> bytes | None:
-    """What was written to a file; None where that is not there, or not whole."""
+    """The contents of a file, or None if it is missing or incomplete."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -125,10 +125,10 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, data: bytes) -> bool:
-    """Write a file such that others see all of it or nothing; whether that was possible."""
+    """Write a file atomically. Returns whether that succeeded."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path, durable=False) as file:  # a lost one is compiled again
+        with atomic_file(path, durable=False) as file:  # a lost file is compiled again
             file.write(digest(data) + data)
     except OSError:
         return False
@@ -136,12 +136,12 @@ def write(path: Path, data: bytes) -> bool:
 
 
 def _tell(folder: Path) -> None:
-    """Say once that every process will have to compile, which takes long."""
+    """Warn once per folder that every process has to compile, which is slow."""
     if folder not in _told:
         _told.add(folder)
         warnings.warn(
-            f"compiled code cannot be kept in {folder}, so that each process has to compile; "
-            "let NUMBA_CACHE_DIR name a folder that can be written to",
+            f"cannot write compiled code to {folder}, so every process has to compile; "
+            "set NUMBA_CACHE_DIR to a writable folder",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -1,7 +1,7 @@
-"""Scratch that counting matchers keep between calls, so that one event does not pay for a million.
+"""Scratch arrays that counting matchers keep between calls, so that no event clears all of them.
 
-Counters are zero between events: a kernel lists the slots whose counter it raises, and clears just
-those. Marks are compared with a stamp that is new for every event, and never cleared.
+Counters are zero between events: a kernel lists the slots whose counter it raises, and clears only
+those. Marks are never cleared: they are compared with a stamp that is new for every event.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ Int64s = NDArray[np.int64]
 
 
 class CounterScratch(NamedTuple):
-    """As kernels see it."""
+    """The scratch arrays, as kernels see them."""
 
     hits: NDArray[np.int32]  # per slot: satisfied predicates; all zero between events
     touched: Int64s  # slots whose counter was raised
-    seen: Int64s  # per key: stamp of the event that met it last
-    keys: Int64s  # keys met by the event (predicates, cells, lists)
+    seen: Int64s  # per key: stamp of the last event that met it
+    keys: Int64s  # keys that the event met (predicates, cells, lists)
 
 
 class Counters(HoldsArrays):
-    """Grows with the slots and keys of its matcher."""
+    """Owns the scratch arrays, which grow with the slots and keys of the matcher."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self.scratch = _scratch(0, 0)
         self._stamp = 0
 
     def fit(self, slots: int, keys: int = 0) -> CounterScratch:
-        """The scratch, large enough for so many slots and keys."""
+        """The scratch arrays, large enough for these numbers of slots and keys."""
         have_slots, have_keys = len(self.scratch.hits), len(self.scratch.seen)
         if slots > have_slots or keys > have_keys:
             self.scratch = _scratch(
@@ -46,7 +46,7 @@ class Counters(HoldsArrays):
         return self.scratch
 
     def stamps(self, events: int) -> int:
-        """The stamp of the first event of a batch; the next ones count up from it."""
+        """The stamp of the first event of a batch. Later events count up from it."""
         first = self._stamp
         self._stamp += events
         return first

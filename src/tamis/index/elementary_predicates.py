@@ -1,9 +1,9 @@
 """Terms as the papers' elementary predicates: attribute, comparator, constant.
 
-The papers count satisfied predicates. A term of one interval is one predicate (an equality, or an
-inequality) or two (a range has two ends); the complement of one value is one `!=`. Anything else
-(several intervals, `excludes`, `missing`) is left out here, and its clause marked for verification:
-what the remaining predicates let through is never too little.
+The papers count satisfied predicates. A term of one interval is one predicate (an equality or an
+inequality) or two (the ends of a range). The complement of one value is one `!=`. All other terms
+(several intervals, `excludes`, `missing`) are left out, and their clause is marked for
+verification. The remaining predicates may let through too many clauses, never too few.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ EQUAL, AT_MOST, AT_LEAST, UNEQUAL, BOUND = 0, 1, 2, 3, 4
 COMPARATORS = 5
 
 EXACT, IF_SINGLE, VERIFY = 0, 1, 2
-"""How far a clause's predicates say what it asks: whole; whole unless the event has an attribute
-with several values (both ends of a range might be met by two of them); not whole."""
+"""How well the predicates express a clause. EXACT: fully. IF_SINGLE: fully, unless the event has
+several values of an attribute (two values might satisfy the two ends of a range). VERIFY: not
+fully."""
 
 
 class ElementaryPredicates(NamedTuple):
@@ -35,12 +36,12 @@ class ElementaryPredicates(NamedTuple):
     attribute: NDArray[np.int32]
     comparator: NDArray[np.int8]
     constant: Int64s
-    exact: NDArray[np.int8]  # of each clause
+    exact: NDArray[np.int8]  # per clause
 
 
 @kernel
 def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPredicates:
-    """The elementary predicates of the clauses in some slots."""
+    """The elementary predicates of the clauses in these slots."""
     most = 0
     for slot in slots:
         most += 2 * clauses.size[slot]
@@ -88,7 +89,7 @@ def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPre
 
 @kernel
 def _complement(clauses: ClauseArrays, row: int) -> bool:
-    """Whether two rows are everything but one value."""
+    """Whether two rows cover everything except one value."""
     return bool(
         clauses.low[row] == LOWEST
         and clauses.high[row + 1] == HIGHEST
@@ -98,7 +99,7 @@ def _complement(clauses: ClauseArrays, row: int) -> bool:
 
 @kernel
 def has_several(attribute: NDArray[np.int32], start: int, end: int) -> bool:
-    """Whether an event (its pairs are `start:end`) has several values of some attribute."""
+    """Whether an event, with the pairs `start:end`, has several values of some attribute."""
     several = False
     for at in range(start + 1, end):
         several |= attribute[at] == attribute[at - 1]

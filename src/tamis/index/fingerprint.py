@@ -1,10 +1,9 @@
 """A fingerprint of everything that the compiled code of a kernel depends on.
 
-Numba compiles the functions that a kernel calls into it, and takes global names as constants. So
-compiled code is out of date when a callee changes, or a constant, in whatever file they are. The
-fingerprint follows these references as they are in memory: two processes have the same one exactly
-when they would compile the same thing. It reads no files and ignores comments, docstrings and line
-numbers.
+Numba compiles the functions that a kernel calls into the kernel, and treats globals as constants.
+So compiled code becomes stale when a callee or a constant changes, in any file. The fingerprint
+follows these references in memory: two processes have the same fingerprint exactly if they would
+compile the same code. It reads no files and ignores comments, docstrings and line numbers.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import numpy as np
 
 _SIZE = 16  # bytes
 _LIBRARIES = frozenset({"numba", "numpy", "llvmlite", *sys.stdlib_module_names})
-"""Packages that do not change while their version stays the same. Only the name counts."""
+"""Packages whose code is determined by their version. Only names are included for them."""
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """The digest of a function, its constants and all that it calls, as hexadecimal digits."""
+    """The hexadecimal digest of a function, its constants and everything that it calls."""
     digest = blake2b(digest_size=_SIZE)
     for part in _parts(function, {}):
         digest.update(part.encode())
@@ -32,7 +31,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 
 def _parts(value: Any, seen: dict[int, int]) -> Iterator[str]:
-    """Texts that describe a value. `seen` numbers the functions met so far, as they may recurse."""
+    """Texts that describe a value. `seen` numbers the visited functions, which may be recursive."""
     function = getattr(value, "py_func", None) or getattr(value, "_defn", None) or value
     if isinstance(function, FunctionType) and not _in_library(function):
         if id(function) in seen:
@@ -56,10 +55,10 @@ def _parts(value: Any, seen: dict[int, int]) -> Iterator[str]:
         for each in value:
             yield from _parts(each, seen)
     elif isinstance(value, frozenset):
-        yield f"set {sorted(map(repr, value))}"  # the order of texts differs between processes
+        yield f"set {sorted(map(repr, value))}"  # the order of a set differs between processes
     elif isinstance(value, ModuleType):
         yield f"module {value.__name__}"
-    elif " at 0x" in (written := repr(value)):  # an object of a library, such as numba's `carray`
+    elif " at 0x" in (written := repr(value)):  # a library object, for example numba's `carray`
         yield f"object {_name(type(value))} {_name(value)}"
     else:
         yield f"{_name(type(value))} {written}"
@@ -83,7 +82,7 @@ def _code(
         value = names[name]
         yield from _parts(value, seen)
         if isinstance(value, ModuleType) and not _in_library(value):
-            for other in code.co_names:  # which of them are its attributes, bytecode does not say
+            for other in code.co_names:  # the bytecode does not say which are its attributes
                 if hasattr(value, other):
                     yield from _parts(getattr(value, other), seen)
 

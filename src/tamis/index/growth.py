@@ -1,4 +1,4 @@
-"""Arrays that grow, and what they take."""
+"""Growing arrays, and their memory use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tamis.index.kernel import kernel
 
 
 def grown(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
-    """The array itself where it has at least this size, else a longer copy, with `fill` behind.
+    """The array itself if it has at least this size, else a longer copy, padded with `fill`.
 
-    A copy is longer by a half at least, so that growing one by one copies each item a few times
-    only. Zeros take no memory before something is written over them.
+    A copy is at least half as long again, so growing step by step copies each item only a few
+    times. Zeros take no memory until they are overwritten.
     """
     have = len(array)
     if size <= have:
@@ -28,7 +28,7 @@ def grown(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
 
 @kernel
 def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
-    """The array itself where `more` values fit behind the `used` ones, else a larger copy."""
+    """The array itself if `more` values fit after the `used` ones, else a larger copy."""
     if used + more <= len(array):
         return array
     wider = np.empty(max(2 * len(array), used + more), np.int64)
@@ -37,7 +37,7 @@ def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[n
 
 
 class HoldsArrays:
-    """Anything that holds its data in arrays, as attributes or in tuples of attributes."""
+    """Base of classes that hold their data in arrays: attributes, or tuples in attributes."""
 
     @property
     def nbytes(self) -> int:

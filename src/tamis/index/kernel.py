@@ -1,7 +1,7 @@
-"""How our compiled loops are compiled: one place, so that all are compiled alike.
+"""The decorators that compile kernels. All kernels are compiled the same way.
 
-Compiled code is kept on disk between processes (see `code_cache`), by a fingerprint of all that it
-depends on. So kernels may call each other across files and packages.
+Compiled code is cached on disk (see `code_cache`) under a fingerprint of everything that it depends
+on. So kernels may call each other across files and packages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _R = TypeVar("_R")
 
 
 def _folders() -> Iterable[Path]:
-    """Where the user says (NUMBA_CACHE_DIR); else beside the package, or in the user's cache."""
+    """The cache folders: NUMBA_CACHE_DIR if set, else inside the package, then the user's cache."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return [Path(given)]
@@ -32,7 +32,7 @@ def _folders() -> Iterable[Path]:
     cache = os.environ.get("XDG_CACHE_HOME")
     try:
         return [own, (Path(cache) if cache else Path.home() / ".cache") / "tamis" / "kernels"]
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # the user has no home directory
         return [own]
 
 
@@ -40,7 +40,7 @@ _FOLDERS = tuple(_folders())
 
 
 def _compiled(function: Callable[_P, _R], **options: Any) -> Dispatcher[_P, _R]:
-    """Numba's `njit`, with a place on disk for the code."""
+    """Numba's `njit`, with our cache on disk."""
     compiled = njit(nogil=True, **options)(function)
     if not config.DISABLE_JIT:
         compiled._cache = CodeCache(function, _FOLDERS)
@@ -48,14 +48,14 @@ def _compiled(function: Callable[_P, _R], **options: Any) -> Dispatcher[_P, _R]:
 
 
 def kernel(function: Callable[_P, _R]) -> Dispatcher[_P, _R]:
-    """A compiled loop: kept on disk between processes, run without holding the GIL."""
+    """Compile a loop. The code is cached on disk and runs without the GIL."""
     return _compiled(function)
 
 
 def inlined(function: Callable[_P, _R]) -> Dispatcher[_P, _R]:
-    """A step that a kernel takes in its innermost loop, compiled into it.
+    """Compile a function that is inlined into the kernels that call it.
 
-    Handing a tuple of arrays to a function costs more than such a step (naive: 26 ns a clause with
-    calls, 19 ns without).
+    Passing a tuple of arrays to a function costs more than a small step of an inner loop (naive:
+    26 ns per clause with calls, 19 ns without).
     """
     return _compiled(function, inline="always")

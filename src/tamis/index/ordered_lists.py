@@ -1,4 +1,4 @@
-"""Ordered lists: for each list, values sorted by an int64 key, found by bisection."""
+"""Ordered lists: each holds values sorted by an int64 key and found by bisection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.index.kernel import kernel
 class OrderedLists(Blocks):
     """Sorted lists of (key, value).
 
-    add and remove O(length of the list) with the constant of a memory move; many at once are
+    add and remove O(length of the list), at the speed of a memory move. Many items at once are
     sorted in together.
     """
 
@@ -23,12 +23,12 @@ class OrderedLists(Blocks):
 
     @property
     def keys(self) -> Int64s:
-        """The keys; those of one list ascend."""
+        """The keys, ascending within each list."""
         return self.pools[0]
 
     @property
     def values(self) -> NDArray[np.int32]:
-        """The values beside the keys."""
+        """The values, parallel to the keys."""
         return self.pools[1]
 
     def add(self, lists: Int64s, keys: Int64s, values: NDArray[Any]) -> None:
@@ -40,7 +40,7 @@ class OrderedLists(Blocks):
         _sort(self.lists, which, before, self.keys, self.values)
 
     def remove(self, lists: Int64s, keys: Int64s, values: NDArray[Any]) -> None:
-        """Take (key i, value i) out of list `lists[i]`."""
+        """Remove (key i, value i) from list `lists[i]`."""
         missing = _remove(self.lists, self.keys, self.values, lists, keys, values)
         assert missing < 0, f"key {keys[missing]} is not in list {lists[missing]}"
         self.removed(len(lists))
@@ -54,7 +54,7 @@ class OrderedLists(Blocks):
 
 @kernel
 def bisect_left(keys: Int64s, start: int, end: int, key: int) -> int:
-    """The first place in `keys[start:end]` whose key is not below `key`."""
+    """The first position in `keys[start:end]` with a key at or above `key`."""
     while start < end:
         middle = (start + end) // 2
         if keys[middle] < key:
@@ -66,7 +66,7 @@ def bisect_left(keys: Int64s, start: int, end: int, key: int) -> int:
 
 @kernel
 def bisect_right(keys: Int64s, start: int, end: int, key: int) -> int:
-    """The first place in `keys[start:end]` whose key is above `key`."""
+    """The first position in `keys[start:end]` with a key above `key`."""
     while start < end:
         middle = (start + end) // 2
         if keys[middle] <= key:
@@ -80,11 +80,11 @@ def bisect_right(keys: Int64s, start: int, end: int, key: int) -> int:
 def _sort(
     lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: NDArray[np.int32]
 ) -> None:
-    """Bring the items that were appended (behind the first `before`) to their places."""
+    """Sort the appended items (those after the first `before`) into place."""
     for i in range(len(which)):
         at = which[i]
         first, end = lists.start[at], lists.start[at] + lists.size[at]
-        if lists.size[at] - before[i] <= 4:  # few: let each sink to its place
+        if lists.size[at] - before[i] <= 4:  # few: insertion sort
             for new in range(first + before[i], end):
                 key, value = keys[new], values[new]
                 place = bisect_right(keys, first, new, key)

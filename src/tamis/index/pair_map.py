@@ -1,4 +1,4 @@
-"""A hash map from two integers to one, which kernels can look things up in."""
+"""A hash map from pairs of integers to integers, usable in kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Int64s = NDArray[np.int64]
 
 
 class PairCells(NamedTuple):
-    """The map as kernels see it: open addressing, `value` -1 where a cell is free."""
+    """The map as kernels see it: open addressing; `value` is -1 in a free cell."""
 
     first: Int64s
     second: Int64s
@@ -22,13 +22,13 @@ class PairCells(NamedTuple):
 
 
 class PairMap(HoldsArrays):
-    """(first, second) to a value of 0 or more. At most half full; linear probing."""
+    """Maps (first, second) to a value of 0 or more. Linear probing; at most half full."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove all pairs and release the memory."""
         self.cells = _cells(8)
         self._used = 0
 
@@ -36,32 +36,32 @@ class PairMap(HoldsArrays):
         return self._used
 
     def find(self, first: Int64s, second: Int64s) -> Int64s:
-        """The value of each pair, -1 where there is none."""
+        """The value of each pair, or -1 if the pair is missing."""
         return _find_all(self.cells, first, second)
 
     def put(self, first: Int64s, second: Int64s, values: Int64s) -> None:
-        """Set the value of each pair; a later one of the same pair wins."""
+        """Set the value of each pair. If a pair occurs twice, the later value wins."""
         self._resize(self._used + len(first))
         self._used += _put_all(self.cells, first, second, values)
 
     def pop(self, first: Int64s, second: Int64s) -> None:
-        """Forget pairs, which must be there."""
+        """Remove pairs, which must be in the map."""
         missing = _pop_all(self.cells, first, second)
         assert missing < 0, f"({first[missing]}, {second[missing]}) is not in the map"
         self._used -= len(first)
         self._resize(self._used)
 
     def reserve(self, more: int) -> None:
-        """Have room for so many more pairs, for kernels that put them themselves."""
+        """Reserve capacity for `more` pairs that a kernel will add."""
         self._resize(self._used + more)
 
     def changed(self, by: int) -> None:
-        """Kernels put so many pairs more than they popped."""
+        """Record that kernels changed the number of pairs by `by`."""
         self._used += by
         self._resize(self._used)
 
     def check(self) -> None:
-        """Raise if a pair cannot be found or the count is off."""
+        """Raise if a pair cannot be found or the count is wrong."""
         cells = self.cells
         used = np.flatnonzero(cells.value >= 0)
         assert len(used) == self._used
@@ -85,7 +85,7 @@ def _cells(size: int) -> PairCells:
 
 @kernel
 def _home(first: int, second: int, size: int) -> int:
-    """Where a pair belongs: both words mixed (splitmix64), cut to the size, a power of two."""
+    """The home cell of a pair: both words mixed (SplitMix64), modulo `size`, a power of two."""
     x = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(second)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -115,7 +115,7 @@ def _find_all(cells: PairCells, first: Int64s, second: Int64s) -> Int64s:
 
 @kernel
 def put(cells: PairCells, first: int, second: int, value: int) -> bool:
-    """Set the value of a pair, for which there must be room; gives whether the pair is new."""
+    """Set the value of a pair. There must be capacity. Returns whether the pair is new."""
     mask = len(cells.value) - 1
     at = _home(first, second, mask + 1)
     while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
@@ -129,14 +129,14 @@ def put(cells: PairCells, first: int, second: int, value: int) -> bool:
 
 @kernel
 def pop(cells: PairCells, first: int, second: int) -> bool:
-    """Forget a pair; gives whether it was there."""
+    """Remove a pair. Returns whether it was in the map."""
     mask = len(cells.value) - 1
     at = _home(first, second, mask + 1)
     while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
         at = (at + 1) & mask
     if cells.value[at] < 0:
         return False
-    # Close the gap: move back every later pair of the run that may stand here.
+    # Close the gap: move back every later pair of the run that may go here.
     gap = at
     at = (at + 1) & mask
     while cells.value[at] >= 0:

@@ -1,4 +1,4 @@
-"""Postings: for each key a list of slots, in no particular order."""
+"""Postings: a list of slots for each key, in no particular order."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from tamis.index.blocks import Blocks, Int64s
 from tamis.index.kernel import kernel
 
-_FEW = 64  # up to so many slots are looked for one by one
+_FEW = 64  # up to this many slots are searched for one by one
 
 
 class Postings(Blocks):
-    """Lists of slots. Adding is appending; removing fills the gap with the last slot.
+    """Lists of slots. Adding appends; removing fills the gap with the last slot.
 
-    add O(1), remove O(length of the list); many at once sweep each list once.
+    add O(1), remove O(length of the list). Removing many slots at once sweeps each list once.
     """
 
     def __init__(self, step: int | None = None) -> None:
@@ -24,11 +24,11 @@ class Postings(Blocks):
 
     @property
     def slots(self) -> NDArray[np.int32]:
-        """The array that the lists lie in."""
+        """The array that holds all lists."""
         return self.pools[0]
 
     def remove(self, lists: Int64s, slots: NDArray[Any]) -> None:
-        """Take `slots[i]` out of list `lists[i]`, once."""
+        """Remove one occurrence of `slots[i]` from list `lists[i]`."""
         if len(lists) <= _FEW:
             missing = _remove(self.start, self.size, self.slots, lists, slots)
         else:
@@ -60,7 +60,7 @@ def _remove(
 def _sweep(
     start: Int64s, size: Int64s, pool: NDArray[np.int32], lists: Int64s, slots: NDArray[Any]
 ) -> int:
-    """Remove sorted (list, slot) pairs, going over each list once."""
+    """Remove sorted (list, slot) pairs in one pass over each list."""
     taken = np.zeros(len(lists), np.bool_)
     first = 0
     while first < len(lists):
@@ -70,7 +70,7 @@ def _sweep(
             last += 1
         kept = start[at]
         for place in range(start[at], start[at] + size[at]):
-            low, high = first, last  # bisect for the slot among those to go
+            low, high = first, last  # bisect for the slot among those to remove
             while low < high:
                 middle = (low + high) // 2
                 if slots[middle] < pool[place]:
@@ -78,7 +78,7 @@ def _sweep(
                 else:
                     high = middle
             while low < last and slots[low] == pool[place] and taken[low]:
-                low += 1  # a slot that stands in the list twice may go twice
+                low += 1  # a slot that is in the list twice may be removed twice
             if low < last and slots[low] == pool[place]:
                 taken[low] = True
             else:

@@ -1,8 +1,7 @@
-"""Distinct elementary predicates, each kept once under an id, with a count of its uses.
+"""Interned elementary predicates: each distinct predicate has an id and a reference count.
 
-Ids that nobody uses any more are given out again before new ones are made, so that no more ids are
-in use than there ever were predicates at once. How ids are looked up is up to the structure that
-holds the predicates.
+Free ids are reused before new ones are made. So the highest id never exceeds the largest number of
+predicates held at one time. Subclasses decide how ids are looked up.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ Int64s = NDArray[np.int64]
 
 
 class PredicatePlan(NamedTuple):
-    """Predicates about to be added: what is known of them, and which are new."""
+    """Predicates about to be added: their ids if known, and which are new."""
 
     cluster: Int64s
     constant: Int64s
     ids: Int64s  # -1 where the predicate is new
-    order: Int64s  # the new ones, sorted by cluster and constant
-    first: NDArray[np.bool_]  # in that order: where a predicate comes for the first time
+    order: Int64s  # positions of the new ones, sorted by cluster and constant
+    first: NDArray[np.bool_]  # in that order: the first occurrence of each predicate
 
     @property
     def fresh(self) -> int:
-        """How many distinct new predicates there are."""
+        """The number of distinct new predicates."""
         return int(np.count_nonzero(self.first))
 
 
 class PredicateIds(HoldsArrays, ABC):
     """Interned predicates with reference counts.
 
-    The predicates of one attribute and comparator are a cluster, numbered
+    The predicates with the same attribute and comparator form a cluster, numbered
     `attribute * COMPARATORS + comparator`.
     """
 
@@ -45,7 +44,7 @@ class PredicateIds(HoldsArrays, ABC):
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove all predicates and release the memory."""
         self._uses = np.zeros(0, np.int64)
         self._cluster = np.zeros(0, np.int64)
         self._constant = np.zeros(0, np.int64)
@@ -53,11 +52,11 @@ class PredicateIds(HoldsArrays, ABC):
         self.top = 0  # one more than the highest id ever used
 
     def __len__(self) -> int:
-        """How many distinct predicates there are."""
+        """The number of distinct predicates."""
         return self.top - len(self._free)
 
     def plan(self, found: ElementaryPredicates) -> PredicatePlan:
-        """Look up predicates that may be added; changes nothing."""
+        """Look up predicates that may be added. Changes nothing."""
         cluster, constant = _clusters(found), found.constant
         ids = self._find(cluster, constant)
         unknown = np.flatnonzero(ids < 0)
@@ -67,11 +66,11 @@ class PredicateIds(HoldsArrays, ABC):
         return PredicatePlan(cluster, constant, ids, order, first)
 
     def top_after(self, plan: PredicatePlan) -> int:
-        """What `top` would be with these predicates added."""
+        """The value of `top` after adding these predicates."""
         return self.top + max(0, plan.fresh - len(self._free))
 
     def add(self, plan: PredicatePlan) -> Int64s:
-        """Add predicates; gives the id of each, and counts a use of it."""
+        """Add predicates and count a use of each. Returns their ids."""
         ids = plan.ids.copy()
         if len(plan.order):
             fresh = plan.order[plan.first]
@@ -84,11 +83,11 @@ class PredicateIds(HoldsArrays, ABC):
         return ids
 
     def find(self, found: ElementaryPredicates) -> Int64s:
-        """The id of each predicate, -1 where it is not there."""
+        """The id of each predicate, or -1 if it is not interned."""
         return self._find(_clusters(found), found.constant)
 
     def remove(self, ids: Int64s) -> None:
-        """Give back a use of each; ids without uses are free."""
+        """Release a use of each id. Ids without uses become free."""
         np.subtract.at(self._uses, ids, 1)
         gone = np.unique(ids[self._uses[ids] == 0])
         if len(gone):
@@ -96,7 +95,7 @@ class PredicateIds(HoldsArrays, ABC):
             self._free.extend(gone[::-1].tolist())
 
     def check(self) -> None:
-        """Raise if the ids and the structure do not agree."""
+        """Raise if the ids and the look-up structure disagree."""
         used = self._used()
         assert len(used) == len(self)
         assert not np.intersect1d(used, np.array(self._free, np.int64)).size
@@ -108,15 +107,15 @@ class PredicateIds(HoldsArrays, ABC):
 
     @abstractmethod
     def _find(self, cluster: Int64s, constant: Int64s) -> Int64s:
-        """The id of each predicate, -1 where it is not there."""
+        """The id of each predicate, or -1 if it is not interned."""
 
     @abstractmethod
     def _insert(self, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
-        """Hold new distinct predicates, sorted by cluster and constant."""
+        """Store new distinct predicates, sorted by cluster and constant."""
 
     @abstractmethod
     def _delete(self, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
-        """Let go of predicates."""
+        """Remove predicates."""
 
     def _number(self, count: int) -> Int64s:
         reused = [self._free.pop() for _ in range(min(count, len(self._free)))]

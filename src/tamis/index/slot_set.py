@@ -1,4 +1,4 @@
-"""A set of slots that a kernel can walk: for clauses that an index cannot hold."""
+"""A set of slots that a kernel can iterate over, for clauses that an index cannot hold."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from tamis.index.growth import HoldsArrays, grown
 
 Int64s = NDArray[np.int64]
-_FEW = 32  # more are removed together
+_FEW = 32  # more slots than this are removed in one pass
 
 
 class SlotSet(HoldsArrays):
-    """Slots in an array without gaps, and for each slot its place in it. add, remove O(1)."""
+    """Slots in an array without gaps, and the place of each slot. add and remove O(1)."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all, and give the memory back."""
+        """Remove all slots and release the memory."""
         self._slots = np.zeros(0, np.int64)
         self._place = np.zeros(0, np.int64)
         self._used = 0
@@ -43,7 +43,7 @@ class SlotSet(HoldsArrays):
         self._used += len(slots)
 
     def remove(self, slots: Int64s) -> None:
-        """Remove members: the last one takes the place of each."""
+        """Remove members. The last member takes the place of a removed one."""
         if len(slots) > _FEW:
             gone = np.zeros(self._used, np.bool_)
             gone[self._place[slots]] = True
@@ -63,5 +63,5 @@ class SlotSet(HoldsArrays):
             self.clear()
 
     def check(self) -> None:
-        """Raise if the two arrays do not agree."""
+        """Raise if the two arrays disagree."""
         assert (self._place[self.slots] == np.arange(self._used)).all()

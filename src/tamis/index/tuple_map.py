@@ -1,7 +1,7 @@
-"""A hash map from tuples of integers to small ids, which kernels can look things up in.
+"""A hash map from tuples of integers to small ids, usable in kernels.
 
-Equal tuples have one id, with a count of uses. The tuples themselves are compared, so two that hash
-alike never meet. Ids are recycled.
+Equal tuples share one id with a reference count. Tuples are compared in full, so hash collisions
+are harmless. Ids are recycled.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
 Int64s = NDArray[np.int64]
-_USED, _TOP, _FILLED, _FREE = range(4)  # what `counts` holds
+_USED, _TOP, _FILLED, _FREE = range(4)  # positions in `counts`
 _LOW32 = (1 << 32) - 1
 
 
 class Tuples(NamedTuple):
     """The map as kernels see it.
 
-    A cell is -1 where it is free, else 31 bits of hash above 32 bits of id: a tuple that is not
-    there is almost never compared. The tuple of an id is `values[start:start + size]`; the size of
-    an id that is not in use is -1, and its start is the next such id.
+    A free cell is -1. A used cell has 31 bits of hash above 32 bits of id, so looking up a missing
+    tuple almost never compares tuples. The tuple of an id is `values[start:start + size]`. A free
+    id has the size -1, and its start is the next free id.
     """
 
     cells: Int64s
@@ -35,13 +35,13 @@ class Tuples(NamedTuple):
 
 
 class TupleMap(HoldsArrays):
-    """Interned tuples of int64. At most half full; linear probing."""
+    """Interned tuples of int64. Linear probing; at most half full."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove all tuples and release the memory."""
         self.view = Tuples(
             np.full(8, -1, np.int64),
             np.zeros(0, np.int64),
@@ -50,21 +50,21 @@ class TupleMap(HoldsArrays):
             np.zeros(0, np.int64),
         )
         self._counts = np.array([0, 0, 0, -1], np.int64)  # used, top, filled, first free id
-        self._live = 0  # values of tuples in use; less than filled where some were left behind
+        self._live = 0  # values of tuples in use; less than filled if some were abandoned
 
     def __len__(self) -> int:
-        """How many distinct tuples there are."""
+        """The number of distinct tuples."""
         return int(self._counts[_USED])
 
     @property
     def top(self) -> int:
-        """One more than the highest id ever used since the map was empty."""
+        """One more than the highest id used since the map was last empty."""
         return int(self._counts[_TOP])
 
     def add(self, starts: Int64s, values: Int64s) -> tuple[Int64s, Int64s]:
-        """The id of each tuple `values[starts[i]:starts[i + 1]]`, counting a use of it.
+        """Intern the tuples `values[starts[i]:starts[i + 1]]` and count a use of each.
 
-        Also gives the ids that are new.
+        Returns the id of each tuple, and the new ids.
         """
         ids = np.empty(len(starts) - 1, np.int64)
         fresh = np.zeros(len(ids), np.bool_)
@@ -79,11 +79,11 @@ class TupleMap(HoldsArrays):
         return ids, made
 
     def find(self, starts: Int64s, values: Int64s) -> Int64s:
-        """The id of each tuple, -1 where it is not there."""
+        """The id of each tuple, or -1 if it is missing."""
         return _find_all(self.view, starts, values)
 
     def remove(self, ids: Int64s) -> Int64s:
-        """Give back a use of each; gives the ids that nobody uses any more, now free."""
+        """Release a use of each id. Returns the ids that became free."""
         gone, freed = _remove(self.view, self._counts, ids)
         self._live -= freed
         cells, start, size, uses, values = self.view
@@ -109,7 +109,7 @@ class TupleMap(HoldsArrays):
         assert (self.find(starts, values) == used).all()
 
     def _grow(self, size: int) -> None:
-        """Make room for at least one more tuple of some size."""
+        """Make space for at least one more tuple of this size."""
         cells, start, length, uses, values = self.view
         if 2 * (len(self) + 1) > len(cells):
             cells = _dealt(cells, 2 * len(cells))
@@ -143,10 +143,10 @@ def find_in(
     values: Int64s,
     size: int,
 ) -> int:
-    """The id of the tuple `values[:size]`, or -1: `find` for inner loops.
+    """The id of the tuple `values[:size]`, or -1. A version of `find` for inner loops.
 
-    The arrays of `Tuples` come one by one because a loop that passes them as one pays for it on
-    each call (340 ns a look-up against 90).
+    It takes the arrays of `Tuples` one by one, because passing them as one tuple costs time on each
+    call (340 ns per look-up against 90).
     """
     hashed = _hash(values, 0, size)
     mask = len(cells) - 1
@@ -166,7 +166,7 @@ def find_in(
 
 @kernel
 def _hash(values: Int64s, begin: int, size: int) -> int:
-    """31 bits: each word is mixed into the ones before it, and the high half kept."""
+    """A hash of 31 bits: each word is mixed into the previous ones; the high bits are kept."""
     x = np.uint64(size)
     for i in range(begin, begin + size):
         x = (x ^ np.uint64(values[i])) * np.uint64(0x9E3779B97F4A7C15)
@@ -177,7 +177,7 @@ def _hash(values: Int64s, begin: int, size: int) -> int:
 
 @kernel
 def _place(tuples: Tuples, hashed: int, values: Int64s, begin: int, size: int) -> int:
-    """The cell of a tuple, or the free one where it would go."""
+    """The cell of a tuple, or the free cell where it would go."""
     mask = len(tuples.cells) - 1
     at = hashed & mask
     while tuples.cells[at] >= 0:
@@ -212,7 +212,7 @@ def _add(
     ids: Int64s,
     fresh: NDArray[np.bool_],
 ) -> int:
-    """Add tuples from number `done` on; gives how many are done when room runs out."""
+    """Add tuples, starting with number `done`. Returns the number added when space runs out."""
     for i in range(done, len(ids)):
         begin, size = starts[i], starts[i + 1] - starts[i]
         hashed = _hash(values, begin, size)
@@ -261,7 +261,7 @@ def _remove(tuples: Tuples, counts: Int64s, ids: Int64s) -> tuple[Int64s, int]:
         size = tuples.size[id]
         hashed = _hash(tuples.values, tuples.start[id], size)
         gap = _place(tuples, hashed, tuples.values, tuples.start[id], size)
-        # Close the gap: move back every later cell of the run that may stand here.
+        # Close the gap: move back every later cell of the run that may go here.
         at = (gap + 1) & mask
         while tuples.cells[at] >= 0:
             home = (tuples.cells[at] >> 32) & mask
@@ -300,7 +300,7 @@ def _deal(cells: Int64s, table: Int64s) -> None:
 
 @kernel
 def _packed(tuples: Tuples, top: int, live: int) -> Int64s:
-    """The values of the tuples in use, without the holes; their starts follow."""
+    """The values of the tuples in use, without holes. Updates their starts."""
     values = np.empty(live, np.int64)
     n = 0
     for id in range(top):

@@ -1,1 +1,1 @@
-"""Matchers: algorithms over terms. `base` has the interface, `registry` the table."""
+"""Matchers: algorithms over terms. `base` defines the interface, `registry` lists them."""

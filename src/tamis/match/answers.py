@@ -1,8 +1,7 @@
-"""Answers: which slots matched which event, and the ids that the slots stood for at that moment.
+"""Answers: which slots matched which event, and the ids of those slots as of the match.
 
-An answer may hold a thousand times more pairs than there are subscriptions. So nothing is copied or
-translated before somebody reads it: a matcher's slots are handed on as they are, and become ids
-when and where they are looked at.
+An answer may hold a thousand times more pairs than there are subscriptions. So ids are resolved
+lazily: the matcher's slots are passed on without a copy and become ids only when they are read.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 FoundSlots = NDArray[np.signedinteger[Any]]
-"""Slots in an answer, of 32 or 64 bits as the matcher likes."""
+"""Slots in an answer: 32 or 64 bits, depending on the matcher."""
 
 
 class TextsBySlot(Protocol):
-    """An array of texts, or what can be read like one."""
+    """An array of texts, or an object that is indexed like one."""
 
     def __getitem__(self, slots: FoundSlots, /) -> NDArray[np.object_]: ...
 
 
 class SlotIds:
-    """The ids that slots stood for at one moment: `text[slot]` if it is not None, else a number.
+    """A snapshot of the ids of slots: `text[slot]` if it is not None, else `number[slot]`.
 
-    What a slot of an answer stood for is never changed here, whatever becomes of the subscription;
-    whoever keeps the live ids sees to that.
+    The ids of slots in an answer never change here, even when the subscription is removed. The
+    owner of the live ids guarantees this.
     """
 
     __slots__ = ("__weakref__", "number", "text")
@@ -36,7 +35,7 @@ class SlotIds:
         self.number, self.text = number, text
 
     def of(self, slots: FoundSlots) -> NDArray[Any]:
-        """The ids of slots: int64, or objects where some id is text."""
+        """The ids of slots: int64, or object if some ids are text."""
         if self.text is None:
             return self.number[slots]
         found = self.text[slots]
@@ -46,19 +45,19 @@ class SlotIds:
 
 
 class Matches:
-    """The answer to a batch: for each event a set, as CSR arrays.
+    """The answer to a batch: one set per event, as CSR arrays.
 
-    Event i matched `subscriptions[starts[i]:starts[i + 1]]`. A matcher speaks of slots; from an
-    engine, `subscriptions` are the ids that they stood for when it answered, whatever has become of
-    the subscriptions since. Ids are looked up when they are read: one event's by `matches[i]`, all
-    of them by `subscriptions`; counting needs none.
+    Event i matched `subscriptions[starts[i]:starts[i + 1]]`. In the answer of a matcher these are
+    slots. In the answer of an engine they are ids as of the match; later changes to the
+    subscriptions do not affect them. Ids are resolved lazily: `matches[i]` resolves those of one
+    event, `subscriptions` resolves all. Counting resolves none.
     """
 
     def __init__(
         self, starts: NDArray[np.int64], slots: FoundSlots, ids: SlotIds | None = None
     ) -> None:
         self.starts, self.slots = starts, slots
-        self._ids = ids  # until all are looked up
+        self._ids = ids  # None once all ids are resolved
         self._subscriptions: NDArray[Any] = slots
 
     def __len__(self) -> int:
@@ -66,22 +65,22 @@ class Matches:
 
     @property
     def total(self) -> int:
-        """How many (event, subscription) pairs there are."""
+        """The number of (event, subscription) pairs."""
         return int(self.starts[-1])
 
     @property
     def subscriptions(self) -> NDArray[Any]:
-        """For each pair the id of its subscription."""
+        """The subscription id of each pair."""
         ids = self._ids
         if ids is not None:
-            # In this order, so that a second thread finds the one or the other.
+            # In this order, so that another thread always sees one of the two.
             self._subscriptions = ids.of(self.slots)
             self._ids = None
         return self._subscriptions
 
     @property
     def events(self) -> NDArray[np.int64]:
-        """For each pair the position of its event in the batch."""
+        """The position in the batch of each pair's event."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
 
     def __getitem__(self, event: int) -> list[Any]:
@@ -97,7 +96,7 @@ class Matches:
         return (self[event] for event in range(len(self)))
 
     def without(self, pairs: NDArray[np.int64]) -> Matches:
-        """The answer of a matcher less some of its pairs, given by ascending place."""
+        """The answer without the pairs at these positions, which ascend."""
         if not len(pairs):
             return self
         starts = self.starts - np.searchsorted(pairs, self.starts)
@@ -106,17 +105,17 @@ class Matches:
     def to_arrow(self) -> Any:
         """A table with the columns `event` (position in the batch) and `subscription` (id).
 
-        Ids are int64 or string; where an engine has both kinds, all are strings.
+        Ids are int64 or string. If an engine has both kinds, all are strings.
         """
         import pyarrow as pa
 
         return pa.table({"event": pa.array(self.events), "subscription": self.arrow_ids()})
 
     def arrow_ids(self, texts: bool = False) -> Any:
-        """For each pair the id of its subscription, as an Arrow array of int64 or string.
+        """The subscription id of each pair, as an Arrow array of int64 or string.
 
-        Strings where an engine has any, and with `texts` in any case. Of a million subscriptions
-        that are hit in no order, Arrow takes the numbers three times as fast as NumPy does.
+        The array holds strings if the engine has any text id, or if `texts` is set. Arrow gathers
+        numbers from a million subscriptions in random order three times as fast as NumPy.
         """
         import pyarrow as pa
 
@@ -128,16 +127,16 @@ class Matches:
             return pa.array(ids)
         try:
             return pa.array(ids, pa.string())
-        except pa.ArrowException:  # some are numbers: all become text
+        except pa.ArrowException:  # some ids are numbers: convert all to text
             return pa.array([str(each) for each in ids], pa.string())
 
     def __getstate__(self) -> dict[str, Any]:
-        self.subscriptions  # noqa: B018 - the ids of the answer go along, not those of all slots
+        self.subscriptions  # noqa: B018 - pickle only the ids in the answer, not those of all slots
         return self.__dict__
 
 
 def position(event: int, events: int) -> int:
-    """The place of an event that is counted from either end of a batch."""
+    """The position of an event in a batch. A negative index counts from the end."""
     if not -events <= event < events:
-        raise IndexError(f"event {event} of a batch of {events}")
+        raise IndexError(f"event {event} is out of range for a batch of {events}")
     return event % events

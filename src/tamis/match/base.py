@@ -1,9 +1,9 @@
 """The interface of matchers: slots in, slots out.
 
-A matcher is a subclass of `Matcher` that writes `find`, and to keep an index also `clear`,
-`index_clauses` and `drop_clauses`. The base does what all of them need: the table of clauses, the
-tally, options, empty batches, rebuilding after a failure. What only some of them can do is in
-`capabilities`.
+A matcher is a subclass of `Matcher` that implements `find`. A matcher with an index also implements
+`clear`, `index_clauses` and `drop_clauses`. The base class handles what all matchers need: the
+clause table, the tally, options, empty batches, rebuilding after a failure. Optional features are
+in `capabilities`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Slots = NDArray[np.int64]
 
 @dataclass
 class Tally:
-    """What a matcher did since the tally was last reset; for figures, not for logic."""
+    """The work a matcher has done since the last reset. For reporting only, never for logic."""
 
     events: int = 0
     predicates: int = 0  # terms compared with an event's values
@@ -39,14 +39,14 @@ class Tally:
     subscriptions: int = 0  # clauses touched, whether they matched or not
 
     def count(self, work: NDArray[np.int64]) -> None:
-        """Add the work of a kernel, which begins with predicates, nodes, subscriptions."""
+        """Add the counters of a kernel. The first three are predicates, nodes, subscriptions."""
         predicates, nodes, subscriptions = work.tolist()[:3]
         self.predicates += predicates
         self.nodes += nodes
         self.subscriptions += subscriptions
 
     def reset(self) -> None:
-        """Start counting anew."""
+        """Set all counters to 0."""
         for field in fields(self):
             setattr(self, field.name, 0)
 
@@ -54,9 +54,9 @@ class Tally:
 class Matcher(HoldsArrays, ABC):
     """An algorithm over terms. Exact unless the registry says otherwise.
 
-    `clauses`, the table of live clauses, says exactly what each slot asks; a subclass keeps
-    whatever index it likes beside it and finds slots through that. Like events, clauses come in
-    batches; one clause is a batch of one.
+    `clauses` is the table of live clauses: the exact terms of each slot. A subclass keeps its own
+    index next to this table and finds slots through the index. Clauses come in batches, as events
+    do; one clause is a batch of one.
     """
 
     table_type: ClassVar[type[ClauseStorage]] = ClauseTable
@@ -66,11 +66,11 @@ class Matcher(HoldsArrays, ABC):
         for name in declared(cls):
             if any(name in vars(base) for base in Matcher.__mro__):
                 raise TypeError(
-                    f"{cls.__name__} cannot name an option {name!r}: a matcher has that"
+                    f"{cls.__name__} cannot name an option {name!r}: Matcher uses that name"
                 )
 
     def __init__(self, **options: Any) -> None:
-        self.given = options  # what it was made with: a saved engine makes it again
+        self.given = options  # as passed in: a saved engine recreates the matcher from them
         vars(self).update(validated(type(self), options))
         self.check_options()
         self.clauses: ClauseStorage = self.table_type()
@@ -94,7 +94,7 @@ class Matcher(HoldsArrays, ABC):
         self.clauses.add(slots, terms.starts, terms[1:])
         try:
             self.index_clauses(slots, terms)
-        except MatcherError:  # refused before anything was changed
+        except MatcherError:  # rejected before any change
             self.clauses.remove(slots)
             raise
         except BaseException:  # for example out of memory, halfway
@@ -126,12 +126,12 @@ class Matcher(HoldsArrays, ABC):
         return Matches(np.zeros(events + 1, np.int64), np.zeros(0, np.int64))
 
     def terms(self, slots: Slots) -> Terms:
-        """What the slots ask."""
+        """The terms of the clauses in the slots."""
         starts, rows = self.clauses.terms(slots)
         return Terms(starts, *rows)
 
     def follow(self, attribute: int, moved: Moved) -> None:
-        """Labels of a text attribute moved: the clauses that mention them follow."""
+        """Labels of a text attribute were renumbered: update the clauses that mention them."""
         slots = self.clauses.mentioning(attribute)
         terms = self.terms(slots)
         mine = terms.attribute == attribute
@@ -147,13 +147,13 @@ class Matcher(HoldsArrays, ABC):
         self.remove(slots[touched])
         try:
             self.add(slots[touched], followed)
-        except BaseException:  # nothing that was accepted may be lost
+        except BaseException:  # an accepted clause must not be lost
             self.clauses.add(slots[touched], followed.starts, followed[1:])
             self.rebuild()
             raise
 
     def rebuild(self) -> None:
-        """Make the index anew from the table of clauses."""
+        """Build the index again from the clause table."""
         self.clear()
         slots = self.clauses.live_slots()
         if len(slots):
@@ -167,24 +167,24 @@ class Matcher(HoldsArrays, ABC):
 
     @abstractmethod
     def find(self, batch: EventBatch) -> Matches:
-        """The slots whose clause holds. There are events in the batch, and clauses in the table."""
+        """The slots whose clause holds. Neither the batch nor the clause table is empty."""
 
     def tallied(self, starts: Slots, slots: Slots, work: NDArray[np.int64]) -> Matches:
-        """The answer of a kernel, whose work is added to the tally (see `Tally.count`)."""
+        """The answer of a kernel, after adding its work to the tally (see `Tally.count`)."""
         self.tally.count(work)
         return Matches(starts, slots)
 
     def clear(self) -> None:
-        """Make the index empty: at first, when the last clause is gone, before it is rebuilt."""
+        """Empty the index. Called at construction, after the last removal, before a rebuild."""
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
-        """Index new clauses, at least one, which are in the table already.
+        """Index one or more new clauses, which are already in the clause table.
 
-        To refuse them, raise a `MatcherError` before anything is changed.
+        To reject them, raise a `MatcherError` before changing anything.
         """
 
     def drop_clauses(self, slots: Slots) -> None:
-        """Take clauses, at least one, out of the index; they are still in the table."""
+        """Remove one or more clauses from the index. They are still in the clause table."""
 
     def check_options(self) -> None:
-        """Raise a `MatcherError` if options, each valid by itself, do not go together."""
+        """Raise a `MatcherError` if individually valid options conflict."""

@@ -1,7 +1,8 @@
-"""Answers as bits: a row of words for each event, a bit for each subscription.
+"""Answers as bitmaps: one row of words per event, one bit per subscription.
 
-Where much matches, 64 subscriptions fit into the room of one or two slots of a list, and counting
-them or joining the answers to several events takes a few instructions a word.
+If many subscriptions match, a bitmap is smaller than a list: 64 subscriptions take the space of one
+or two slots. Counting matches, or combining the answers to several events, takes a few instructions
+per word.
 """
 
 from __future__ import annotations
@@ -18,19 +19,18 @@ from tamis.match.answers import FoundSlots, Matches, SlotIds, position
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
-_PAIRS = 1 << 20  # looked at together where single bits are picked out
+_PAIRS = 1 << 20  # (event, bit) pairs examined at a time when single bits are extracted
 
 
 class Bitmaps:
-    """The answer to a batch, as bits.
+    """The answer to a batch, as bitmaps.
 
-    Event i matched what bit b stands for if `words[i, b // 64] >> (b % 64) & 1`. From an engine,
-    bit b stands for the subscription `subscriptions[b]`, from a matcher for the slot `slots[b]`; a
-    bit whose slot is -1 stands for nothing and is never set. Matchers number the bits as they like,
-    so that the numbers mean something within one answer only.
+    Event i matched bit b if `words[i, b // 64] >> (b % 64) & 1`. In the answer of an engine, bit b
+    is the subscription `subscriptions[b]`. In the answer of a matcher, it is the slot `slots[b]`. A
+    bit whose slot is -1 is unused and never set. Each matcher numbers the bits in its own way, so
+    bit numbers are valid within one answer only.
 
-    As with `Matches`, ids are those of the moment of the answer, and are looked up when they are
-    read.
+    As with `Matches`, ids are as of the match and are resolved lazily.
     """
 
     def __init__(self, words: Words, slots: Int32s, ids: SlotIds | None = None) -> None:
@@ -40,7 +40,7 @@ class Bitmaps:
 
     @classmethod
     def of(cls, matches: Matches, live: Int64s) -> Bitmaps:
-        """The answer of a matcher with these live slots: bit b stands for slot b."""
+        """The answer of a matcher with these live slots: bit b is slot b."""
         slots = np.full(int(live.max(initial=-1)) + 1, -1, np.int32)
         slots[live] = live
         words = np.zeros((len(matches), -(-len(slots) // 64)), np.uint64)
@@ -52,12 +52,12 @@ class Bitmaps:
 
     @property
     def total(self) -> int:
-        """How many (event, subscription) pairs there are."""
+        """The number of (event, subscription) pairs."""
         return int(self.counts().sum())
 
     @property
     def subscriptions(self) -> NDArray[Any]:
-        """For each bit the id of its subscription; 0 or None for a bit that stands for nothing."""
+        """The subscription id of each bit; 0 or None for an unused bit."""
         if self._ids is None:
             return self.slots
         if self._subscriptions is None:
@@ -77,30 +77,30 @@ class Bitmaps:
         return (self[event] for event in range(len(self)))
 
     def counts(self) -> Int64s:
-        """For each event how many subscriptions it matched."""
+        """The number of subscriptions that each event matched."""
         counts: Int64s = np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)
         return counts
 
     def per_subscription(self) -> tuple[NDArray[Any], Int64s]:
-        """The ids of all subscriptions, and for each how many of the events it matched."""
+        """The ids of all subscriptions, and the number of events that each matched."""
         counts = np.zeros(64 * self.words.shape[1], np.int64)
         _count(self.words, counts)
         used = np.flatnonzero(self.slots >= 0)
         return self.subscriptions[used], counts[used]
 
     def union(self, events: Sequence[int] | Int64s | None = None) -> Bitmaps:
-        """What at least one of the events matched, as one row; of all events if none are named."""
+        """One row: what at least one of the events matched. Default: all events."""
         return self._with(np.bitwise_or.reduce(self._rows(events), axis=0, keepdims=True))
 
     def intersection(self, events: Sequence[int] | Int64s | None = None) -> Bitmaps:
-        """What each one of the events matched, as one row; of all events if none are named."""
+        """One row: what every one of the events matched. Default: all events."""
         rows = self._rows(events)
         if not len(rows):
             raise ValueError("an intersection needs at least one event")
         return self._with(np.bitwise_and.reduce(rows, axis=0, keepdims=True))
 
     def matches(self) -> Matches:
-        """The same answer as a list for each event."""
+        """The same answer, with one list per event."""
         starts = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.counts(), out=starts[1:])
         slots = np.empty(starts[-1], np.int32)
@@ -115,10 +115,10 @@ class Bitmaps:
     def _with(self, words: Words) -> Bitmaps:
         return Bitmaps(words, self.slots, self._ids)
 
-    # -- what an engine does with the answer of its matcher ----------------------------------------
+    # -- for the engine ----------------------------------------------------------------------------
 
     def pairs(self, bits: Int64s) -> tuple[Int64s, Int64s]:
-        """Where some of the bits are set: the events, and which of `bits` it is in each."""
+        """Where any of `bits` is set: the event of each hit, and its position in `bits`."""
         step = max(1, _PAIRS // max(len(bits), 1))
         events, which = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         word, shift = bits >> 6, (bits & 63).astype(np.uint64)
@@ -130,11 +130,11 @@ class Bitmaps:
         return np.concatenate(events), np.concatenate(which)
 
     def clear(self, events: Int64s, bits: Int64s) -> None:
-        """Take pairs out of the answer: a bit of an event each."""
+        """Remove pairs from the answer: clear bit `bits[i]` of event `events[i]`."""
         _clear(self.words, events, bits)
 
     def fold(self, bits: Int64s, onto: Int64s) -> Bitmaps:
-        """The answer in which each of `bits` counts as another bit, and stands for nothing."""
+        """Merge each of `bits` into the bit in `onto`; the merged bits become unused."""
         _fold(self.words, bits, onto)
         slots = self.slots.copy()
         slots[bits] = -1

@@ -1,7 +1,7 @@
-"""What only some matchers can do. A matcher takes on a capability by inheriting from its class.
+"""Optional features of matchers. A matcher gains a capability by inheriting from its class.
 
-Callers ask with `isinstance`. The functions `match_bits`, `settle`, `saved_form` and `restore` take
-any matcher, and use the capability where it is there.
+Callers test for a capability with `isinstance`. The functions `match_bits`, `settle`, `saved_form`
+and `restore` accept any matcher and use the capability if it has it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tamis.match.plan import LINES, Plan
 
 
 class AnswersInBits(Matcher):
-    """Has its answer as bits anyway, or finds it sooner so."""
+    """A matcher that can answer in bitmaps directly, faster than by converting lists."""
 
     @abstractmethod
     def find_bits(self, batch: EventBatch) -> Bitmaps:
-        """The answer as bits. There are events in the batch, and clauses in the table.
+        """The answer as bitmaps. Neither the batch nor the clause table is empty.
 
-        The words are given away: an engine writes in them. The slots are not written in, and must
-        stay what they are when clauses come and go.
+        The caller owns the words and may write to them. It does not write to the slots. The slots
+        must not change when clauses are added or removed later.
         """
 
 
 def match_bits(matcher: Matcher, batch: EventBatch) -> Bitmaps:
-    """What a matcher answers, as bits."""
+    """The answer of a matcher, as bitmaps."""
     if isinstance(matcher, AnswersInBits) and len(matcher) and len(batch):
         matcher.tally.events += len(batch)
         return matcher.find_bits(batch)
@@ -42,35 +42,36 @@ def match_bits(matcher: Matcher, batch: EventBatch) -> Bitmaps:
 
 
 class Plans(Matcher):
-    """Decides where clauses lie by the events it sees, and can say so."""
+    """A matcher that places clauses according to the events it sees, and can explain its plan."""
 
     @property
     @abstractmethod
     def planned(self) -> bool:
-        """Whether it has decided where its clauses lie."""
+        """Whether a plan exists, so that clauses have been placed."""
 
     @abstractmethod
     def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
-        """Where clauses lie, what that is expected to cost, and why; with `slots`, of each of
-        them too. At most so many `lines` of each sort are listed one by one."""
+        """Where clauses are placed, the expected cost, and why.
+
+        With `slots`, the plan also explains each of these clauses. At most `lines` entries of each
+        kind are listed individually.
+        """
 
     @abstractmethod
     def settle(self) -> None:
-        """Finish a plan that is being made or followed."""
+        """Finish a plan that is being computed or applied."""
 
 
 def settle(matcher: Matcher) -> None:
-    """Let a matcher that plans finish what it has begun. For benchmarks."""
+    """Let a matcher that plans finish planning and moving clauses. For benchmarks."""
     if isinstance(matcher, Plans):
         matcher.settle()
 
 
 class RunsInThreads(Matcher):
-    """Cuts a batch over threads. Their number may be changed between two batches."""
+    """A matcher that splits a batch over threads. `threads` may change between batches."""
 
-    threads = whole_number(
-        1, "threads of a batch; 0 is one for each processor", least=0, saved=False
-    )
+    threads = whole_number(1, "threads per batch; 0 means one per processor", least=0, saved=False)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -78,29 +79,29 @@ class RunsInThreads(Matcher):
 
 
 class Savable(Matcher):
-    """Saves its index, which is quicker read than made again from the table of clauses."""
+    """A matcher that saves its index, because reading it is faster than rebuilding it."""
 
-    layout: ClassVar[int]  # of what is saved: the next number when arrays or facts change
+    layout: ClassVar[int]  # version of the saved form: increase it when arrays or facts change
 
     @abstractmethod
     def index_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of the index, not copied. No name begins with `clauses.`."""
+        """The arrays of the index, not copied. Names must not begin with `clauses.`."""
 
     @abstractmethod
     def index_facts(self) -> dict[str, Any]:
-        """What else is saved of the index, in types that JSON has: text for keys, lists."""
+        """The rest of the saved index, in JSON types: keys are text, sequences are lists."""
 
     @abstractmethod
     def restore_index(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-        """Take over the index that gave these, under the same options, once it is cleared.
+        """Restore the index from these arrays and facts. Options are the same; `clear` has run.
 
-        The arrays are mapped from files and the matcher's own from then on: writing to them is
-        allowed and private, and costs memory.
+        The arrays are mapped from files copy-on-write, and the matcher owns them from now on. It
+        may write to them; writes are private and cost memory.
         """
 
 
 class SavedForm(NamedTuple):
-    """What is saved of a matcher."""
+    """The saved parts of a matcher."""
 
     layout: int
     arrays: dict[str, NDArray[Any]]
@@ -108,12 +109,12 @@ class SavedForm(NamedTuple):
 
 
 def layout_of(matcher: Matcher) -> int:
-    """The number of the form in which a matcher is saved. The table alone has 1."""
+    """The version of a matcher's saved form. It is 1 if only the clause table is saved."""
     return matcher.layout if isinstance(matcher, Savable) else 1
 
 
 def saved_form(matcher: Matcher) -> SavedForm:
-    """The table of clauses, and the index of a matcher that saves it; nothing is copied."""
+    """The clause table and, if the matcher is `Savable`, its index. Nothing is copied."""
     arrays, facts = {}, {}
     if isinstance(matcher, Savable):
         arrays, facts = matcher.index_arrays(), matcher.index_facts()
@@ -122,7 +123,7 @@ def saved_form(matcher: Matcher) -> SavedForm:
 
 
 def restore(matcher: Matcher, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """Make a matcher what gave these arrays and facts, under the same options."""
+    """Restore a matcher, created with the same options, from its saved arrays and facts."""
     matcher.clauses.restore(take_prefix("clauses", arrays))
     if isinstance(matcher, Savable):
         matcher.clear()

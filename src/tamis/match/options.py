@@ -1,11 +1,11 @@
-"""Options of matchers, each declared once, as an attribute of the class.
+"""Options of matchers. Each is declared once, as a class attribute.
 
     class Rein(Matcher):
         buckets = whole_number(1000, "buckets of an attribute on each side", least=1)
 
-The declaration validates what `Rein(buckets=7)` is given, reads `--option buckets=7` of the command
-line, and fills the tables of options on the screen and in the documentation. In a matcher the
-attribute is the value: `self.buckets`.
+The declaration validates `Rein(buckets=7)`, parses `--option buckets=7` from the command line, and
+fills the option tables in the help and in the documentation. On an instance the attribute is the
+value: `self.buckets`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 class Option(Generic[T]):
-    """One option: its default, its meaning in one sentence, and the values that are valid."""
+    """One option: its default, its meaning in one sentence, and its valid values."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Option(Generic[T]):
     ) -> None:
         self.name = ""
         self.default, self.meaning = default, meaning
-        self.values = values  # the valid ones, in words: "a number from 1"
+        self.values = values  # the valid values, in words: "a number from 1"
         self.saved = (
-            saved  # an index that is saved does not record secrets, nor what is the machine's
+            saved  # False for secrets and machine-specific values: a saved index omits them
         )
         self._valid, self._read = valid, read
 
@@ -53,19 +53,19 @@ class Option(Generic[T]):
     def __get__(self, matcher: object | None, owner: type) -> Option[T] | T:
         return self if matcher is None else self.default
 
-    if TYPE_CHECKING:  # without one at run time, the attribute of a matcher is as fast as any other
+    if TYPE_CHECKING:  # no __set__ at run time: instance attributes stay as fast as any other
 
         def __set__(self, matcher: object, value: T) -> None: ...
 
     def validate(self, value: Any) -> T:
-        """The value itself, if it is valid."""
+        """Return the value if it is valid; otherwise raise a `MatcherError`."""
         if not self._valid(value):
             raise self._refusal(value)
         valid: T = value
         return valid
 
     def parse(self, text: str) -> T:
-        """The value that a text of the command line means."""
+        """The value of a text from the command line."""
         try:
             value = self._read(text)
         except ValueError:
@@ -79,7 +79,7 @@ class Option(Generic[T]):
 def whole_number(
     default: int, meaning: str, *, least: int, most: int | None = None, saved: bool = True
 ) -> Option[int]:
-    """A whole number."""
+    """An option whose value is a whole number."""
     values = f"a whole number from {least}" + ("" if most is None else f" to {most}")
     return Option(
         default,
@@ -94,7 +94,7 @@ def whole_number(
 def real_number(
     default: float, meaning: str, *, least: float, most: float | None = None
 ) -> Option[float]:
-    """A number, whole or not."""
+    """An option whose value is a number, whole or not."""
     values = f"a number from {least:g}" + ("" if most is None else f" to {most:g}")
     return Option(
         default,
@@ -106,7 +106,7 @@ def real_number(
 
 
 def flag(default: bool, meaning: str) -> Option[bool]:
-    """Yes or no."""
+    """An option whose value is True or False."""
     return Option(
         default,
         meaning,
@@ -117,7 +117,7 @@ def flag(default: bool, meaning: str) -> Option[bool]:
 
 
 def choice(default: str, meaning: str, *choices: str) -> Option[str]:
-    """One of a few words, the default among them."""
+    """An option whose value is one of a few words. The default is one of them."""
     return Option(
         default,
         meaning,
@@ -140,7 +140,7 @@ def _truth(text: str) -> bool:
 
 
 def declared(kind: type) -> dict[str, Option[Any]]:
-    """The options of a class by name, those of its base classes first."""
+    """The options of a class by name. Those of its base classes come first."""
     return {
         name: value
         for base in reversed(kind.__mro__)
@@ -150,10 +150,10 @@ def declared(kind: type) -> dict[str, Option[Any]]:
 
 
 def chosen(kind: type, name: str) -> Option[Any]:
-    """One option of a class."""
+    """An option of a class, by name."""
     options = declared(kind)
     if name not in options:
-        takes = f"it takes: {', '.join(options)}" if options else "it takes none"
+        takes = f"it takes: {', '.join(options)}" if options else "it takes no options"
         hint = nearest(name, options)
         raise MatcherError(
             f"{kind.__name__} has no option {name!r}; " + (f"{hint}; {takes}" if hint else takes)
@@ -162,6 +162,6 @@ def chosen(kind: type, name: str) -> Option[Any]:
 
 
 def validated(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all options of a class: those that are given, and defaults."""
+    """The values of all options of a class: the given ones, validated, and defaults."""
     values = {name: option.default for name, option in declared(kind).items()}
     return values | {name: chosen(kind, name).validate(value) for name, value in given.items()}

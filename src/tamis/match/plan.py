@@ -1,7 +1,7 @@
-"""A plan in plain words and numbers: where clauses lie, what that is expected to cost, and why.
+"""A plan as data: where clauses are placed, the expected cost, and why.
 
-Nothing here looks at an index; `planned` does. Attributes are positions, as everywhere in a
-matcher, until `Plan.named` gives them the names that an engine knows.
+This module does not read an index; the matcher's `plan` method does. Attributes are positions, as
+everywhere in a matcher. `Plan.named` replaces them by the names that an engine knows.
 """
 
 from __future__ import annotations
@@ -13,96 +13,96 @@ from typing import Any
 Attribute = int | str
 VALUE, CELLS, ANY, COMBINATION = "value", "cells", "any", "combination"
 SPARSE, DENSE = "sparse", "dense"
-LINES = 12  # of a sort that are told one by one; the others are told together
+LINES = 12  # entries of a kind that are listed individually; the others are summed up in one
 
 
 @dataclass(frozen=True)
 class BitmapColumn:
-    """An attribute that a family of bitmaps has lines for."""
+    """An attribute that is a column of a family of bitmaps."""
 
     attribute: Attribute
-    rows: int  # lines: one for each row of cells, and one for "not bound"
-    bound: float  # share of events
+    rows: int  # lines: one per row of cells, and one for "not bound"
+    bound: float  # share of events that bind the attribute
 
 
 @dataclass(frozen=True)
 class Route:
-    """One way to find clauses: a sort of key of buckets, or a family of bitmaps.
+    """One way to find clauses: a kind of bucket key, or a family of bitmaps.
 
-    The sorts are `value` (of an attribute, as it is), `cells` (runs of so many `cells`), `any`
-    (whatever the value, as long as there is one), `combination` (values of several attributes
-    together), and the families `sparse` and `dense`. What is expected is in the mean of an event.
+    The sorts are `value` (one value of an attribute), `cells` (a run of that many `cells`), `any`
+    (any value, as long as the attribute is bound), `combination` (values of several attributes
+    together), and the families `sparse` and `dense`. Expected figures are means per event.
     """
 
     sort: str
-    attributes: tuple[Attribute, ...]  # none where several are told together
-    cells: int  # of a run, or 0
-    together: int  # keys that this tells of
-    older: bool  # of the plan before: its clauses are moving to the new one
+    attributes: tuple[Attribute, ...]  # empty if several keys are summed up
+    cells: int  # cells per run, or 0
+    together: int  # the number of keys that this entry sums up
+    older: bool  # part of the previous plan: its clauses are moving to the new one
     clauses: int
     parts: int  # buckets, or blocks of a family
-    entries: int  # a clause has one for each of its keys
+    entries: int  # a clause has one entry per key
     bytes: int
-    look_ups: float  # of keys, or lines of bitmap that are read
-    met: float  # clauses
-    ns: float  # what all this takes
-    saved_ns: float  # against its clauses in a family; 0 for a family itself
+    look_ups: float  # keys looked up, or bitmap lines read
+    met: float  # clauses visited
+    ns: float  # total time
+    saved_ns: float  # compared with placing its clauses in a family; 0 for a family
     columns: tuple[BitmapColumn, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How the values of an attribute are cut."""
+    """How the values of an attribute are divided into cells."""
 
-    attribute: Attribute | None  # None where several are told together
+    attribute: Attribute | None  # None if several attributes are summed up
     together: int
-    bound: float  # share of events; the mean where several are told together
-    intervals: int  # of clauses
+    bound: float  # share of events that bind it; the mean if several are summed up
+    intervals: int  # in clauses
     cells: int
     rows: int
-    exact: float  # share of the intervals that begin and end with a cell
+    exact: float  # share of the intervals whose ends are cell boundaries
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What one clause costs an event in one place, in the mean."""
+    """The mean cost per event of one clause in one place."""
 
     sort: str
     attributes: tuple[Attribute, ...]
     cells: int
     ns: float
-    planned: bool  # whether the plan has this place at all
+    planned: bool  # whether the plan uses this place
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Where one clause lies, and where it could."""
+    """Where one clause is placed, and the alternatives."""
 
-    likely: float  # share of events that it is expected to hold for
+    likely: float  # expected share of events for which it holds
     taken: Placement
-    others: tuple[Placement, ...]  # the cheapest first
+    others: tuple[Placement, ...]  # planned ones first, then by cost
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a matcher has decided for the clauses that it holds."""
+    """The decisions of a matcher for its clauses."""
 
     clauses: int
-    events: int  # that it was made for
-    moving: int  # clauses that still lie where the plan before put them
-    bytes: int  # of everything
-    table_bytes: int  # of that, the clauses themselves
-    look_ups: float  # keys of buckets
+    events: int  # the number of events the plan is based on
+    moving: int  # clauses that are still where the previous plan put them
+    bytes: int  # in total
+    table_bytes: int  # of which the clause table
+    look_ups: float  # bucket keys
     met: float
     matches: float
     ns: float
     routes: tuple[Route, ...]
     cuts: tuple[Cut, ...]
-    costs: Mapping[str, float]  # of the steps, in nanoseconds, and from what share on "many" hold
+    costs: Mapping[str, float]  # of each step, in nanoseconds; `dense_from` is a share of events
     choices: tuple[Choice, ...] = ()
 
     def named(self, names: Sequence[str]) -> Plan:
-        """The same with the names of attributes for their positions."""
+        """The same plan, with attribute names in place of positions."""
 
         def name(attribute: Any) -> Any:
             return names[attribute] if isinstance(attribute, int) else attribute
@@ -131,12 +131,12 @@ class Plan:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Such as JSON can say."""
+        """The plan in JSON types."""
         return asdict(self)
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> Plan:
-        """What `to_dict` gave, perhaps by way of JSON."""
+        """The inverse of `to_dict`. The dictionary may have passed through JSON."""
         return Plan(
             **{
                 **given,

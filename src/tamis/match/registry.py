@@ -1,7 +1,7 @@
-"""The table of matchers. A new one is one file and one line here.
+"""The table of matchers. A new matcher is one file and one line here.
 
-Users can register their own with `register`; the conformance suite, the engine and the command line
-find it by name. Reading the table imports no matcher, and not the compiler.
+Users register their own with `register`. The conformance suite, the engine and the command line
+then find it by name. Reading the table imports neither a matcher nor the compiler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MatcherEntry(NamedTuple):
-    """What is known of a matcher without importing it. Its options are declared by its class."""
+    """The description of a matcher, readable without importing it. Its class declares options."""
 
     name: str
     path: str  # module:class, imported when used
@@ -25,7 +25,7 @@ class MatcherEntry(NamedTuple):
     idea: str
     exact: bool = True
     trials: tuple[Mapping[str, Any], ...] = ({},)  # options under which it is tested
-    effort: float = 1.0  # share of the random tests that it gets; less where it is slow by nature
+    effort: float = 1.0  # share of the random tests to run; less for an inherently slow matcher
 
 
 _TABLE: dict[str, MatcherEntry] = {
@@ -220,21 +220,21 @@ matchers, entry, register = _REGISTRY.names, _REGISTRY.entry, _REGISTRY.register
 
 
 def matcher_class(name: str) -> type[Matcher]:
-    """The class of a matcher, imported if need be."""
+    """The class of a matcher. Imported on first use."""
     found: type[Matcher] = _REGISTRY.load(name)
     return found
 
 
 def create(name: str, **options: Any) -> Matcher:
-    """A matcher by name."""
+    """Create a matcher by name."""
     return matcher_class(name)(**options)
 
 
 def name_of(matcher: Matcher) -> str | None:
-    """The name under which a matcher's class is registered; None where it is not."""
+    """The name under which a matcher's class is registered, or None."""
     kind = type(matcher)
     for name, known in _TABLE.items():
-        # A class may be registered under the module that shows it rather than where it is written.
+        # The registered path may name a module that re-exports the class.
         if known.path.endswith(f":{kind.__qualname__}") and matcher_class(name) is kind:
             return name
     return None

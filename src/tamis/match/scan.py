@@ -1,4 +1,4 @@
-"""The scan: the best that a plain columnar pass over all subscriptions can do.
+"""The scan: an optimised columnar pass over all subscriptions.
 
 It is the baseline that every index has to beat.
 """
@@ -18,46 +18,45 @@ from tamis.index.kernel import kernel
 from tamis.match.base import Matcher, Matches, Slots
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
-_TILE = 4096  # a column of a tile is 64 KB: in L2 while the batch passes (1.5 ms against
+_TILE = 4096  # a column of a tile is 64 KB: it stays in L2 during the batch (1.5 ms against
 # 1.8 ms at 1024 for a million clauses of ten ranges; larger tiles gain nothing)
-_FEW = 1 / 8  # with a smaller share left of a tile, a list is cheaper than the whole tile
-_SAMPLE = 16  # what a column lets through is counted on one tile in so many
-_SHARE = 32  # an attribute has a column when at least one in so many clauses constrains it
+_FEW = 1 / 8  # below this share of remaining slots, a list is cheaper than the whole tile
+_SAMPLE = 16  # the selectivity of a column is measured on one tile in 16
+_SHARE = 32  # an attribute gets a column if at least one clause in 32 constrains it
 _DEAD, _EXACT, _VERIFY = 0, 1, 2
 
 
 class ScanColumns(NamedTuple):
-    """Bounds by column and slot. A slot without a constraint there has the widest bounds.
+    """Bounds by column and slot. A slot without a constraint on the column has the widest bounds.
 
-    Where the lower bound is above the upper, the values *between* them are ruled out: `!= 5` is
-    the bounds 6 and 4.
-    `needed` is 1 where the clause requires the attribute to be bound.
+    If the lower bound is above the upper bound, the values *between* them are ruled out: `!= 5` has
+    the bounds 6 and 4. `needed` is 1 if the clause requires the attribute to be bound.
     """
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     needed: NDArray[np.uint8]
-    attribute: NDArray[np.int32]  # of each column
-    holes: NDArray[np.bool_]  # of each column: whether any `!=` was written to it
+    attribute: NDArray[np.int32]  # per column
+    holes: NDArray[np.bool_]  # per column: whether any `!=` was written to it
 
 
 class Scan(Matcher):
     """One column of lower and one of upper bounds per attribute, compared tile by tile.
 
-    A tile of a few thousand subscriptions stays in cache while the whole batch passes over it.
-    The first columns are compared for all of the tile at once (SIMD), the rest only for those
-    still left, and columns that let through least come first. Whatever is not one interval or one
-    `!=` on one of the columns (several intervals, `missing`, `excludes`, rare attributes) is
-    verified on the clauses left at the end.
+    A tile of a few thousand subscriptions stays in cache while the whole batch passes over it. The
+    most selective columns come first. The first columns are compared for the whole tile at once
+    (SIMD), the rest only for the slots still left. Columns hold one interval or one `!=` per
+    clause. All other terms (several intervals, `missing`, `excludes`, rare attributes) are verified
+    at the end, on the clauses still left.
 
     add O(columns), remove O(1), match O(subscriptions) with a small constant.
     """
 
     def clear(self) -> None:
-        self._uses = np.zeros(0, np.int64)  # clauses by attribute
+        self._uses = np.zeros(0, np.int64)  # rows of terms by attribute
         self._state = np.zeros(0, np.uint8)
         self._columns = _columns(np.zeros(0, np.int32), 0)
-        self._passed = np.zeros(0)  # share that each column let through, as last seen
+        self._passed = np.zeros(0)  # share that each column let through in the last batch
         self._since_layout = 0
         self._at_layout = 0
 
@@ -78,7 +77,7 @@ class Scan(Matcher):
         self.tally.subscriptions += len(batch) * self.clauses.live
         starts = np.zeros(len(batch) + 1, np.int64)
         np.cumsum(np.bincount(event, minlength=len(batch)), out=starts[1:])
-        # The kernel finds pairs tile by tile; a stable sort brings them into the order of events.
+        # The kernel finds pairs tile by tile; a stable sort orders them by event.
         return Matches(
             starts, slots if len(batch) == 1 else slots[np.argsort(event, kind="stable")]
         )
@@ -123,7 +122,7 @@ class Scan(Matcher):
         self._columns = wider
 
     def _lay_out(self) -> None:
-        """Choose the columns anew, for the attributes that are asked about most."""
+        """Choose the columns again, for the attributes that clauses constrain most."""
         live = self.clauses.live_slots()
         popular = np.flatnonzero(self._uses * _SHARE >= len(live))
         self._columns = _columns(popular.astype(np.int32), len(self._state))
@@ -132,19 +131,19 @@ class Scan(Matcher):
         self._since_layout, self._at_layout = 0, len(live)
 
     def _fill(self, slots: Slots, terms: Terms) -> None:
-        """Write the bounds of clauses; those that the columns do not tell whole are verified."""
+        """Write the bounds of clauses. Clauses that do not fit the columns are marked to verify."""
         slot = np.repeat(slots, np.diff(terms.starts))
         self._state[slots] = _EXACT
         low, high = terms.low.copy(), terms.high.copy()
         same = (slot[1:] == slot[:-1]) & (terms.attribute[1:] == terms.attribute[:-1])
         after, before = np.append(same, False), np.append(False, same)
-        # Everything but one value: two rows, written as bounds that have changed places.
+        # Everything but one value: two rows, written as one pair of swapped bounds.
         hole = after & ~before & ~np.append(after[1:], False)
         at = np.flatnonzero(hole & (terms.kind == SOME))
         at = at[(terms.term[at] == terms.term[at + 1]) & (low[at + 1] - high[at] == 2)]
         at = at[(low[at] == _LOWEST) & (high[at + 1] == _HIGHEST)]
         low[at] = low[at + 1]
-        # Otherwise several rows, or a second term on the attribute, are not one interval.
+        # Otherwise, several rows or a second term on the attribute do not form one interval.
         told = (terms.kind == SOME) & ~after & ~before
         told[at] = True
         for column, attribute in enumerate(self._columns.attribute):
@@ -179,10 +178,10 @@ def _scan(
     masked: int,
     state: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs (event, slot) that match, and per column how many came in and how many stayed.
+    """Matching (event, slot) pairs, and how many slots entered and passed each column.
 
-    The first `masked` columns of the order are compared for all of a tile at once, since many
-    are left there; the others for a list of those still left.
+    The first `masked` columns of the order are compared for a whole tile at once, because most
+    slots are still left. The other columns are compared for the list of slots still left.
     """
     n = len(events.starts) - 1
     found = 0
@@ -198,7 +197,7 @@ def _scan(
         for event in range(n):
             begin, end = events.starts[event], events.starts[event + 1]
             bind(events.attribute, begin, end, first, last)
-            alive = state[tile:stop]  # a slice: an index of a sum would not be compiled to SIMD
+            alive = state[tile:stop]  # a slice: `state[tile + i]` would not be compiled to SIMD
             for i in range(stop - tile):
                 mask[i] = alive[i] != _DEAD
             many = stop - tile
@@ -256,7 +255,7 @@ def _mask_column(
             mask[i] &= 1 - needed[i]
     elif end - start == 1 and not columns.holes[column]:
         value = code[start]
-        for i in range(size):  # compiled to SIMD; most of the time of a batch goes here
+        for i in range(size):  # compiled to SIMD; a batch spends most of its time here
             mask[i] &= (low[i] <= value) & (value <= high[i])
     elif end - start == 1:
         value = code[start]
@@ -282,7 +281,7 @@ def _keep(
     left: NDArray[np.int64],
     many: int,
 ) -> int:
-    """Keep, of the slots left, those that one column lets through; without a branch."""
+    """Keep the slots that one column lets through. Branch-free."""
     a = columns.attribute[column]
     start, end = first[a], last[a]
     kept = 0

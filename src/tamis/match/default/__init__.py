@@ -1,1 +1,1 @@
-"""The matcher `tamis`, the default: each clause where it is cheapest."""
+"""The default matcher, `tamis`: it places each clause where it is cheapest to match."""

@@ -1,4 +1,4 @@
-"""Insert clauses into an index that grows as needed, and take them out."""
+"""Insert clauses into an index, which grows as needed, and remove them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Int64s = NDArray[np.int64]
 def insert_all(
     framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s
 ) -> Framed[RoutedIndex]:
-    """The index with the clauses of these slots, which are in the table."""
+    """The index with the clauses of these slots added. They must be in the clause table."""
     index = framed.record
     top = int(slots.max(initial=-1)) + 1
     if top > len(index.kind):
@@ -42,7 +42,7 @@ def insert_all(
             wider = with_room(index.buckets, keys, 0, max(64, 3 * left))
             index = index._replace(buckets=wider)
         elif full == NO_ENTRIES:
-            more = max(64, left, len(index.buckets.pool) // ENTRY)  # a long run may have to double
+            more = max(64, left, len(index.buckets.pool) // ENTRY)  # a long run may need to double
             index = index._replace(buckets=with_room(index.buckets, 0, more, 0))
         elif full == NO_PLACES + SPARSE:
             index = index._replace(sparse=_more(index.sparse, left))
@@ -51,7 +51,7 @@ def insert_all(
 
 
 def remove_all(framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s) -> None:
-    """Take the clauses of these slots out; they are still in the table."""
+    """Remove the clauses of these slots from the index. They are still in the clause table."""
     if len(slots):
         take_out_framed(framed.frame, clauses, slots)
 

@@ -1,4 +1,4 @@
-"""The fast matcher."""
+"""The default matcher, `tamis`."""
 
 from __future__ import annotations
 
@@ -32,33 +32,34 @@ from tamis.match.default.workers import WorkerPool, WorkTally
 from tamis.match.plan import LINES, Plan
 
 Int32s = NDArray[np.int32]
-_AT_ONCE = 20_000  # so few clauses are laid out anew in one go
-_TOO_OLD = 8  # times as many clauses as it was made for: a plan that is worth nothing
-_STEP = 16  # clauses that move for an event, where there are more
-_FEWER = 32  # clauses that move when one comes or goes, which should take no longer than it must
+_AT_ONCE = 20_000  # up to this many clauses, a new layout is applied in one step
+_TOO_OLD = 8  # a plan is worthless once there are this many times more clauses
+_STEP = 16  # clauses moved for a batch: this times events^0.75
+_FEWER = 32  # clauses moved per add or remove, which should stay fast
 
 
 class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
-    """Each clause lies where it costs least, and a batch of events passes over all of it at once.
+    """Places each clause where it costs least; matches a batch against all places together.
 
-    A clause goes to one of three places. Where it asks for a value that few events have, or for a
-    narrow range, to a *bucket*: events look up what they have, and never see the others. Otherwise
-    to one of two *families* of bitmaps, which have a line of bits for each attribute and cell: the
-    AND of an event's lines is all clauses that may hold. In the sparse family each of them is
-    then compared with a record of its bounds; in the dense one, where many hold, bits are sure
-    unless an interval begins or ends in the event's cell. What cells cannot tell is verified.
+    A clause is placed in one of three structures. A clause that requires a rare value or a narrow
+    range goes to a *bucket*: events look up their own keys and never touch other buckets. All other
+    clauses go to one of two *families* of bitmaps. A family has a line of bits for each attribute
+    and cell; the AND of an event's lines is the set of candidates. In the sparse family, each
+    candidate is then compared with a record of its bounds. The dense family is for clauses that
+    match often: there a bit is a match unless an interval begins or ends inside the event's cell.
+    Clauses that cells cannot decide are verified.
 
-    Where it is cheapest is expected from the clauses and from the events seen so far, and from
-    what each step takes on this machine; `plan` says what was decided and why. When clauses have
-    doubled, or events differ much from those it was planned for, a new plan is made, and clauses
-    move over to it, a few with each call. A plan for a handful of events is for the time being: as
-    soon as there are enough, all clauses are laid out anew at once, as they were for the first.
+    The expected cost of a place depends on the clauses, on the events seen so far, and on the time
+    of each step on this machine. `plan` reports the decisions and the reasons. A new plan is made
+    when the number of clauses has doubled, or when events differ much from those of the plan.
+    Clauses then move to it, a few with each call. A plan based on a handful of events is
+    provisional: once there are enough events, all clauses are laid out again in one step.
 
     add O(attributes × cells) bits or O(1) entries, remove likewise. match O(clauses × columns /
-    512) lines, and what is met.
+    512) lines, plus the candidates visited.
 
-    With `threads`, a batch is cut by events, or, where it has few, by blocks of clauses; 0 is as
-    many as there are processors.
+    With `threads`, a batch is split by events, or, if it has few events, by blocks of clauses. 0
+    means one thread per processor.
     """
 
     layout = 2
@@ -69,27 +70,27 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def clear(self) -> None:
         self._index: Framed[RoutedIndex] | None = None
-        self._next: Framed[RoutedIndex] | None = None  # while clauses move to it
-        self._moving = np.zeros(0, np.int64)  # slots that may still have to, the next one last
-        self._laid_out = 0  # clauses when it was
+        self._next: Framed[RoutedIndex] | None = None  # set while clauses move to it
+        self._moving = np.zeros(0, np.int64)  # slots that may still have to move, next one last
+        self._laid_out = 0  # clauses at the time of the plan
         self._watch = EventWatch()
-        self._came = 0  # clauses since the plan
-        self._width = 0  # attributes that the plan knows
+        self._came = 0  # clauses added since the plan
+        self._width = 0  # attributes known to the plan
         self._planning: Future[tuple[RoutedIndex, Slots, EventSample]] | None = None
         self._twins = Twins()
         self._bits: tuple[Int32s, Int32s] | None = None
         self._make_buffers()
 
     def _make_buffers(self) -> None:
-        """Threads and buffers: not pickled."""
+        """Create the threads and buffers, which are not pickled."""
         self._workers = WorkerPool(self.tally)
         self._answers, self._copies = AnswerBuffers(), AnswerBuffers()
         self._rows = AnswerBuffers(np.uint64)
 
     def rebuild(self) -> None:
-        """Forget where clauses lie, since a change was broken off, by Ctrl-C or lack of memory.
+        """Discard the index, because Ctrl-C or lack of memory interrupted a change.
 
-        The table has them all; they are laid out anew when the next events come.
+        The clause table is complete. The next batch lays all clauses out again.
         """
         self._index = self._next = self._bits = self._planning = None
         self._moving = np.zeros(0, np.int64)
@@ -126,7 +127,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self._answers.take(),
         )  # fmt: skip
         self._answers.keep(out, used)
-        if len(batch) == 1:  # of a single event each call of NumPy is felt
+        if len(batch) == 1:  # for a single event, every NumPy call is noticeable
             return Matches(np.array([0, used], np.int64), out[:used])
         starts = np.zeros(len(pairs.starts), np.int64)
         np.cumsum(counts, out=starts[1:])
@@ -139,7 +140,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def find_bits(self, batch: EventBatch) -> Bitmaps:
         self._prepare(batch)
-        if self._next is not None:  # there is no one numbering of bits while clauses move
+        if self._next is not None:  # with two indexes there is no single numbering of bits
             return Bitmaps.of(self.find(batch), self.clauses.live_slots())
         assert self._index is not None
         index = self._index.record
@@ -151,14 +152,14 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         self._rows.keep(words, many * width)
         words = words[: many * width].reshape(many, width)
         places = blocks_of(index.dense) * BLOCK // 64 if index.dense.head[LIVE] else 0
-        words[:, places:] = 0  # the dense family writes all of its own
+        words[:, places:] = 0  # the dense family overwrites all of its own words
         self._workers.match_bits(
             index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
         )
         return Bitmaps(words, slots)
 
     def _number_bits(self, index: RoutedIndex) -> tuple[Int32s, Int32s]:
-        """The slot of each bit: the dense family's places, then all others; and the way back."""
+        """The slot of each bit (places of the dense family first), and the bit of each slot."""
         places = BLOCK * blocks_of(index.dense) if index.dense.head[LIVE] else 0
         others = np.flatnonzero((index.kind != NOWHERE) & (index.kind != DENSE))
         slots = np.full(places + len(others), -1, np.int32)
@@ -176,7 +177,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         self._bits = None
         self._came += len(slots)
         if self._index is None:
-            return  # all are laid out together when the first events come
+            return  # the first batch of events lays out all clauses together
         if self._next is None:
             self._index = insert_all(self._index, self.clauses.view, slots)
         else:
@@ -186,7 +187,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     def drop_clauses(self, slots: Slots) -> None:
         self._bits = None
         for index in self._indexes():
-            kind = index.record.kind  # some may be in the one, some in the other
+            kind = index.record.kind  # each clause is in one of the two indexes
             mine = slots[slots < len(kind)]
             remove_all(index, self.clauses.view, mine[kind[mine] != NOWHERE])
         if self._next is not None:
@@ -208,11 +209,11 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         )
 
     def _prepare(self, batch: EventBatch) -> None:
-        """See to it that there is a plan that fits, before events are matched."""
+        """Make sure that there is a suitable plan before events are matched."""
         if self._index is None or self._workers.forked:
-            self._planning = None  # a plan that is waited for comes too late, or never
+            self._planning = None  # a pending plan would come too late, or never after a fork
         if self._next is not None:
-            # About as long as the events will take: a batch moves many, a single event a few.
+            # Moving takes about as long as matching: a batch moves many, a single event few.
             self._move(max(_FEWER, int(_STEP * len(batch) ** 0.75)))
         elif self._planning is not None:
             if self._planning.done():
@@ -225,7 +226,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
                 self._plan()
 
     def settle(self) -> None:
-        """Finish a plan that is being made, and moving to it. Without any, make one."""
+        """Finish the pending plan and move all clauses to it. Without a plan, make one."""
         if self._index is None and len(self):
             self._prepare(EventBatch(0, columns={}))
         if self._workers.forked:
@@ -236,27 +237,27 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self._move(4096)
 
     def _adopt(self) -> None:
-        """Go over to the plan that was made beside; where it failed, go on as before."""
+        """Switch to the plan made in the background. If planning failed, keep the old plan."""
         assert self._planning is not None
         planning, self._planning = self._planning, None
         try:
             made = planning.result()
-        except Exception:  # noqa: BLE001 - as for lack of memory; there will be other occasions
+        except Exception:  # noqa: BLE001 - for example out of memory; a later plan may succeed
             return
         self._take_over(*made)
 
     def _stale(self) -> bool:
-        """Whether clauses are others by now than those that the plan was made for."""
+        """Whether the clauses have changed too much since the plan was made."""
         many, laid_out = len(self.clauses), self._laid_out
         wider = self.clauses.width > self._width and self._came > laid_out // 64
         return wider or self._came > laid_out + 64 or many < laid_out // 4
 
     def _plan(self) -> None:
-        """Make a new plan: at once, or where that takes long, beside the other work."""
+        """Make a new plan: synchronously if that is quick, else in the background."""
         asked, sample = SurveyedClauses.of(self.clauses), self._watch.sample
         width, slots, view = self.clauses.width, self.clauses.slots, self.clauses.view
         if self._watch.enough or asked.live > _TOO_OLD * self._laid_out:
-            self._index = None  # to begin anew takes less time than to move all from a bad place
+            self._index = None  # starting over is faster than moving every clause from a bad place
         self._laid_out, self._came, self._width = asked.live, 0, width
 
         def make() -> tuple[RoutedIndex, Slots, EventSample]:
@@ -269,7 +270,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self._planning = self._workers.beside(make)
 
     def _take_over(self, new: RoutedIndex, order: Slots, sample: EventSample) -> None:
-        """Go over to a new index, at once or step by step."""
+        """Switch to a new index, in one step or incrementally."""
         self._planning = None
         try:
             self._place(new, order)
@@ -283,7 +284,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         if self._index is None or len(order) <= _AT_ONCE:
             order = order[order < self.clauses.slots]
             live = self.clauses.live_slots()
-            missing = np.setdiff1d(live, order)  # came while the plan was made
+            missing = np.setdiff1d(live, order)  # added while the plan was being made
             order = order[np.isin(order, live)]
             self._index = insert_all(
                 Framed(new), self.clauses.view, np.concatenate([order, missing])
@@ -295,7 +296,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self._moving = np.concatenate([order, late])[::-1].copy()
 
     def _move(self, many: int) -> None:
-        """Move some clauses to the next index; when all have, it takes over."""
+        """Move some clauses to the next index. When all have moved, it becomes the index."""
         try:
             self._move_some(many)
         except BaseException:
@@ -308,7 +309,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
         kind = self._index.record.kind
         some = some[some < len(kind)]
-        some = some[kind[some] != NOWHERE]  # others went, or came later
+        some = some[kind[some] != NOWHERE]  # the others were removed, or added to the next index
         remove_all(self._index, self.clauses.view, some)
         self._next = insert_all(self._next, self.clauses.view, some)
         self._bits = None
@@ -319,7 +320,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def index_arrays(self) -> dict[str, NDArray[Any]]:
         if self._index is None and self._planning is None:
-            return {}  # whoever opens it plans for the events it sees
+            return {}  # no plan yet: the process that opens it makes one for its own events
         self.settle()
         if self._index is None:
             return {}

@@ -1,4 +1,4 @@
-"""An index as it is saved: without the room that it keeps for more."""
+"""The saved form of an index: its arrays without spare capacity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.match.default.structure.routes import RoutedIndex
 
 
 def trimmed(index: RoutedIndex) -> RoutedIndex:
-    """The same, without the room that is kept for more clauses."""
+    """The same index without spare capacity."""
     buckets = index.buckets
     return index._replace(
         sparse=_trimmed(index.sparse),
@@ -28,7 +28,7 @@ def trimmed(index: RoutedIndex) -> RoutedIndex:
 
 
 def restored(arrays: Mapping[str, NDArray[Any]]) -> RoutedIndex:
-    """An index from its arrays. One that was saved without a guide to its cells is given one."""
+    """An index from its saved arrays. Builds the guide to the cells if the save lacks one."""
     if "cells.guide.start" not in arrays:
         made = make_guide(arrays["cells.start"], arrays["cells.cuts"])
         arrays = Arrays({**arrays, **add_prefix("cells.guide", flatten(made))})
@@ -45,5 +45,5 @@ def _trimmed(family: Family) -> Family:
             for name in ("bits", "edges", "records", "slot_of")
         }
     )
-    # What tells a dense family from a sparse one is that it has any.
+    # `edges` must stay non-empty in a dense family: that is what marks it as dense.
     return kept if blocks else kept._replace(edges=family.edges[: min(1, len(family.edges))])

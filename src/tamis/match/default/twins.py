@@ -1,4 +1,4 @@
-"""A batch without its repeated events, and the answer with them again."""
+"""Deduplicate the events of a batch, and expand the answer to all events."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from tamis.match.default.structure.buckets import seed
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
-_FEW = 32  # events: so few are not looked at for this
+_FEW = 32  # smaller batches are not searched for twins
 _SEED = seed()
-_WORTH = 0.8  # share of different events below which they alone are matched
-_MANY = 1024  # events that tell whether publishers repeat themselves at all
-_HARDLY = 0.98  # share of different events above which they do not
-_REST = 7  # batches that are taken as they are, when the last had hardly any twins
+_WORTH = 0.8  # deduplicate if at most this share of the events is distinct
+_MANY = 1024  # events that suffice to tell whether publishers repeat themselves
+_HARDLY = 0.98  # above this share of distinct events, publishers do not repeat themselves
+_REST = 7  # batches that skip the search after one with hardly any twins
 
 
 class Twins:
-    """Looks for twins in batches; where there were none, not in each of the next.
+    """Searches batches for twins (equal events). Skips some batches after one without twins.
 
-    Looking takes 50 ns an event, which is a fifth of all that is done for it where subscriptions
-    are few. Publishers that repeat themselves do so all the time, or not at all.
+    The search takes 50 ns per event, a fifth of the total time per event if subscriptions are few.
+    Publishers repeat themselves either all the time or not at all.
     """
 
     def __init__(self) -> None:
         self._rest = 0
 
     def without(self, pairs: Pairs) -> tuple[Pairs, Int32s | None]:
-        """What `without_twins` gives, or all, and None."""
+        """The result of `without_twins`, or all events and None if the search is skipped."""
         many = len(pairs.starts) - 1
         if many >= _MANY and self._rest:
             self._rest -= 1
@@ -42,12 +42,12 @@ class Twins:
 
 
 def without_twins(pairs: Pairs) -> tuple[Pairs, Int32s | None]:
-    """The different events, and for each event which of them it is; or all, and None."""
+    """The distinct events, and which of them each event equals. Or all events and None."""
     return _parted(pairs)[:2]
 
 
 def _parted(pairs: Pairs) -> tuple[Pairs, Int32s | None, int]:
-    """The same, and how many different events there are."""
+    """The result of `without_twins`, and the number of distinct events."""
     starts, attribute, code = pairs
     many = len(starts) - 1
     if many < _FEW:
@@ -57,7 +57,7 @@ def _parted(pairs: Pairs) -> tuple[Pairs, Int32s | None, int]:
     different = find_twins(starts, attribute, code, table, twin, _SEED)
     if different > _WORTH * many:
         return pairs, None, different
-    first = np.unique(twin, return_index=True)[1]  # they are numbered as they come
+    first = np.unique(twin, return_index=True)[1]  # numbered in order of appearance
     counts = np.diff(starts)[first]
     fewer = np.zeros(different + 1, np.int64)
     np.cumsum(counts, out=fewer[1:])
@@ -66,9 +66,9 @@ def _parted(pairs: Pairs) -> tuple[Pairs, Int32s | None, int]:
 
 
 def with_twins(twin: Int32s, starts: Int64s, slots: Int32s, out: Int32s) -> tuple[Int64s, Int32s]:
-    """The answer to all events, from that to the different ones: starts, and slots in `out`.
+    """Expand the answer for the distinct events to all events: starts and slots.
 
-    Or in a longer array, where that is too short.
+    The slots are written to `out`, or to a longer array if `out` is too short.
     """
     all_starts = np.zeros(len(twin) + 1, np.int64)
     np.cumsum(np.diff(starts)[twin], out=all_starts[1:])

@@ -1,9 +1,8 @@
-"""Threads over a batch: each finds what its part of the work has, then all write it down at once.
+"""Threads over a batch: each finds the matches of its work unit, then all write them in parallel.
 
-Kernels hold no lock, so threads run side by side. A batch is cut by events where it has enough of
-them, each thread with its own; a few events over many clauses are cut by blocks of the sparse
-family instead. While clauses move from one index to the next there are two to look at, and both
-are parts of every event's work.
+Kernels release the GIL, so threads run in parallel. A batch with enough events is split by events.
+A few events over many clauses are split by blocks of the sparse family instead. While clauses move
+from one index to the next, every event is matched against both indexes.
 """
 
 from __future__ import annotations
@@ -46,26 +45,26 @@ from tamis.match.default.structure.routes import RoutedIndex
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
-_CHUNK = 1024  # events that pass together
-_BITMAPS = 32 * 2**20  # bytes of bitmaps at a time: they are read again soon after
-_APART = 64  # events of a part at least, when a batch is cut by events
-_BLOCKS = 4096  # blocks of a part at least, when it is cut by blocks: a thread takes time to start
+_CHUNK = 1024  # events processed together
+_BITMAPS = 32 * 2**20  # bytes of bitmaps per chunk: they are soon read again, from the cache
+_APART = 64  # minimum events per thread when a batch is split by events
+_BLOCKS = 4096  # minimum blocks per thread when split by blocks: starting a thread takes time
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
 @dataclass
 class WorkTally(Tally):
-    """How often each step of the cost model was taken (see `MeasuredCosts`)."""
+    """The number of times each step of the cost model was executed (see `MeasuredCosts`)."""
 
-    lines: int = 0  # 512 bits of a bitmap
-    probes: int = 0  # keys looked up among the buckets
-    visits: int = 0  # entries of the buckets found
-    checks: int = 0  # clauses that the sparse family left, compared with their bounds
-    verified: int = 0  # clauses that only a look at the clause itself could decide
+    lines: int = 0  # bitmap lines of 512 bits read
+    probes: int = 0  # bucket keys looked up
+    visits: int = 0  # bucket entries visited
+    checks: int = 0  # candidates of the sparse family compared with their bounds
+    verified: int = 0  # candidates verified against the clause table
 
     def count(self, work: Int64s) -> None:
-        """Add the work for a chunk: lines, probes, visits, checks, verified."""
+        """Add the counters of a chunk: lines, probes, visits, checks, verified."""
         lines, probes, visits, checks, verified = work.tolist()
         self.lines += lines
         self.probes += probes
@@ -77,7 +76,7 @@ class WorkTally(Tally):
 
 
 class WorkUnit(NamedTuple):
-    """Some events against some of the blocks of one index, or all."""
+    """Some events to be matched against some or all blocks of one index."""
 
     of: RoutedIndex
     first: int
@@ -86,25 +85,25 @@ class WorkUnit(NamedTuple):
 
 
 class PartialAnswer(NamedTuple):
-    """What a worker found for a part; the slots themselves are in its buffers."""
+    """What a worker found for a work unit. The slots are in the worker's buffers."""
 
     counts: Int64s
     pairs: int
     verified: int
-    width: int  # words of an event's bitmap
+    width: int  # words per event in a bitmap
 
 
 class MatchWorker:
-    """The buffers of a thread, and the calls that use them."""
+    """The buffers of one thread, and the kernel calls that use them."""
 
     def __init__(self) -> None:
         self._buffers = Framed(empty_buffers())
-        # Of the last chunk. Other buffers are replaced by larger ones; this array stays.
+        # Counters of the last chunk. This array stays when other buffers are replaced.
         self.work = self.buffers.doubts.many[LINES : 1 + VERIFIED]
 
     @property
     def buffers(self) -> ChunkBuffers:
-        """Where `find_matches` leaves what it found."""
+        """The buffers, where `find_matches` leaves its results."""
         return self._buffers.record
 
     def _fit(self, index: RoutedIndex, width: int, events: int, pairs: int) -> None:
@@ -120,7 +119,7 @@ class MatchWorker:
         pairs: Pairs,
         words: Words | None = None,
     ) -> PartialAnswer:
-        """Find what a part has. Bitmaps go to `words`, a row an event, or stay in the buffers."""
+        """Match a work unit. Bitmaps go to `words`, one row per event, or stay in the buffers."""
         index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
         self._fit(index, width, part.last - part.first, len(code))
@@ -149,7 +148,7 @@ class MatchWorker:
         out: Int32s,
         used: int,
     ) -> tuple[Int32s, int]:
-        """Find and write down in one go: `out`, or a wider one, and where its slots end."""
+        """Find and write the matches in one call. Returns `out`, or a longer array, and its end."""
         starts, attribute, code = pairs
         self._fit(index.record, width, len(counts), len(code))
         while True:
@@ -164,17 +163,17 @@ class MatchWorker:
 
 
 class WorkerPool:
-    """All threads of a matcher. They start when there is work for more than one."""
+    """All threads of a matcher. They start when there is work for more than one thread."""
 
     def __init__(self, tally: WorkTally) -> None:
         self._tally = tally
         self._workers = [MatchWorker()]
         self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # that started the pool: threads do not survive a fork
+        self._process = 0  # the process that started the pool: threads do not survive a fork
 
     @property
     def first(self) -> MatchWorker:
-        """The one that works in the caller's thread."""
+        """The worker that runs in the caller's thread."""
         return self._workers[0]
 
     def match(
@@ -186,12 +185,12 @@ class WorkerPool:
         threads: int,
         out: Int32s,
     ) -> tuple[Int64s, Int32s, int]:
-        """The answer to a batch: counts by event, slots, and how many."""
+        """The answer to a batch: the count of each event, the slots, and their number."""
         many = len(pairs.starts) - 1
         counts = np.empty(many, np.int64)
         used = 0
         if len(indexes) == 1 and threads == 1:
-            if many == 1:  # the shortest way: each step counts for a single event
+            if many == 1:  # shortcut: for a single event, every Python step is noticeable
                 out, used = self.first.match_chunk(
                     indexes[0], clauses, width, pairs, counts, out, used
                 )
@@ -242,7 +241,7 @@ class WorkerPool:
         words: Words,
         bit_of: Int32s,
     ) -> None:
-        """The answer to a batch as bits, to the rows of `words`, which are 0."""
+        """Write the answer to a batch as bits into the rows of `words`, which must be 0."""
         for parts in _rounds([index], len(words), threads, by_blocks=False):
             workers = self._enough(len(parts))
 
@@ -261,12 +260,12 @@ class WorkerPool:
             self._tally.count(worker.work)
 
     def beside(self, do: Callable[[], _R]) -> Future[_R]:
-        """Do something in a thread of its own."""
+        """Run a function in a background thread."""
         return _begun(self._threads(), do)
 
     @property
     def forked(self) -> bool:
-        """Whether what was begun beside was begun in another process, and never ends in this."""
+        """Whether background jobs were started before a fork and will never finish here."""
         return self._pool is not None and self._process != os.getpid()
 
     def _threads(self) -> ThreadPoolExecutor:
@@ -295,10 +294,10 @@ class WorkerPool:
 
 
 class _Together:
-    """Jobs of one call, which may be broken off at any moment: even while one is handed over.
+    """The jobs of one call, which may be interrupted at any moment, even during a submit.
 
-    Those under way use buffers that the next call will use, so they are waited for; those that have
-    not begun must not begin any more.
+    Running jobs use buffers that the next call reuses, so an interrupted call waits for them. Jobs
+    that have not started must not start any more.
     """
 
     def __init__(self) -> None:
@@ -307,7 +306,7 @@ class _Together:
         self._over = False
 
     def do(self, job: Callable[[], _R]) -> _R:
-        """Do a job, unless the call is over: then nobody wants its result."""
+        """Run a job, unless the call is over and the result is no longer needed."""
         with self._change:
             if self._over:
                 raise CancelledError
@@ -320,7 +319,7 @@ class _Together:
                 self._change.notify_all()
 
     def end(self) -> None:
-        """Let no job begin, and wait for those that have."""
+        """Prevent new jobs from starting, and wait for running ones."""
         try:
             with self._change:
                 self._over = True
@@ -332,10 +331,10 @@ class _Together:
 
 
 def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:
-    """Something that a thread does; or this one, when the interpreter starts no more threads."""
+    """Submit to the pool. Run it here if the interpreter no longer starts threads."""
     try:
         return pool.submit(do)
-    except RuntimeError:  # the main thread has ended, and others are still at work
+    except RuntimeError:  # the main thread has ended while other threads still run
         done: Future[_R] = Future()
         done.set_result(do())
         return done
@@ -351,8 +350,8 @@ def _write(
 def _rounds(
     indexes: Sequence[RoutedIndex], many: int, threads: int, *, by_blocks: bool = True
 ) -> list[list[WorkUnit]]:
-    """The parts of a batch, those of a round to be done side by side."""
-    # Bitmaps that are the answer are not read again, so that they need not stay in the cache.
+    """The work units of a batch, in rounds. The units of a round run in parallel."""
+    # Without `by_blocks` the bitmaps are the answer: they are not read again and need no cache.
     step = min(events_at_once(index) for index in indexes) if by_blocks else _CHUNK
     if threads > 1 and many >= threads * _APART:
         step = min(step, -(-many // threads))
@@ -379,14 +378,14 @@ def _whole(index: RoutedIndex, first: int, last: int) -> WorkUnit:
 
 
 def events_at_once(index: RoutedIndex) -> int:
-    """As many as stay together in the cache."""
+    """The number of events whose bitmaps fit in the cache together."""
     if not index.dense.head[LIVE]:
         return _CHUNK
     return max(64, min(_CHUNK, _BITMAPS // max(1, 8 * WORDS * blocks_of(index.dense))))
 
 
 def cut(pairs: Pairs, first: int, last: int) -> Pairs:
-    """The pairs of some events."""
+    """The pairs of the events `first` to `last - 1`."""
     starts, attribute, code = pairs
     if first == 0 and last == len(starts) - 1:
         return pairs
@@ -395,7 +394,7 @@ def cut(pairs: Pairs, first: int, last: int) -> Pairs:
 
 
 def wider(out: Int32s, used: int, size: int) -> Int32s:
-    """A longer array, with what is used of the old one."""
+    """A longer array that starts with the used part of the old one."""
     longer = np.empty(max(size, 2 * len(out)), np.int32)
     longer[:used] = out[:used]
     return longer

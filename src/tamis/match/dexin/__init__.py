@@ -1,1 +1,1 @@
-"""DEXIN (2016), and the algorithms that it compares with."""
+"""DEXIN (2016) and the algorithms it compares with."""

@@ -1,8 +1,9 @@
-"""Plans of DEXIN: which attributes rule out, which ones check what is left, and in which order.
+"""Plans of DEXIN: which attributes exclude, which ones check the rest, and in which order.
 
-An attribute that lets the share ρ of all subscriptions through costs 1 - ρ when it rules out
-(exclusive), whenever that is; when it checks (inclusive) it costs what those before it left over.
-Costs are in units of the number of subscriptions.
+Let ρ be the share of all subscriptions that an attribute lets through. As an exclusive attribute
+(it rules out subscriptions) it costs 1 - ρ, at any position. As an inclusive attribute (it checks
+the remaining ones) it costs the share that the attributes before it left. Costs are in units of
+the number of subscriptions.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from numpy.typing import NDArray
 from tamis.index.kernel import kernel
 
 FIRST_FIT, OPTIMAL, EXCLUSIVE, INCLUSIVE = 0, 1, 2, 3
-WIDEST = 22  # attributes whose subsets an optimal plan tries, at most: four million of them
+WIDEST = 22  # maximum number of attributes whose subsets an optimal plan tries: four million
 
 
 class PlannedAttributes(NamedTuple):
-    """The attributes to plan for; places are those of `attribute`, of which some are in use."""
+    """The attributes to plan for; only the first entries of the arrays are in use."""
 
     attribute: NDArray[np.int64]
     rate: NDArray[np.float64]  # ρ
-    several: NDArray[np.bool_]  # several values: to be checked, never to rule out
-    exclusive: NDArray[np.bool_]  # what the plan says
+    several: NDArray[np.bool_]  # several values: inclusive only
+    exclusive: NDArray[np.bool_]  # the plan's decision
 
 
 @kernel
 def make_plan(
     candidates: PlannedAttributes, many: int, how: int
 ) -> tuple[NDArray[np.int64], float]:
-    """Plan for the first `many` candidates; gives their order by ρ, and the cost μ."""
+    """Plan for the first `many` candidates; returns their order by ρ and the cost μ."""
     order = np.argsort(candidates.rate[:many])
     candidates.exclusive[:many] = how == EXCLUSIVE
     if how == FIRST_FIT:
@@ -43,7 +44,7 @@ def make_plan(
 
 @kernel
 def _cost(candidates: PlannedAttributes, order: NDArray[np.int64]) -> float:
-    """Σ (1 - ρ) over the exclusive ones; each of the others sees what all before it left."""
+    """Σ (1 - ρ) over the exclusive attributes; each inclusive one costs the share still left."""
     cost, left = 0.0, 1.0
     for i in order:
         if candidates.exclusive[i]:
@@ -65,17 +66,17 @@ def _first_fit(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
         if candidates.several[i]:
             continue
         if left < 1.0 and left <= 1.0 - candidates.rate[i]:
-            break  # never at the first one, of which nothing is left over yet
+            break  # never at the first attribute, where left is still 1
         candidates.exclusive[i] = True
         left *= candidates.rate[i]
 
 
 @kernel
 def _optimal(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
-    """Try every set of exclusive attributes but the empty one.
+    """Try every non-empty set of exclusive attributes.
 
-    In the order of a Gray code, one attribute changes sides from each set to the next. Past
-    `WIDEST` attributes the ones with the highest rates are checked, not tried.
+    The sets are in Gray code order, so that one attribute changes from each set to the next. Beyond
+    `WIDEST` attributes, those with the highest rates are always inclusive.
     """
     able = np.empty(len(order), np.int64)
     m = 0

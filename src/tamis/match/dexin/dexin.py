@@ -1,4 +1,4 @@
-"""DEXIN: rule out by some attributes, then check what is left on the others."""
+"""DEXIN: exclude by some attributes, then check the remaining clauses on the others."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ from tamis.match.options import choice, whole_number
 
 Int64s = NDArray[np.int64]
 _PLANS = {"lmrff": FIRST_FIT, "optimal": OPTIMAL, "exclusive": EXCLUSIVE, "inclusive": INCLUSIVE}
-_MANY = 256  # from so many changed ends on, counting anew beats moving the sums
+_MANY = 256  # above this many changed ends, recounting beats updating the running sums
 
 
 @dataclass
 class PlanTally(Tally):
-    """What was done, and what the plans had foreseen."""
+    """The work done, and the cost that the plans predicted."""
 
     cost: float = 0.0  # μ of the plans, summed over events, in units of the subscriptions
-    exclusive: int = 0  # attributes that ruled out, summed over events
-    words: int = 0  # of the partial result, copied afresh for each event (32 slots a word)
+    exclusive: int = 0  # exclusive attributes, summed over events
+    words: int = 0  # words of the partial result (32 slots each), copied for each event
 
 
 class DexinArrays(NamedTuple):
-    """What the kernel reads."""
+    """The arrays that the kernel reads."""
 
     ends: Ends
-    upto: Int64s  # per list: ends in the cells of its side up to this one
+    upto: Int64s  # by list: ends in the cells of its side up to this one
     columns: IntervalColumns
     live: Words
     exact: NDArray[np.int8]
 
 
 class PlanOptions(NamedTuple):
-    """What the options say."""
+    """The options as the kernel sees them."""
 
     plan: int
     whole: bool
@@ -75,34 +75,35 @@ class PlanOptions(NamedTuple):
 
 
 class Dexin(Matcher):
-    """Match attribute by attribute: some rule out from the whole, the others check what is left.
+    """Match attribute by attribute: some exclude from the whole set, the others check the rest.
 
-    Each attribute has slots of sorted low ends and of high ends. Exclusive matching strikes those
-    that the value violates from the partial result, inclusive matching compares the value with
-    the intervals of those still there. Counts of the slots give the matching rate ρ of every
-    attribute before anything is matched, and from the rates a plan is made for each event: lowest
+    Each attribute has slots of sorted low ends and of sorted high ends. Exclusive matching removes
+    the clauses whose ends the value violates from the partial result. Inclusive matching compares
+    the value with the intervals of the clauses still in it. The sizes of the slots give the
+    matching rate ρ of every attribute in advance, and the rates give a plan for each event: lowest
     rate first, exclusive while that is cheaper (`plan="lmrff"`), the cheapest of all sets of
-    exclusive attributes (`"optimal"`), or all the same way (`"exclusive"`, `"inclusive"`).
+    exclusive attributes (`"optimal"`), or all attributes the same way (`"exclusive"`,
+    `"inclusive"`).
 
-    add, remove O(ends · (log slots + ends of a slot)); match O(μ · subscriptions), where μ is
-    about 1 whatever the number of attributes; `cost` sums it up. Planning takes O(a log a) for a
+    add, remove O(ends · (log slots + ends of a slot)); match O(μ · subscriptions), where μ is about
+    1 for any number of attributes; `cost` is its sum over events. Planning takes O(a log a) for a
     attributes, O(2^a) if optimal.
-    DEXIN (Fan, Liu, Tang, 2016), sections 3.3 to 3.5. Corrected: the slot of the value is not
-    struck whole on the high side, an interval open at both ends lets all pass, `!=` is a list of
-    excluded values (two ranges would each exclude what the other allows), ρ is at least 0. Slots
-    hold equally many ends (codes have no scale). Counts are kept as running sums, so ρ takes two
-    bisections and no sum over slots; they take in the value's slots whole, as the paper's do,
-    unless `boundary="exact"`. The partial result is a bitset, whose copy costs a thirty-second
-    of a word for each subscription instead of the paper's N list entries; it becomes a list when
-    the first attribute checks. Inclusive matching reads columns of bounds for attributes that one
-    clause in eight asks about, the clauses themselves for others. An unbound attribute excludes
-    whoever asks about it, rare ones without being planned; one with several values is only
-    checked; under `plan="exclusive"` it rules out what lies wholly beside its values, and whatever
-    is left is verified.
-    It touches as many subscriptions as `scan` does, about one in all, but at random places where
-    `scan` compares runs: on dense subscriptions with narrow ranges it is the slower of the two in
-    batches (by a half at θ = 0.1). It gains where ranges are wide and much matches, and on single
-    events. With sparse subscriptions every unbound attribute costs the length of its lists.
+    DEXIN (Fan, Liu, Tang, 2016), sections 3.3 to 3.5. Corrections: on the high side, the value's
+    own slot is not excluded as a whole. An interval open at both ends accepts all values. `!=` is a
+    list of excluded values (two ranges would each exclude what the other allows). ρ is at least 0.
+    Differences: slots hold the same number of ends (codes have no scale). Counts are running sums,
+    so ρ takes two bisections and no sum over slots; they include the value's slots as a whole, as
+    in the paper, unless `boundary="exact"`. The partial result is a bitset: copying it costs a
+    thirty-second of a word per subscription instead of the paper's N list entries. It becomes a
+    list at the first inclusive attribute. Inclusive matching reads columns of bounds for attributes
+    that at least one clause in eight constrains, and the clauses themselves for the others. An
+    unbound attribute excludes all clauses that constrain it; rare ones are not part of the plan. An
+    attribute with several values is inclusive; under `plan="exclusive"` it excludes the intervals
+    entirely above or below its values, and the remaining clauses are verified.
+    Like `scan`, it touches each subscription about once in total, but at random places, while
+    `scan` compares runs. On dense subscriptions with narrow ranges it is slower than
+    `scan` in batches (by a half at θ = 0.1). It is faster on wide ranges with many matches, and on
+    single events. With sparse subscriptions, every unbound attribute costs the length of its lists.
     """
 
     tally: PlanTally
@@ -159,7 +160,7 @@ class Dexin(Matcher):
         fresh = spans_of(self.clauses.view, slots)
         self._live.add(slots)
         self._exact = grown(self._exact, self.clauses.slots)
-        self._left = grown(self._left, self.clauses.slots + 1)  # `members` writes one further
+        self._left = grown(self._left, self.clauses.slots + 1)  # `members` needs a spare entry
         self._exact[slots] = fresh.exact
         if self._ends.stale(len(fresh.slot)):
             self._deal(self.clauses.live_slots())
@@ -177,7 +178,7 @@ class Dexin(Matcher):
             self._sum(*self._ends.remove(gone), -1)
 
     def _deal(self, live: Slots) -> None:
-        """Slots and columns anew, for the clauses in `live`."""
+        """Rebuild slots and columns for the clauses in `live`."""
         everything = spans_of(self.clauses.view, live)
         self._ends.deal(everything)
         self._columns.lay_out(everything, len(self._exact), len(live), self.clauses.width)
@@ -215,7 +216,7 @@ def _match(
         bind(events.attribute, begin, end, first, last)
         several = has_several(events.attribute, begin, end)
         partial[:] = index.live
-        # Step 1: the matching rates. Rare attributes that are not bound are not worth a plan.
+        # Step 1: the matching rates. Rare unbound attributes are not worth planning for.
         many = 0
         for a in ends.used:
             if first[a] == last[a] and how.plan != INCLUSIVE and columns.column[a] < 0:
@@ -233,7 +234,7 @@ def _match(
             work[1] += lists
             work[2] += struck
             total_cost += struck / how.clauses
-        # Step 2: the plan, and its exclusive part: a random write for each violated end.
+        # Step 2: the plan and its exclusive part, with one random write per violated end.
         order, cost = make_plan(candidates, many, how.plan)
         total_cost += cost
         for i in order:
@@ -241,7 +242,7 @@ def _match(
                 a = candidates.attribute[i]
                 _exclude(ends, a, events.code[first[a] : last[a]], partial, work)
                 work[3] += 1
-        # Step 3: the inclusive part, on the list of those left.
+        # Step 3: the inclusive part, on the list of the remaining clauses.
         remain = members(partial, left)
         for i in order:
             if not candidates.exclusive[i] and remain > 0:
@@ -281,9 +282,9 @@ def _no_candidates(size: int) -> PlannedAttributes:
 
 @kernel
 def _violated(ends: Ends, upto: Int64s, a: int, values: Int64s, whole: bool) -> int:
-    """How many ends of attribute a the event violates, from the running sums.
+    """The number of ends of attribute a that the event violates, from the running sums.
 
-    With `whole`, the slots that the values lie in count as violated throughout.
+    With `whole`, all ends in the slots of the values count as violated.
     """
     lows, highs = list_of(ends, a, LOW, 0), list_of(ends, a, HIGH, 0)
     all_lows = upto[highs - 1]
@@ -309,7 +310,7 @@ def _violated(ends: Ends, upto: Int64s, a: int, values: Int64s, whole: bool) -> 
 
 @kernel
 def _equal(ends: Ends, a: int, v: int) -> tuple[int, int]:
-    """Where the clauses lie that exclude just this value."""
+    """The range of the clauses that exclude exactly this value."""
     at = list_of(ends, a, NOT, cell_of(ends, a, v))
     start = ends.lists.start[at]
     end = start + ends.lists.size[at]
@@ -326,7 +327,7 @@ def _strike_equal(ends: Ends, a: int, v: int, partial: Words, work: Int64s) -> N
 
 @kernel
 def _exclude(ends: Ends, a: int, values: Int64s, partial: Words, work: Int64s) -> None:
-    """Strike what no value of the event can match, by the ends on attribute a."""
+    """Exclude the clauses whose ends on attribute a all values of the event violate."""
     if len(values) == 0:
         work[1] += ends.cells[a] + 1
         work[2] += strike_all(ends, a, partial)
@@ -353,7 +354,7 @@ def _exclude(ends: Ends, a: int, values: Int64s, partial: Words, work: Int64s) -
 
 @kernel
 def _count(ends: Ends, lists: int) -> Int64s:
-    """For each list the ends in the slots of its side up to its own."""
+    """For each list, the number of ends in the slots of its side up to its own."""
     upto = np.zeros(lists, np.int64)
     for a in ends.used:
         for side in (LOW, HIGH):
@@ -369,7 +370,7 @@ def _count(ends: Ends, lists: int) -> Int64s:
 def _shift(
     ends: Ends, upto: Int64s, attributes: NDArray[np.int32], lists: Int64s, change: int
 ) -> None:
-    """The same after ends were added to (1) or removed from (-1) some lists."""
+    """Update the sums of `_count` after ends were added to (1) or removed from (-1) lists."""
     for i in range(len(lists)):
         a = attributes[i]
         for side in (LOW, HIGH):

@@ -1,8 +1,8 @@
-"""Equi-depth edges: where to cut an attribute's codes into cells that are met about equally often.
+"""Equi-depth edges: cut an attribute's codes into cells that are met about equally often.
 
-Papers cut a domain such as [0, 1] into cells of equal width. Codes have no such domain (those of
-decimals are images of floats, those of text are labels), so cells are cut where clauses begin and
-end: as many ends to a cell as to any other.
+The papers cut a domain like [0, 1] into cells of equal width. Codes have no such domain (the codes
+of decimals are images of floats, those of text are labels). We therefore cut where the intervals of
+clauses begin and end, so that each cell has the same number of ends.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 def sorted_ends(low: Int64s, high: Int64s) -> Int64s:
-    """The codes at which closed intervals begin, or have just ended; ascending, with repeats.
+    """The codes where closed intervals begin or have just ended; ascending, with duplicates.
 
-    An interval whose ends are both edges is a union of cells, exactly.
+    An interval is exactly a union of cells if both its ends are edges.
     """
     return np.sort(np.concatenate([low[low > _LOWEST], high[high < _HIGHEST] + 1]))
 
 
 def cut(ends: Int64s, cells: int) -> Int64s:
-    """At most `cells - 1` edges between cells: all ends, where there are no more distinct ones.
+    """At most `cells - 1` edges between cells; all distinct ends if they are few enough.
 
-    Cell k holds the codes from edge k - 1 on, below edge k.
+    Cell k holds the codes from edge k - 1 (inclusive) to edge k (exclusive).
     """
     distinct = np.unique(ends)
     if len(distinct) < cells:

@@ -1,9 +1,9 @@
-"""The grid of H-Tree: a few attributes, each cut into cells that overlap.
+"""The grid of H-Tree: a few attributes, each cut into overlapping cells.
 
-A clause is put, on each level of a tree, into some branches, and an event follows some; both are
-sets of bits. Bit 0 is for clauses that do not ask about the attribute of the level. Then there
-is a bit for each cell, for what covers it at least in part, and a bit for each cell as extended on
-both sides, for what lies within that and across an edge of the cell.
+On each level of the tree, a clause is in some branches and an event follows some; both are bit
+sets. Bit 0 is for clauses that do not constrain the attribute of the level. Then each cell has one
+bit for clauses that cover at least part of it. One more bit per cell stands for the cell extended
+on both sides; it is for clauses that lie within the extended cell and cross an edge of the cell.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from tamis.match.dexin.edges import cut, sorted_ends
 
 Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
-CELLS = 31  # at most: two bits a cell, and one, fit into a word
-ANY = 1  # the branch of clauses that do not ask about the attribute
+CELLS = 31  # maximum: two bits per cell plus one fit into a word
+ANY = 1  # the branch of clauses that do not constrain the attribute
 
 
 class CellGrid(NamedTuple):
-    """As kernels see it: a row for each level. What is behind the last cell is not used."""
+    """View for kernels: one row per level. Entries after the last cell are unused."""
 
-    level: Int64s  # of each attribute, -1 where it has none
-    attribute: Int64s  # of each level
-    cells: Int64s  # how many
+    level: Int64s  # by attribute; -1: no level
+    attribute: Int64s  # by level
+    cells: Int64s  # number of cells by level
     edge: Int64s  # cell i ends below edge i
-    lower: Int64s  # where cell i begins, as extended
-    upper: Int64s  # the last code of cell i, as extended
+    lower: Int64s  # the first code of the extended cell i
+    upper: Int64s  # the last code of the extended cell i
 
 
 def empty_grid(levels: int, width: int) -> CellGrid:
-    """Levels of one cell that no attribute belongs to: whatever asks anything is `ANY`."""
+    """Levels of one cell and without an attribute: every clause goes to `ANY`."""
     return CellGrid(
         np.full(width, -1, np.int64),
         np.full(levels, -1, np.int64),
@@ -50,9 +50,9 @@ def empty_grid(levels: int, width: int) -> CellGrid:
 def choose(
     attribute: NDArray[np.int32], low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
 ) -> CellGrid:
-    """A grid over the attributes whose cells rule out most of these intervals, best first.
+    """A grid over the attributes whose cells rule out the most intervals, best first.
 
-    Only attributes that are among the most frequent are looked at.
+    Only the most frequent attributes are considered.
     """
     grid = empty_grid(levels, int(attribute.max(initial=-1)) + 1)
     uses = np.bincount(attribute)
@@ -75,7 +75,7 @@ def choose(
         # Ranks of the edges among the ends, and of both sides of the domain.
         ranks = np.concatenate([[0], np.searchsorted(ends, edges), [len(ends)]])
         reach = (overlap * np.diff(ranks)).astype(np.int64)
-        for cell in range(len(edges)):  # each edge moves into the cell before and into the next
+        for cell in range(len(edges)):  # extend both neighbours of each edge into each other
             grid.lower[level, cell + 1] = ends[ranks[cell + 1] - reach[cell]]
             beyond = ranks[cell + 1] + reach[cell + 1]
             grid.upper[level, cell] = ends[min(beyond, len(ends) - 1)] - 1
@@ -84,9 +84,10 @@ def choose(
 
 @kernel
 def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out: Int64s) -> None:
-    """Write, for each level, the branches that a clause belongs in: at most `most` paths.
+    """Write the branches of a clause on each level, for at most `most` paths.
 
-    If there are more, the clause goes to `ANY` where it is in most branches, as often as needed.
+    If there are more paths, the clause goes to `ANY` on the level with the most branches; this
+    repeats until the limit holds.
     """
     out[:] = ANY
     row = clauses.start[slot]
@@ -102,7 +103,7 @@ def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out
             out[level] = _cover(clauses, row, after, grid, level)
         row = after
     while True:
-        paths = 1.0  # 31 cells on 16 levels are beyond any integer
+        paths = 1.0  # a float: 31 cells on 16 levels overflow an integer
         widest = 0
         for level in range(len(out)):
             paths *= _count(out[level])
@@ -115,7 +116,7 @@ def branches_of(clauses: ClauseArrays, slot: int, grid: CellGrid, most: int, out
 
 @kernel
 def _cover(clauses: ClauseArrays, row: int, after: int, grid: CellGrid, level: int) -> int:
-    """The branches of one term: one, if it is one interval that lies within an extended cell."""
+    """The branches of one term: a single one if its only interval lies within an extended cell."""
     cells = grid.cells[level]
     covered = 0
     for r in range(row, after):
@@ -128,13 +129,13 @@ def _cover(clauses: ClauseArrays, row: int, after: int, grid: CellGrid, level: i
                 return 1 << (1 + CELLS + cell)
             covered |= 1 << (1 + cell)
     if _count(covered) == cells:
-        return ANY  # met by every value
+        return ANY  # every value meets it
     return covered
 
 
 @kernel
 def _count(bits: int) -> int:
-    """How many bits are set."""
+    """The number of set bits."""
     n = 0
     while bits:
         bits &= bits - 1
@@ -144,7 +145,7 @@ def _count(bits: int) -> int:
 
 @kernel
 def branches_met(grid: CellGrid, level: int, code: Int64s, begin: int, end: int) -> int:
-    """The branches that an event follows, whose values of the attribute are `code[begin:end]`."""
+    """The branches that an event follows; its values of the attribute are `code[begin:end]`."""
     cells = grid.cells[level]
     met = ANY
     for at in range(begin, end):

@@ -33,12 +33,12 @@ from tamis.match.options import real_number, whole_number
 Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 Ids = Callable[[Int64s, Int64s], Int64s]
-_ATTRIBUTES = 16  # at most
-_CHUNK = 8192  # clauses that are put into the tree at a time, to bound what that takes in between
+_ATTRIBUTES = 16  # maximum
+_CHUNK = 8192  # clauses inserted at a time, to bound the temporary memory
 
 
 class Guards(NamedTuple):
-    """For each slot one interval that has to agree; attribute -1 where there is none."""
+    """By slot, one interval that the event must satisfy; attribute -1 means no guard."""
 
     attribute: NDArray[np.int32]
     low: Int64s
@@ -48,25 +48,25 @@ class Guards(NamedTuple):
 class HTree(Matcher):
     """Cut a few attributes into overlapping cells; a path of cells leads to a bucket of clauses.
 
-    A range that lies within one cell, as extended on both sides by the overlap, is put into that
-    cell; a wider one is cloned into every cell that it meets. An event follows, level by level, the
-    one or two cells that its value lies in, and verifies the clauses of the buckets it comes to.
+    A range within one cell, extended on both sides by the overlap, goes into that cell. A wider
+    range is cloned into every cell that it meets. On each level, an event follows the one or two
+    cells that contain its value, and it verifies the clauses of the buckets that it reaches.
 
-    add, remove O(clones) plus, to remove, a search of their buckets; match O(nodes met, at worst
+    add, remove O(clones) plus, for remove, a search of their buckets; match O(nodes met, at worst
     4 ** attributes, + clauses in their buckets).
-    H-Tree, TPDS 2015, as DEXIN sketches it; the rest is a reconstruction. `attributes` levels are
-    those that rule out most clauses, of `cells` cells each, extended by `overlap` of the next cell.
-    Cells are equi-depth over the ends of the terms, not of equal width. Clauses that do not ask
-    about a level have a branch of their own, instead of a clone in every cell; so have, beyond
-    `max_clones`, those that are wide there, the widest level first: a clause that is wide
-    everywhere ends in a bucket that every event comes to. Cells that clones cover and cells that
-    ranges lie within are kept apart, so that an event meets no clause twice (but for several
-    values). Beside its slot a clause keeps its narrowest term, if possible off the levels, which is
-    looked at before the whole clause. Levels are chosen anew when as many clauses have come as
-    there were.
-    Must be slower than `scan` where ranges are wide (DEXIN's workload) or few attributes are
-    asked about: many buckets are met, and verifying clauses one by one costs more than comparing
-    columns.
+    H-Tree, TPDS 2015, as outlined in DEXIN; the rest is a reconstruction. The `attributes` levels
+    are the attributes that rule out the most clauses, with `cells` cells each, extended by
+    `overlap` of the next cell. Cells are equi-depth over the ends of the terms, not of equal width.
+    Clauses that do not constrain a level have a separate branch instead of a clone in every cell. A
+    clause with more than `max_clones` clones also uses that branch, on its widest level first; a
+    clause that is wide on every level thus ends in a bucket that every event reaches. Cells covered
+    by clones and cells that enclose ranges are separate, so that an event meets no clause twice,
+    unless it has several values. Each clause keeps its narrowest term, if possible on an attribute
+    without a level, as a guard beside its slot; the guard is tested before the whole clause. Levels
+    are chosen again after as many additions as there were clauses.
+    It is slower than `scan` when ranges are wide (DEXIN's workload) or clauses constrain few
+    attributes: an event then reaches many buckets, and verifying clauses one by one costs more than
+    comparing columns.
     """
 
     attributes = whole_number(6, "attributes that become levels", least=1, most=_ATTRIBUTES)
@@ -80,12 +80,12 @@ class HTree(Matcher):
         self._clear_tree(empty_grid(self.attributes, 0))
         self._counters = Counters()
         self._since_choice = 0  # clauses added since the levels were chosen
-        self._at_choice = 0  # clauses there were then
+        self._at_choice = 0  # number of clauses at that time
 
     def _clear_tree(self, grid: CellGrid) -> None:
         self._grid = grid
-        self._nodes = TupleMap()  # (node, branch) -> node below, which is one more than the id
-        self._buckets = Postings()  # by id; only those of the last level hold anything
+        self._nodes = TupleMap()  # (node, branch) -> id; the child node is id + 1
+        self._buckets = Postings()  # by id; only the last level has entries
         self._guards = Guards(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def find(self, batch: EventBatch) -> Matches:
@@ -145,7 +145,7 @@ class HTree(Matcher):
                 self._nodes.remove(ids)
 
     def _walk(self, slots: Slots, ids_of: Ids) -> list[tuple[Int64s, Int64s]]:
-        """For each level the nodes that clauses come to, by id, and the position of the clause."""
+        """For each level, the ids of the nodes that clauses reach, and the clause positions."""
         branches = _branches(self.clauses.view, slots, self._grid, self.max_clones)
         nodes, clause = np.zeros(len(slots), np.int64), np.arange(len(slots))
         steps = []
@@ -159,7 +159,7 @@ class HTree(Matcher):
 
 @kernel
 def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards) -> None:
-    """Choose the guard of each clause: a point, else a range, else a half; best off the levels."""
+    """Choose each clause's guard: a point, else a range, else a half-line; best off the levels."""
     for slot in slots:
         start = clauses.start[slot]
         end = start + clauses.size[slot]
@@ -182,7 +182,7 @@ def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards)
 
 @kernel
 def _branches(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, most: int) -> Int64s:
-    """For each clause and level the branches that it belongs in."""
+    """The branches of each clause on each level."""
     out = np.empty((len(slots), len(grid.cells)), np.int64)
     for i in range(len(slots)):
         branches_of(clauses, slots[i], grid, most, out[i])
@@ -191,7 +191,7 @@ def _branches(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, most: int) -
 
 @kernel
 def _step(nodes: Int64s, clause: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
-    """From each node one step into each branch of its clause: (node, branch) pairs, and clauses."""
+    """Step from each node into each branch of its clause: (node, branch) pairs, and the clauses."""
     steps = 0
     for i in range(len(nodes)):
         left = branches[clause[i]]
@@ -257,7 +257,7 @@ def _match(
 
 @kernel
 def _descend(nodes: Tuples, met: Int64s, ids: Int64s, work: Int64s) -> tuple[Int64s, int]:
-    """The buckets at the end of all paths along the branches met, in an array that may be new."""
+    """The buckets at the ends of all paths along the branches met; the array may be new."""
     levels = len(met)
     key = np.zeros(2, np.int64)
     node = np.zeros(levels, np.int64)  # the path: the node on each level ...
@@ -288,7 +288,7 @@ def _descend(nodes: Tuples, met: Int64s, ids: Int64s, work: Int64s) -> tuple[Int
 
 @kernel
 def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.int32]:
-    """The slots that the event, which has several values, did not meet before."""
+    """The slots that the event, which has several values, has not met yet."""
     fresh = np.empty(len(slots), np.int32)
     n = 0
     for slot in slots:
@@ -307,10 +307,10 @@ def _verify(
     answer: tuple[Int64s, int],
     work: Int64s,
 ) -> int:
-    """Add to the answer the slots of a bucket whose clause holds; gives its new length.
+    """Append the slots of a bucket whose clauses hold to the answer; returns its new length.
 
-    Most of the time goes here: the clauses of a bucket lie scattered over the table. The guards
-    spare the way there to most of those that do not hold.
+    Most of the time goes here: the clauses of a bucket are scattered over the table. The guards
+    avoid this access for most clauses that do not hold.
     """
     first, last, code = event
     out, found = answer

@@ -1,4 +1,4 @@
-"""Intervals by attribute and slot, for attributes that many clauses ask about."""
+"""Intervals by attribute and slot, for attributes that many clauses constrain."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tamis.index.kernel import kernel
 from tamis.match.dexin.term_spans import Spans
 
 Int64s = NDArray[np.int64]
-_SHARE = 8  # an attribute has a column when at least one in so many clauses asks about it
+_SHARE = 8  # an attribute gets a column if at least one clause in 8 constrains it
 
 
 class IntervalColumns(NamedTuple):
-    """Bounds by column and slot; the widest where the clause leaves the attribute open.
+    """Bounds by column and slot; unbounded if the clause does not constrain the attribute.
 
-    `needed` is 1 where the clause requires the attribute to be bound.
+    `needed` is 1 if the clause requires the attribute to be bound.
     """
 
     low: Int64s
     high: Int64s
     needed: NDArray[np.uint8]
-    column: Int64s  # per attribute, -1 where it has none
+    column: Int64s  # by attribute; -1: no column
 
 
 class ColumnTable(HoldsArrays):
@@ -36,20 +36,21 @@ class ColumnTable(HoldsArrays):
         self.clear()
 
     def clear(self) -> None:
-        """Forget all, and give the memory back."""
+        """Remove everything and release the memory."""
         self.view = _columns(np.zeros(0, np.int64), 0, 0)
 
     def lay_out(self, everything: Spans, slots: int, clauses: int, width: int) -> None:
-        """Choose the columns anew, for clauses in slots below `slots`."""
+        """Choose the columns again, for clauses in slots below `slots`."""
         uses = np.bincount(everything.attribute, minlength=width)
         popular = np.flatnonzero(uses * _SHARE >= max(clauses, 1))
         self.view = _columns(popular, slots, width)
         self.add(everything)
 
     def add(self, spans: Spans, slots: int = 0) -> None:
-        """Write the intervals of clauses. Of two on one attribute, either one will do.
+        """Write the intervals of clauses; of two intervals on one attribute, either will do.
 
-        Have room for all slots below `slots`: a clause without spans is looked up here too.
+        Makes space for all slots below `slots`, because clauses without spans are looked up here
+        too.
         """
         top = max(int(spans.slot.max(initial=-1)) + 1, slots)
         old = self.view.low.shape[1]
@@ -72,18 +73,18 @@ class ColumnTable(HoldsArrays):
         self.view.needed[column, slot] = 1
 
     def remove(self, slots: Int64s) -> None:
-        """Leave everything open again."""
+        """Reset the slots to unbounded."""
         self.view.low[:, slots] = LOWEST
         self.view.high[:, slots] = HIGHEST
         self.view.needed[:, slots] = 0
 
     def check(self, everything: Spans) -> None:
-        """Raise if the columns do not let through what these spans do."""
+        """Raise if the columns disagree with these spans."""
         view = self.view
         column = view.column[everything.attribute]
         needed = np.zeros_like(view.needed)
         needed[column[column >= 0], everything.slot[column >= 0]] = 1
-        assert (needed == view.needed).all(), "needed where a clause asks"
+        assert (needed == view.needed).all(), "needed where a clause has a span"
         open_ = needed == 0
         assert (view.low[open_] == LOWEST).all()
         assert (view.high[open_] == HIGHEST).all()
@@ -105,10 +106,10 @@ def _columns(attributes: Int64s, slots: int, width: int) -> IntervalColumns:
 def keep(
     columns: IntervalColumns, column: int, values: Int64s, left: NDArray[np.int32], many: int
 ) -> int:
-    """Keep, of `left[:many]`, the slots that one column lets through; gives how many.
+    """Keep the slots of `left[:many]` that one column accepts; returns their number.
 
-    Without a branch a slot, which would be mispredicted half of the time, and with unsigned
-    indexes, which need no thought of negative ones (0.9 ns a slot against 1.4).
+    The loop has no branch per slot, which would be mispredicted half of the time. Indexes are
+    unsigned, so no test for negative ones is compiled (0.9 ns a slot against 1.4).
     """
     low, high, needed = columns.low[column], columns.high[column], columns.needed[column]
     kept = np.uint64(0)
@@ -138,7 +139,7 @@ def keep(
 def keep_by_rows(
     clauses: ClauseArrays, attribute: int, values: Int64s, left: NDArray[np.int32], many: int
 ) -> int:
-    """The same for an attribute without a column: looks into the clauses themselves."""
+    """Like `keep`, for an attribute without a column: reads the clauses themselves."""
     kept = 0
     for i in range(many):
         slot = left[i]
@@ -149,7 +150,7 @@ def keep_by_rows(
 
 @kernel
 def _holds_on(clauses: ClauseArrays, slot: int, attribute: int, values: Int64s) -> bool:
-    """Whether a clause holds as far as one attribute goes."""
+    """Whether the terms of a clause on one attribute hold."""
     row = clauses.start[slot]
     end = row + clauses.size[slot]
     while row < end and clauses.attribute[row] < attribute:

@@ -1,12 +1,12 @@
 """The ends of intervals by attribute and side, in cells of about equal population.
 
-For each attribute there are lists of low ends, of high ends and of excluded values, one a cell of
-the attribute's codes, and one list of the spans without a low end. A value violates all low ends
-in the cells above its own, all high ends in the cells below, and some of its own cell; whoever
-does not bind the attribute violates every span on it: the low ends and those without.
+Each attribute has one list per cell for its low ends, its high ends and its excluded values, and
+one list of the spans without a low end. A value violates all low ends in the cells above its own,
+all high ends in the cells below, and some ends in its own cell. An event that does not bind the
+attribute violates every span on it: those with a low end and those without.
 
-Cells are cut where the ends lie, an equal number in each, since codes have no common scale. They
-are cut anew when the number of ends has doubled, or fallen to a quarter.
+Cells are cut so that each holds the same number of ends, because codes have no common scale. They
+are rebuilt when the number of ends has doubled or fallen to a quarter.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from tamis.match.dexin.term_spans import Spans
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 LOW, HIGH, NOT, NO_LOW = 0, 1, 2, 3
-_FEW = 32  # ends a cell at least: of a rare attribute, one list is read faster than many
+_FEW = 32  # minimum ends per cell: for a rare attribute, one list is faster to read than many
 
 
 class Ends(NamedTuple):
-    """As kernels see it. See `list_of` for which list is what."""
+    """View for kernels. See `list_of` for the numbering of the lists."""
 
-    used: Int64s  # the attributes that some clause asks about
-    first: Int64s  # per attribute: its first list, -1 where no clause asks about it
-    cells: Int64s  # per attribute: how many cells
-    cut: Int64s  # per attribute: where its cuts begin, one less than cells
+    used: Int64s  # the attributes that some clause constrains
+    first: Int64s  # by attribute: its first list; -1 if no clause constrains it
+    cells: Int64s  # by attribute: number of cells
+    cut: Int64s  # by attribute: where its cuts begin; there are cells - 1
     cuts: Int64s
     lists: Lists
     keys: Int64s
@@ -51,9 +51,10 @@ class _Entries(NamedTuple):
 
 
 class EndLists(HoldsArrays):
-    """Ends in cells; within a cell sorted by end (`ordered`), or as they came.
+    """Ends in cells; within a cell sorted by end (`ordered`) or in insertion order.
 
-    add, remove O(log cells + entries of the cell) an end; sorted, an add moves part of the cell.
+    add, remove O(log cells + entries of the cell) per end; if sorted, an add moves part of the
+    cell.
     """
 
     def __init__(self, cells: int, ordered: bool) -> None:
@@ -62,16 +63,16 @@ class EndLists(HoldsArrays):
         self.clear()
 
     def clear(self) -> None:
-        """Forget all, and give the memory back."""
+        """Remove everything and release the memory."""
         self._lists: Blocks = OrderedLists() if self._ordered else Blocks(np.int64, np.int32)
         none = np.zeros(0, np.int64)
         self._used, self._first, self._cells, self._cut, self._cuts = none, none, none, none, none
         self._numbered = 0  # lists in use
-        self._dealt = 0  # ends when the cells were cut
+        self._dealt = 0  # number of ends when the cells were built
 
     @property
     def view(self) -> Ends:
-        """For kernels."""
+        """The arrays for kernels."""
         keys, slots = self._lists.pools
         return Ends(
             self._used, self._first, self._cells, self._cut, self._cuts,
@@ -80,16 +81,16 @@ class EndLists(HoldsArrays):
 
     @property
     def lists(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return self._numbered
 
     def stale(self, spans: int) -> bool:
-        """Whether so many more (or fewer) spans call for new cells: see `deal`."""
+        """Whether the cells should be rebuilt (see `deal`) after a change of `spans` spans."""
         after = self._lists.total + 2 * spans
         return after > 2 * self._dealt + 16 or 4 * after + 16 < self._dealt
 
     def deal(self, everything: Spans) -> None:
-        """Cut the cells anew, for these spans, and put them in."""
+        """Rebuild the cells for these spans and insert them."""
         self.clear()
         entries = _entries(everything)
         width = int(everything.attribute.max(initial=-1)) + 1
@@ -108,7 +109,7 @@ class EndLists(HoldsArrays):
         self._dealt = self._lists.total
 
     def add(self, spans: Spans) -> tuple[Int32s, Int64s]:
-        """Put the ends of spans in; gives the attribute and the list of each end."""
+        """Insert the ends of spans; returns the attribute and the list of each end."""
         known = np.zeros(len(spans.attribute), np.bool_)
         inside = spans.attribute < len(self._first)
         known[inside] = self._first[spans.attribute[inside]] >= 0
@@ -118,7 +119,7 @@ class EndLists(HoldsArrays):
         return entries.attribute, self._put(entries)
 
     def remove(self, spans: Spans) -> tuple[Int32s, Int64s]:
-        """Take the ends of spans out; gives the attribute and the list of each end."""
+        """Remove the ends of spans; returns the attribute and the list of each end."""
         entries = _entries(spans)
         lists = _lists_of(self.view, entries)
         if isinstance(self._lists, OrderedLists):
@@ -130,7 +131,7 @@ class EndLists(HoldsArrays):
         return entries.attribute, lists
 
     def check(self, everything: Spans) -> None:
-        """Raise if these spans are not the ones whose ends are here, each in its own list."""
+        """Raise unless exactly the ends of these spans are stored, each in its own list."""
         self._lists.check()
         entries = _entries(everything)
         expected = np.stack([_lists_of(self.view, entries), entries.key, entries.slot])
@@ -154,7 +155,7 @@ class EndLists(HoldsArrays):
         return lists
 
     def _introduce(self, attributes: Int32s) -> None:
-        """Give attributes that nobody asked about before one cell each, until the next dealing."""
+        """Give each new attribute one cell, until the next rebuild."""
         width = int(attributes.max()) + 1
         self._first = grown(self._first, width, -1)
         self._cells, self._cut = grown(self._cells, width), grown(self._cut, width)
@@ -175,7 +176,7 @@ def _entries(spans: Spans) -> _Entries:
     sides = np.array([LOW, HIGH, NOT, NO_LOW], np.int8)
     side = np.repeat(sides, [len(low), len(high), len(excluded), len(no_low)])
     slot = spans.slot[which]
-    # Without an end to sort by, the slot is the key: it is found again by bisection.
+    # A span without a low end is sorted by slot, so that bisection can find it.
     without = spans.slot[no_low].astype(np.int64)
     key = np.concatenate([spans.low[low], spans.high[high], spans.low[excluded], without])
     return _Entries(spans.attribute[which], side, key, slot)
@@ -183,7 +184,7 @@ def _entries(spans: Spans) -> _Entries:
 
 @kernel
 def _cut(attribute: Int32s, key: Int64s, width: int, most: int) -> tuple[Int64s, Int64s]:
-    """The cuts of all attributes, one after the other, and how many each has."""
+    """The cuts of all attributes, concatenated, and the number of cuts of each."""
     starts = np.zeros(width + 1, np.int64)
     for a in attribute:
         starts[a + 1] += 1
@@ -210,14 +211,14 @@ def _cut(attribute: Int32s, key: Int64s, width: int, most: int) -> tuple[Int64s,
 
 @kernel
 def cell_of(ends: Ends, a: int, v: int) -> int:
-    """The cell of attribute a that a code lies in: cell i begins at cut i - 1."""
+    """The cell of attribute a that contains a code; cell i begins at cut i - 1."""
     start = ends.cut[a]
     return int(bisect_right(ends.cuts, start, start + ends.cells[a] - 1, v) - start)
 
 
 @kernel
 def list_of(ends: Ends, a: int, side: int, cell: int) -> int:
-    """The list of one cell; of NO_LOW there is just cell 0."""
+    """The list of one cell; NO_LOW has only cell 0."""
     return int(ends.first[a] + side * ends.cells[a] + cell)
 
 
@@ -233,7 +234,7 @@ def _lists_of(ends: Ends, entries: _Entries) -> Int64s:
 
 @kernel
 def _take_out(ends: Ends, lists: Int64s, keys: Int64s, slots: Int32s) -> int:
-    """Take (key, slot) out of its list, the last entry fills the gap; gives a missing one or -1."""
+    """Remove each (key, slot); the last entry fills the gap. Returns a missing one or -1."""
     for i in range(len(lists)):
         at = lists[i]
         place = ends.lists.start[at]
@@ -250,9 +251,9 @@ def _take_out(ends: Ends, lists: Int64s, keys: Int64s, slots: Int32s) -> int:
 
 @kernel
 def strike_lists(ends: Ends, start: int, end: int, words: Words) -> int:
-    """Clear the bits of all slots in the lists `start:end`; gives how many entries there were.
+    """Clear the bits of all slots in the lists `start:end`; returns the number of entries.
 
-    Lists that lie side by side, as after a dealing, are struck in one run.
+    Adjacent lists, as after a rebuild, are processed in one run.
     """
     struck = 0
     at = start
@@ -270,7 +271,7 @@ def strike_lists(ends: Ends, start: int, end: int, words: Words) -> int:
 
 @kernel
 def strike_all(ends: Ends, a: int, words: Words) -> int:
-    """Clear the bits of all slots that need attribute a; gives how many entries there were."""
+    """Clear the bits of all slots that require attribute a; returns the number of entries."""
     lows, no_low = list_of(ends, a, LOW, 0), list_of(ends, a, NO_LOW, 0)
     struck = strike_lists(ends, lows, lows + ends.cells[a], words)
     return struck + strike_lists(ends, no_low, no_low + 1, words)
@@ -280,10 +281,10 @@ def strike_all(ends: Ends, a: int, words: Words) -> int:
 def strike_unbound(
     ends: Ends, first: Int64s, last: Int64s, except_: Int64s, words: Words
 ) -> tuple[int, int]:
-    """The same for all attributes that an event does not bind; gives lists and entries.
+    """`strike_all` for all attributes that an event does not bind; returns lists and entries.
 
-    Attributes with a value of 0 or more in `except_` are left alone. Where thousands are asked
-    about by a few each, calls would cost five times the work: the loops stand here, in one piece.
+    Attributes with a value of 0 or more in `except_` are skipped. The loops are inline on purpose:
+    with thousands of attributes that few clauses constrain, calls would cost five times the work.
     """
     lists = struck = 0
     for a in ends.used:

@@ -26,38 +26,39 @@ from tamis.match.options import whole_number
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
-_BITS = 62  # of a word that a signature may use
-_SPARSE = 8  # more than one counter in so many lowered: restoring all is cheaper than noting which
+_BITS = 62  # maximum number of bits per signature word
+_SPARSE = 8  # if more than one counter in 8 is lowered, restoring all is cheaper than tracking
 
 
 class SlotCounts(NamedTuple):
-    """What is known of each slot."""
+    """Counters and scratch space by slot."""
 
-    all: Int32s  # its predicates
-    left: Int32s  # those that no value agreed with yet; all of them between events
-    exact: NDArray[np.int8]  # how far the predicates say what the clause asks
-    touched: Int32s  # scratch: slots whose counter was lowered ...
-    ready: Int32s  # ... and those with nothing left; one more, for a write that does not count
+    all: Int32s  # number of predicates
+    left: Int32s  # predicates not yet satisfied; equal to `all` between events
+    exact: NDArray[np.int8]  # how exactly the predicates represent the clause
+    touched: Int32s  # scratch: slots with a lowered counter ...
+    ready: Int32s  # ... and slots with none left; one spare entry for the branchless write
 
 
 class OpIndex(Matcher):
     """Put a clause under its rarest attribute, the pivot; there, sort predicates by comparator.
 
-    An event looks only under the pivots that it binds, and there only into the lists of its own
-    attributes: one for each comparator, and for equalities one for each value. Every predicate of
-    a list is compared with the value, those that agree lower the number that their clause has
-    left, and clauses with none left match. Signatures, a few bits for each pivot and comparator,
-    tell of most lists that are not there.
+    An event looks only under the pivots that it binds, and there only at the lists of its own
+    attributes: one per comparator, and one per value for equalities. Every predicate of a list is
+    compared with the value; a satisfied one lowers its clause's number of open predicates, and a
+    clause with none open matches. Signatures, a few bits per pivot and comparator, avoid the
+    look-up of most lists that do not exist.
 
     add O(predicates); remove O(predicates + lengths of their lists); match O(pivots · pairs +
-    predicates in the lists), whether these agree or not.
-    OpIndex, VLDB 2014, as far as its abstract and public implementations tell; `segments` words
-    of `signature` bits are theirs too. They hash attributes into lists by segment and compare the
-    attribute; we keep a list for each attribute, and for each value of an equality, so that no
-    list is read in vain. Pivots are chosen anew when as many clauses have come as there were.
-    Where all clauses constrain the same attributes (DEXIN's workload), a pivot rules nothing out
-    and every range of every clause is compared: slower than `scan`, which drops a clause at the
-    first that does not agree.
+    predicates in the lists), whether these are satisfied or not.
+    OpIndex, VLDB 2014, as far as its abstract and public implementations describe it; `segments`
+    words of `signature` bits come from these implementations. They hash attributes into lists by
+    segment and compare the attribute. We keep one list per attribute, and per value of an equality,
+    so that no list is read in vain. Pivots are chosen again after as many additions as there were
+    clauses.
+    When all clauses constrain the same attributes (DEXIN's workload), a pivot rules out nothing and
+    every range of every clause is compared. It is then slower than `scan`, which leaves a clause at
+    the first false predicate.
     """
 
     segments = whole_number(32, "words of signature of a pivot", least=1)
@@ -65,14 +66,14 @@ class OpIndex(Matcher):
 
     def clear(self) -> None:
         self._clear_lists()
-        self._frequency = np.zeros(0, np.int64)  # clauses by attribute
+        self._frequency = np.zeros(0, np.int64)  # number of clauses by attribute
         self._since_choice = 0  # clauses added since the pivots were chosen
-        self._at_choice = 0  # clauses there were then
+        self._at_choice = 0  # number of clauses at that time
 
     def _clear_lists(self) -> None:
         self._lists = PivotLists(self.segments, self.signature)
         self._always = SlotSet()  # clauses without a predicate to count
-        self._pivot = np.zeros(0, np.int32)  # of each slot, -1 where there is none
+        self._pivot = np.zeros(0, np.int32)  # by slot; -1: no pivot
         self._counts = _counts(0)
 
     def find(self, batch: EventBatch) -> Matches:
@@ -135,7 +136,7 @@ class OpIndex(Matcher):
         self._pivot[slots] = -1
 
     def _count(self, found: ElementaryPredicates, sign: int) -> None:
-        """Note how many clauses mention each attribute."""
+        """Update the number of clauses that mention each attribute."""
         have = len(self._frequency)
         change = sign * np.bincount(_mentioned(found), minlength=have)
         change[:have] += self._frequency
@@ -149,7 +150,7 @@ def _counts(slots: int) -> SlotCounts:
 
 
 def _mentioned(found: ElementaryPredicates) -> Int32s:
-    """The attributes that clauses mention, once for each clause."""
+    """The attributes that clauses mention, once per clause."""
     first = np.ones(len(found.attribute), np.bool_)
     first[1:] = found.attribute[1:] != found.attribute[:-1]
     first[found.starts[:-1][np.diff(found.starts) > 0]] = True
@@ -159,7 +160,7 @@ def _mentioned(found: ElementaryPredicates) -> Int32s:
 def _with_predicates(
     slots: Slots, found: ElementaryPredicates
 ) -> tuple[Slots, ElementaryPredicates]:
-    """Without the clauses that have no predicates."""
+    """Drop the clauses without predicates."""
     some = np.diff(found.starts) > 0
     starts = np.concatenate([found.starts[:-1][some], found.starts[-1:]])
     return slots[some], found._replace(starts=starts, exact=found.exact[some])
@@ -167,7 +168,7 @@ def _with_predicates(
 
 @kernel
 def _rarest(starts: Int64s, attribute: Int32s, frequency: Int64s) -> Int32s:
-    """For each clause that one of its attributes that fewest clauses mention."""
+    """For each clause, its attribute that the fewest clauses mention."""
     rarest = np.empty(len(starts) - 1, np.int32)
     for i in range(len(rarest)):
         rarest[i] = attribute[starts[i]]
@@ -217,7 +218,7 @@ def _match(
                 at_probe = which[i]
                 bounds = (probes.low[at_probe], probes.high[at_probe], inverts(probes, at_probe))
                 compared += block[1]
-                # Most of the time goes into these two: a write for each predicate compared.
+                # Most of the time goes into these two calls: one write per predicate compared.
                 if compared <= most_noted:
                     touched, ready = _lower_noting(
                         pivots, block, bounds, counts, touched, ready, work
@@ -255,7 +256,7 @@ def _keep(
     event: tuple[Int64s, Int64s, Int64s],
     slots: Int64s,
 ) -> int:
-    """Verify clauses that their predicates do not tell whole; moves up those that hold."""
+    """Verify the clauses that are not exact; moves those that hold to the front."""
     first, last, code = event
     kept = 0
     for slot in slots:
@@ -276,10 +277,10 @@ def _lower(
     ready: int,
     work: Int64s,
 ) -> int:
-    """Lower the counters of the predicates of a list that agree; note clauses with none left.
+    """Lower the counters of the satisfied predicates of a list; collect clauses with none left.
 
-    Which ones agree cannot be guessed, so there is no branch (1.6 ns a predicate; 4.4 with one
-    where half agree). Unsigned, because a slot that might be negative costs a comparison more.
+    The outcome is unpredictable, so the loop has no branch (1.6 ns a predicate; 4.4 with a branch
+    when half are satisfied). Slots are unsigned: a possibly negative one costs another comparison.
     """
     start, size = block
     low, high, inverted = bounds
@@ -307,7 +308,7 @@ def _lower_noting(
     ready: int,
     work: Int64s,
 ) -> tuple[int, int]:
-    """The same, and note which counters were lowered."""
+    """Like `_lower`, but also records the lowered counters."""
     start, size = block
     low, high, inverted = bounds
     lowered = 0

@@ -1,8 +1,8 @@
-"""Predicates partitioned twice, as OpIndex does: by pivot, then by comparator and attribute.
+"""Predicates partitioned twice, as in OpIndex: by pivot, then by comparator and attribute.
 
-A pivot is an attribute under which whole clauses are put. Under each pivot there is a list of
-predicates for each attribute and comparator, and for equalities one for each value. Signatures, a
-few bits for each pivot and comparator, tell of most lists that are not there.
+A pivot is an attribute under which whole clauses are stored. Each pivot has one list of predicates
+per attribute and comparator, and one per value for equalities. Signatures, a few bits per pivot and
+comparator, avoid the look-up of most lists that do not exist.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from tamis.index.kernel import kernel
 from tamis.index.tuple_map import TupleMap, Tuples, find
 
 Int64s = NDArray[np.int64]
-_PIVOT = 35  # a key is the row of a pivot above these bits, then attribute and comparator
+_PIVOT = 35  # a key has a pivot's row above these bits, attribute and comparator below
 
 
 class Pivots(NamedTuple):
-    """As kernels see it. A list can only be there where its bit is set in the signature."""
+    """View for kernels. A list can exist only if its bit is set in the signature."""
 
-    row: Int64s  # of each attribute, -1 where it is no pivot
-    clauses: Int64s  # how many clauses each row has
-    signs: Int64s  # the signature of (row, comparator): words
-    bits: int  # used of each word
-    used: NDArray[np.bool_]  # comparators of which there are lists at all
+    row: Int64s  # by attribute; -1: not a pivot
+    clauses: Int64s  # number of clauses by row
+    signs: Int64s  # signature words by row and comparator
+    bits: int  # bits used per word
+    used: NDArray[np.bool_]  # by comparator: whether any list exists
     keys: Tuples  # (row, attribute, comparator) and the value of an equality -> list
     lists: Lists
     constants: Int64s
@@ -47,17 +47,17 @@ class Pivots(NamedTuple):
 
 
 class Probes(NamedTuple):
-    """What one event looks for under each pivot: which list, and which constants agree there."""
+    """The look-ups of one event under each pivot: the list, and the constants that satisfy it."""
 
     key: Int64s  # attribute and comparator
     constant: Int64s  # the value of an equality, else 0
     spot: Int64s  # the bit of the signature
     low: Int64s  # constants from here ...
-    high: Int64s  # ... to here agree, or all others, if `inverts`
+    high: Int64s  # ... to here are satisfied, or all others if `inverts`
 
 
 class PivotLists(HoldsArrays):
-    """The lists, with add and remove. Bits of lists that are gone stay set: that only costs."""
+    """The lists, with add and remove. Bits of removed lists stay set; they only cost time."""
 
     def __init__(self, segments: int, signature: int) -> None:
         self._bits = signature
@@ -70,7 +70,7 @@ class PivotLists(HoldsArrays):
 
     @property
     def view(self) -> Pivots:
-        """For kernels."""
+        """The arrays for kernels."""
         return Pivots(
             self._row,
             self._clauses,
@@ -85,7 +85,7 @@ class PivotLists(HoldsArrays):
     def add(
         self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
     ) -> None:
-        """Put each clause, which has predicates, under its pivot."""
+        """Store clauses, which must have predicates, under their pivots."""
         self._make_rows(np.unique(pivot))
         np.add.at(self._clauses, self._row[pivot], 1)
         ids, fresh = self._keys.add(*self._keys_of(predicates, pivot))
@@ -95,7 +95,7 @@ class PivotLists(HoldsArrays):
     def remove(
         self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
     ) -> None:
-        """Take each clause from under its pivot."""
+        """Remove clauses from their pivots."""
         np.subtract.at(self._clauses, self._row[pivot], 1)
         ids = self._keys.find(*self._keys_of(predicates, pivot))
         gone = np.repeat(slots, np.diff(predicates.starts))
@@ -107,7 +107,7 @@ class PivotLists(HoldsArrays):
     def check(
         self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
     ) -> None:
-        """Raise if these clauses are not exactly what is there."""
+        """Raise unless exactly these clauses are stored."""
         self._keys.check()
         self._lists.check()
         assert (np.bincount(self._row[pivot], minlength=len(self._clauses)) == self._clauses).all()
@@ -126,7 +126,7 @@ class PivotLists(HoldsArrays):
     def _keys_of(
         self, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
     ) -> tuple[Int64s, Int64s]:
-        """For each predicate the key of its list, as `TupleMap` takes them."""
+        """The list key of each predicate, in the form that `TupleMap` takes."""
         keys = np.zeros((len(predicates.attribute), 2), np.int64)
         keys[:, 0] = np.repeat(self._row[pivot], np.diff(predicates.starts)) << _PIVOT
         keys[:, 0] |= predicates.attribute.astype(np.int64) << 3 | predicates.comparator
@@ -135,7 +135,7 @@ class PivotLists(HoldsArrays):
         return np.arange(0, 2 * len(keys) + 1, 2), keys.reshape(-1)
 
     def _make_rows(self, pivots: NDArray[np.int32]) -> None:
-        """Have a row for each of the attributes."""
+        """Ensure that each of the attributes has a row."""
         self._row = grown(self._row, int(pivots.max(initial=-1)) + 1, -1)
         fresh = pivots[self._row[pivots] < 0]
         have = int(self._row.max(initial=-1)) + 1
@@ -146,7 +146,7 @@ class PivotLists(HoldsArrays):
 
 @kernel
 def _spot(key: int, constant: int, bits: int) -> int:
-    """Where in a signature of so many bits a list has its own."""
+    """The position of a list's bit in a signature of `bits` bits."""
     x = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(constant)
     x = (x ^ (x >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
     return int(np.int64(x >> np.uint64(33)) % bits)
@@ -154,7 +154,7 @@ def _spot(key: int, constant: int, bits: int) -> int:
 
 @kernel
 def _sign(pivots: Pivots, ids: Int64s) -> None:
-    """Set the bits of lists."""
+    """Set the signature bits of lists."""
     bits = pivots.signs.shape[2] * pivots.bits
     for id in ids:
         at = pivots.keys.start[id]
@@ -166,7 +166,10 @@ def _sign(pivots: Pivots, ids: Int64s) -> None:
 
 @kernel
 def _remove(pivots: Pivots, ids: Int64s, constants: Int64s, slots: Int64s) -> int:
-    """Take a predicate out of list `ids[i]`; the last one fills the gap."""
+    """Remove a predicate from list `ids[i]`; the last entry fills the gap.
+
+    Returns the position of a missing predicate, or -1.
+    """
     lists, held = pivots.lists, pivots.slots
     for i in range(len(ids)):
         place = lists.start[ids[i]]
@@ -185,7 +188,7 @@ def _remove(pivots: Pivots, ids: Int64s, constants: Int64s, slots: Int64s) -> in
 
 @kernel
 def no_probes(size: int) -> Probes:
-    """Room for so many probes."""
+    """Allocate space for `size` probes."""
     return Probes(
         np.empty(size, np.int64),
         np.empty(size, np.int64),
@@ -199,10 +202,10 @@ def no_probes(size: int) -> Probes:
 def probe(
     attribute: NDArray[np.int32], code: Int64s, begin: int, end: int, pivots: Pivots, out: Probes
 ) -> int:
-    """What an event (its pairs are `begin:end`) looks for; gives how many probes.
+    """Write the probes of an event (its pairs are `begin:end`); returns their number.
 
-    An attribute with several values is one probe a comparator: its least and its largest value say
-    which constants agree with some of them.
+    An attribute with several values is one probe per comparator: its smallest and largest values
+    determine which constants some value satisfies.
     """
     bits = pivots.signs.shape[2] * pivots.bits
     n = 0
@@ -241,7 +244,7 @@ def probe(
 
 @kernel
 def inverts(probes: Probes, i: int) -> bool:
-    """Whether the constants outside of the bounds agree, not those inside."""
+    """Whether the constants outside the bounds are satisfied, instead of those inside."""
     return bool(probes.key[i] & 7 == UNEQUAL and probes.low[i] == probes.high[i])
 
 
@@ -249,7 +252,7 @@ def inverts(probes: Probes, i: int) -> bool:
 def lists_under(
     pivots: Pivots, row: int, probes: Probes, many: int, ids: Int64s, which: Int64s
 ) -> int:
-    """The lists that there are under a pivot for the first `many` probes, and for which probe."""
+    """The existing lists under a pivot for the first `many` probes, and the probe of each."""
     key = np.empty(2, np.int64)
     n = 0
     for i in range(many):

@@ -1,4 +1,4 @@
-"""REIN: strike out whatever the event does not match."""
+"""REIN: rule out the subscriptions that the event does not match."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ Int64s = NDArray[np.int64]
 
 
 class Rein(Matcher):
-    """Find the subscriptions that do not match, and answer with the others.
+    """Find the subscriptions that do not match and return the others.
 
-    Each attribute has two lists of buckets, for the low and for the high ends of intervals. All low
-    ends in the buckets above the event's value are violated, all high ends in the buckets below;
-    in its own bucket they are compared one by one. Violated subscriptions are marked in a bitset;
-    the unmarked ones match.
+    Each attribute has two lists of buckets, for the low and the high ends of intervals. The event's
+    value violates all low ends in the buckets above it and all high ends in the buckets below; in
+    its own bucket, ends are compared one by one. Violated subscriptions are marked in a bitset; the
+    unmarked ones match.
 
     add O(ends), remove O(ends · bucket), match O(violated ends + subscriptions / 32). An attribute
-    that the event does not bind costs a mark for each subscription that asks about it.
-    Qian et al., INFOCOM 2014, as DEXIN's section 1.1 sums it up. Buckets are cut so that each
-    holds as many ends (not as wide as each other: codes have no scale), `!=` has buckets of its
-    own, and an attribute with several values marks what lies wholly above or below all of them;
+    that the event does not bind costs one mark per subscription that constrains it.
+    Qian et al., INFOCOM 2014, as summarised in section 1.1 of DEXIN. Buckets hold the same number
+    of ends; they are not of equal width, because codes have no scale. `!=` has its own buckets. An
+    attribute with several values marks the intervals that lie entirely above or below all of them;
     such events, and clauses with terms of another shape, are verified at the end.
-    The marks of all attributes add up, since nothing stops after the first: where most attributes
-    rule out most subscriptions (ten attributes, narrow ranges: nine marks each) it must be slower
-    than `scan`, which looks at a subscription about twice.
+    The marks of all attributes add up, because there is no early exit. When most attributes rule
+    out most subscriptions (ten attributes, narrow ranges: nine marks each) it is slower than
+    `scan`, which looks at a subscription about twice.
     """
 
     buckets = whole_number(1000, "buckets of each side of an attribute", least=1)
@@ -82,7 +82,7 @@ class Rein(Matcher):
         fresh = spans_of(self.clauses.view, slots)
         self._live.add(slots)
         self._exact = grown(self._exact, self.clauses.slots)
-        self._left = grown(self._left, self.clauses.slots + 1)  # `members` writes one further
+        self._left = grown(self._left, self.clauses.slots + 1)  # `members` needs a spare entry
         self._exact[slots] = fresh.exact
         if self._ends.stale(len(fresh.slot)):
             self._ends.deal(spans_of(self.clauses.view, self.clauses.live_slots()))
@@ -149,7 +149,7 @@ def _match(
 
 @kernel
 def _mark(ends: Ends, a: int, least: int, greatest: int, unmarked: Words, work: Int64s) -> None:
-    """Mark what no value of attribute a, from least to greatest, can match."""
+    """Mark the clauses that no value of attribute a, from least to greatest, can satisfy."""
     top, bottom = cell_of(ends, a, greatest), cell_of(ends, a, least)
     lows, highs = list_of(ends, a, LOW, 0), list_of(ends, a, HIGH, 0)
     own = lows + top

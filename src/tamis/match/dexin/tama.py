@@ -22,38 +22,39 @@ from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, ce
 from tamis.match.options import flag, whole_number
 
 Int64s = NDArray[np.int64]
-_BULK = 64  # from this many clauses on, counting before writing beats sorting what to write
-_COUNT = 0xFFFF  # of a counter: cells met; above it: those of them met in doubt
+_BULK = 64  # from this many clauses on, a counting pass before writing beats sorting the entries
+_COUNT = 0xFFFF  # the low bits of a counter: cells met; the high bits: partly covered cells met
 _DOUBT = 0x10000
-_RUN = 64  # counters compared at once when all are looked at
-_SPARSE = 8  # more than one counter in so many raised: looking at all is cheaper than noting which
+_RUN = 64  # counters compared at once in a full scan
+_SPARSE = 8  # if more than one counter in 8 is raised, a full scan is cheaper than tracking
 
 
 class Wanted(NamedTuple):
-    """What is known of each slot: how many terms are counted, and whether others are left."""
+    """By slot: the number of counted terms, and whether other terms remain."""
 
-    terms: NDArray[np.int32]  # -1 where none is, or no clause
+    terms: NDArray[np.int32]  # -1 if none is counted, or for an empty slot
     verify: NDArray[np.bool_]
 
 
 class Tama(Matcher):
-    """Cut each attribute's codes in halves, level by level; keep a clause in the cells it covers.
+    """Halve each attribute's codes level by level; keep a clause in the cells that it covers.
 
-    An interval is a union of at most two cells a level. A value lies in one cell of each level, so
-    an event raises the counter of each clause once for each attribute that agrees, and clauses
-    whose counter reaches their number of terms match. A last cell also has the clauses that cover
-    only part of it: those are false positives at times (never are there false negatives), which
-    `exact=True` verifies once they match.
+    An interval is a union of at most two cells per level, and a value lies in one cell of each
+    level. An event therefore raises a clause's counter once per satisfied attribute; a clause
+    matches when its counter reaches its number of terms. A bottom cell also lists the clauses that
+    cover only part of it. These can be false positives (there are no false negatives);
+    `exact=True` verifies them when they match.
 
-    add, remove O(terms · levels) plus, to remove, a search of those cells; match O(levels · pairs
+    add, remove O(terms · levels) plus, for remove, a search of those cells; match O(levels · pairs
     + clauses met in the cells), which is N · M · (share of the domain that a term covers).
-    TAMA, ICDCS 2011, as far as its abstract and public implementations tell. `levels` (13, as in
-    those) counts the whole domain as the first. Cells are equi-depth over the ends of the terms,
-    not of equal width, and an attribute with few ends has fewer levels: there the answer is exact.
-    Tables are cut anew when as many clauses have come as there were. `excludes`, `missing` and a
-    second term on one attribute are no intervals: clauses with those are verified in either form.
-    Counts a clause for each attribute that agrees, so that wide ranges on many attributes
-    (DEXIN's workload) make it slower than `scan`, which drops a clause at the first that does not.
+    TAMA, ICDCS 2011, as far as its abstract and public implementations describe it. `levels` (13,
+    as in those) counts the whole domain as the first level. Cells are equi-depth over the ends of
+    the terms, not of equal width. An attribute with few ends has fewer levels, and its result is
+    exact. Tables are rebuilt after as many additions of rows as there were rows. `excludes`,
+    `missing` and a second term on one attribute are not intervals; clauses with these are verified
+    with either setting. It counts a clause for each satisfied attribute. Wide ranges on many
+    attributes (DEXIN's workload) therefore make it slower than `scan`, which leaves a clause at the
+    first false term.
     """
 
     levels = whole_number(13, "levels of the hierarchy of cells", least=1, most=LEVELS)
@@ -62,13 +63,13 @@ class Tama(Matcher):
     def clear(self) -> None:
         self._clear_lists()
         self._counters = Counters()
-        self._since_cut = 0  # rows added since the tables were cut
-        self._at_cut = 0  # rows there were then
+        self._since_cut = 0  # rows added since the tables were built
+        self._at_cut = 0  # number of rows at that time
 
     def _clear_lists(self) -> None:
         self._hierarchy = ValueHierarchy(self.levels)
         self._postings = Postings()
-        self._always = SlotSet()  # clauses of which no term is counted
+        self._always = SlotSet()  # clauses with no counted term
         self._wanted = Wanted(np.zeros(0, np.int32), np.zeros(0, np.bool_))
 
     def find(self, batch: EventBatch) -> Matches:
@@ -148,7 +149,7 @@ class Tama(Matcher):
 
 @kernel
 def _most(clauses: ClauseArrays, slot: int) -> int:
-    """No clause belongs in more lists: two cells a level for each row."""
+    """Upper bound on the lists of a clause: two cells per level for each row."""
     return int(clauses.size[slot] * 2 * (LEVELS + 1))
 
 
@@ -156,7 +157,7 @@ def _most(clauses: ClauseArrays, slot: int) -> int:
 def _lists_of_all(
     clauses: ClauseArrays, slots: Int64s, tables: Tables
 ) -> tuple[Int64s, Int64s, NDArray[np.int32], NDArray[np.bool_]]:
-    """The lists of clause i as `lists[starts[i]:starts[i + 1]]`, and what `_lists_of` tells."""
+    """The lists of clause i as `lists[starts[i]:starts[i + 1]]`, and the results of `lists_of`."""
     starts = np.zeros(len(slots) + 1, np.int64)
     terms = np.zeros(len(slots), np.int32)
     left = np.zeros(len(slots), np.bool_)
@@ -173,7 +174,7 @@ def _lists_of_all(
 def _count(
     clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: int
 ) -> tuple[Int64s, NDArray[np.int32], NDArray[np.bool_]]:
-    """How many of the clauses belong in each list, and what `_lists_of` tells of each."""
+    """The number of the clauses in each list, and the results of `lists_of` for each clause."""
     more = np.zeros(lists, np.int64)
     terms = np.zeros(len(slots), np.int32)
     left = np.zeros(len(slots), np.bool_)
@@ -190,7 +191,7 @@ def _count(
 def _write(
     clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: NDArray[np.int32]
 ) -> None:
-    """Write the clauses into their lists, in which there is room."""
+    """Write the clauses into their lists, which have enough space."""
     out = np.empty(1024, np.int64)
     for slot in slots:
         out = ensure_capacity(out, 0, _most(clauses, slot))
@@ -240,7 +241,7 @@ def _match(
                 total += lists.size[max(met[i], ~met[i])]
         work[1] += many
         work[2] += total
-        # Most of the time goes here: a write for each clause in each cell that was met.
+        # Most of the time goes here: one write per clause in each cell met.
         if has_several(events.attribute, begin, end):
             raised = _raise_once(met[:many], of, postings, scratch)
         elif total * _SPARSE < len(wanted.terms):
@@ -270,14 +271,14 @@ def _decide(
     exact: bool,
     out: Int64s,
 ) -> tuple[int, int]:
-    """Write the slots that match to `out`, and clear their counters.
+    """Write the slots that match to `out` and reset their counters.
 
-    Gives how many match, and how many terms were looked at to verify those in doubt.
+    Returns the number of matches, and the number of terms examined to verify doubtful ones.
     """
     first, last, code = event
     n = looked = 0
     for slot in slots:
-        ok = hits[slot] & _COUNT == max(wanted.terms[slot], 0)  # none are wanted of `always`
+        ok = hits[slot] & _COUNT == max(wanted.terms[slot], 0)  # `always` slots need 0
         if ok and (wanted.verify[slot] or (exact and hits[slot] >= _DOUBT)):
             ok, terms = holds(clauses, slot, first, last, code)
             looked += terms
@@ -295,14 +296,14 @@ def _raise(met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray
         step = 1 if number >= 0 else 1 + _DOUBT
         start = lists.start[max(number, ~number)]
         for place in range(start, start + lists.size[max(number, ~number)]):
-            hits[np.uint32(pool[place])] += step  # unsigned: no test for negative slots
+            hits[np.uint32(pool[place])] += step  # unsigned: no test for negative indexes
 
 
 @kernel
 def _raise_noting(
     met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32], touched: Int64s
 ) -> int:
-    """The same, and note which: gives how many."""
+    """Like `_raise`, but also records the raised slots; returns their number."""
     lists, pool = postings
     raised = 0
     for number in met:
@@ -320,7 +321,7 @@ def _raise_noting(
 def _raise_once(
     met: Int64s, of: Int64s, postings: tuple[Lists, NDArray[np.int32]], scratch: CounterScratch
 ) -> int:
-    """The same, but once for each attribute, whichever of its values a clause was met with."""
+    """Like `_raise_noting`, but once per attribute, even if several of its values meet a clause."""
     lists, pool = postings
     hits, touched, seen, _ = scratch
     raised = 0
@@ -342,9 +343,9 @@ def _raise_once(
 
 @kernel
 def _reached(hits: NDArray[np.int32], wanted: NDArray[np.int32], out: Int64s) -> int:
-    """The slots with as many hits as wanted, of all; the counters of the others are cleared.
+    """The slots of full counters among all slots; resets the other counters.
 
-    Few runs have one, so most are passed over with a few vector instructions (0.1 ns a slot).
+    Few runs have a full counter, so most runs take only a few vector instructions (0.1 ns a slot).
     """
     n = 0
     for start in range(0, len(wanted), _RUN):

@@ -1,9 +1,9 @@
-"""Clauses as spans: for each term the one interval that it lies within.
+"""Clauses as spans: one enclosing interval per term.
 
-Structures that rule clauses out by the ends of intervals need one interval a term. A term of
-several intervals is given by its hull, everything but one value by that value; what a span does
-not tell whole is marked for verification. `excludes` tells only that the attribute must be bound,
-`missing` tells nothing.
+Structures that rule out clauses by the ends of intervals need one interval per term. A term of
+several intervals becomes its hull; a term of all but one value becomes that value. Clauses that
+their spans do not represent exactly are marked for verification. `excludes` only requires the
+attribute to be bound; `missing` has no span.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Int64s = NDArray[np.int64]
 
 
 class Spans(NamedTuple):
-    """One interval of one clause each; every span needs its attribute to be bound.
+    """Each span is one interval of one clause and requires its attribute to be bound.
 
-    Where `unequal`, low and high are the one value that is not allowed.
+    If `unequal`, low and high are the single excluded value.
     """
 
     slot: NDArray[np.int32]
@@ -31,7 +31,7 @@ class Spans(NamedTuple):
     low: Int64s
     high: Int64s
     unequal: NDArray[np.bool_]
-    exact: NDArray[np.int8]  # of each clause: EXACT, IF_SINGLE (it has an unequal), or VERIFY
+    exact: NDArray[np.int8]  # by clause: EXACT, IF_SINGLE (it has an unequal span), or VERIFY
 
 
 @kernel
@@ -56,7 +56,7 @@ def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
             while after < end and clauses.term[after] == clauses.term[row]:
                 after += 1
             if row > begin and clauses.attribute[row] == clauses.attribute[row - 1]:
-                exact[i] = VERIFY  # two terms on one attribute: two values may meet them
+                exact[i] = VERIFY  # two terms on one attribute: one value each may meet them
             if clauses.kind[row] != SOME:
                 exact[i] = VERIFY
             if clauses.kind[row] != MISSING:
@@ -79,7 +79,7 @@ def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
 
 @kernel
 def _all_but_one(clauses: ClauseArrays, row: int) -> bool:
-    """Whether two rows are everything but one value."""
+    """Whether two rows cover everything but one value."""
     return bool(
         clauses.low[row] == LOWEST
         and clauses.high[row + 1] == HIGHEST

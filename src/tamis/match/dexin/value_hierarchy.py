@@ -1,8 +1,9 @@
-"""The hierarchical index table of TAMA: each attribute's codes cut in halves, level by level.
+"""The hierarchical index table of TAMA: each attribute's codes are halved level by level.
 
-A cell has a list, of those intervals that cover it and not the cell around it; so an interval is in
-at most two lists a level, and a value meets it in exactly one. A last cell has a second list, for
-intervals that cover it only in part. This module numbers the lists; it does not keep them.
+A cell has a list of the intervals that cover it but not its parent cell. An interval is therefore
+in at most two lists per level, and a value meets it in exactly one. A bottom cell has a second
+list for intervals that cover only part of it. This module numbers the lists; it does not store
+them.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from tamis.match.dexin.edges import cut, sorted_ends
 
 Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
-LEVELS = 20  # at most; the last of so many has half a million cells
+LEVELS = 20  # maximum; level 20 has half a million cells
 
 
 class Tables(NamedTuple):
-    """For each attribute a table, as kernels see it.
+    """View for kernels: one table per attribute.
 
-    The table of attribute a has `depth[a]` levels (0: no table) and `2 ** (depth[a] - 1)` cells on
-    the last, between the edges `edge[start[a]:start[a] + size[a]]`. Of its lists, `first[a] + i` is
-    that of cell i, numbered as in a heap from 1 for the whole domain; behind them come those of
-    the intervals that cover only part of a last cell.
+    The table of attribute a has `depth[a]` levels (0: no table) and `2 ** (depth[a] - 1)` bottom
+    cells between the edges `edge[start[a]:start[a] + size[a]]`. List `first[a] + i` belongs to cell
+    i, numbered as in a heap from 1 for the whole domain. The lists of intervals that cover only
+    part of a bottom cell follow.
     """
 
     depth: Int64s
@@ -41,20 +42,20 @@ class Tables(NamedTuple):
 
 
 class ValueHierarchy(HoldsArrays):
-    """The tables of all attributes, each cut when it is first mentioned, and then left as it is.
+    """The tables of all attributes, each built when its attribute first occurs, then fixed.
 
-    Cells hold about equally many ends of intervals. An attribute with fewer distinct ends than
-    last cells gets a table just deep enough, in which every interval is a union of cells.
+    Cells hold about the same number of interval ends. An attribute with fewer distinct ends than
+    bottom cells gets a table just deep enough that every interval is a union of cells.
     """
 
     def __init__(self, levels: int) -> None:
         self._cells = 1 << (levels - 1)
         nothing = np.zeros(0, np.int64)
         self.view = Tables(nothing, nothing, nothing, nothing, nothing)
-        self.lists = 0  # how many lists are numbered
+        self.lists = 0  # number of lists
 
     def cut(self, attribute: NDArray[np.int32], low: Int64s, high: Int64s) -> None:
-        """Make tables for attributes that have none, as the given intervals suggest."""
+        """Build tables for attributes without one, from the given intervals."""
         if not len(attribute):
             return
         depth = self.view.depth
@@ -80,11 +81,11 @@ class ValueHierarchy(HoldsArrays):
         self.view = Tables(depth, first, start, size, np.concatenate(edges))
 
     def check(self) -> None:
-        """Raise if edges do not ascend, or do not fit their table."""
+        """Raise if edges do not ascend or do not fit their table."""
         depth, _, start, size, edge = self.view
         for a in np.flatnonzero(depth).tolist():
             mine = edge[start[a] : start[a] + size[a]]
-            assert (mine[1:] > mine[:-1]).all(), "edges ascend"  # far apart: no difference fits
+            assert (mine[1:] > mine[:-1]).all(), "edges ascend"  # a difference might overflow
             assert size[a] < 1 << (int(depth[a]) - 1) <= self._cells
 
 
@@ -92,15 +93,15 @@ class ValueHierarchy(HoldsArrays):
 def lists_of(
     clauses: ClauseArrays, slot: int, tables: Tables, out: Int64s, n: int
 ) -> tuple[int, int, bool]:
-    """Append to `out[:n]` the lists that a clause belongs in.
+    """Append the lists of a clause to `out[:n]`.
 
-    Gives the new n, the number of terms that they stand for, and whether others are left over.
+    Returns the new n, the number of terms that the lists represent, and whether other terms remain.
     """
     row = clauses.start[slot]
     end = row + clauses.size[slot]
     terms = 0
     left = False
-    last = -1  # attribute of the last term that was counted
+    last = -1  # attribute of the last counted term
     while row < end:
         after = row + 1
         ascend = True
@@ -124,7 +125,7 @@ def _cover(clauses: ClauseArrays, row: int, after: int, tables: Tables, out: Int
     start, stop = tables.start[a], tables.start[a] + tables.size[a]
     leaves = 1 << (tables.depth[a] - 1)
     part = tables.first[a] + 2 * leaves
-    met = -1  # the last cell that is covered in part: the next interval may begin in it
+    met = -1  # the last partly covered cell: the next interval may begin in it
     for r in range(row, after):
         low, high = clauses.low[r], clauses.high[r]
         left = bisect_right(tables.edge, start, stop, low) - start
@@ -134,7 +135,7 @@ def _cover(clauses: ClauseArrays, row: int, after: int, tables: Tables, out: Int
             start + right < stop and tables.edge[start + right] - 1 == high
         )
         if high == _HIGHEST:
-            right = leaves - 1  # what is left over of the last level is empty
+            right = leaves - 1  # the cells behind the last edge are empty
         within = left == right
         if not left_whole or (within and not right_whole):
             if left != met:
@@ -164,10 +165,10 @@ def _cover(clauses: ClauseArrays, row: int, after: int, tables: Tables, out: Int
 
 @kernel
 def cells_of(tables: Tables, lists: Lists, a: int, v: int, out: Int64s, n: int) -> int:
-    """Append to `out[:n]` the lists that value v of attribute a meets, if they hold anything.
+    """Append the non-empty lists that value v of attribute a meets to `out[:n]`.
 
-    At most one a level, and one more: that of the intervals that cover only part of a last cell,
-    with which v may not agree. It stands as its complement (`~number`).
+    There is at most one per level, and one more for the intervals that cover only part of the
+    bottom cell. Those may not contain v; their list is given as its complement (`~number`).
     """
     if a >= len(tables.depth) or tables.depth[a] == 0:
         return n

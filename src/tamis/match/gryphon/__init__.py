@@ -1,1 +1,1 @@
-"""The matching tree of Gryphon (Aguilera and others, PODC 1999)."""
+"""The matching tree of Gryphon (Aguilera et al., PODC 1999)."""

@@ -1,4 +1,4 @@
-"""Gryphon's matching tree: follow the edges that agree with the event, and the stars."""
+"""Gryphon's matching tree: follow the edges of the event's results and the star edges."""
 
 from __future__ import annotations
 
@@ -38,60 +38,64 @@ Int64s = NDArray[np.int64]
 
 
 class Search(NamedTuple):
-    """All that a search reads of the index."""
+    """Everything a search reads from the index."""
 
     tree: MatchTreeArrays
     factored: Factored
     follow: Successors
-    leaps: bool  # whether `follow` is there to be used
+    leaps: bool  # whether the search uses `follow`
     lists: Lists
     slots: NDArray[np.int32]
     exact: NDArray[np.int8]  # by slot
     always: Int64s  # slots without a path
-    seen: Int64s  # by slot: stamp of the event that met it last
+    seen: Int64s  # by slot: stamp of the last event that met it
 
 
 class Aguilera(Matcher):
-    """Walk down a tree of tests, along the edges of the event's results and along all stars.
+    """Walk down a tree of tests along the edges of the event's results and along all stars.
 
-    Every inner node tests the event, every clause is a path of results that ends at a leaf, and a
-    star edge stands for any result. Clauses share the beginnings of their paths, so a test that
-    fails rules out all clauses below it at once. Leaves hold the slots of equal clauses.
+    Every inner node tests the event. A clause is a path of results that ends at a leaf; a star edge
+    stands for any result. Clauses share path prefixes, so a failed test rules out all clauses below
+    it at once. A leaf holds the slots of equal clauses.
 
-    `tree="general"`: nodes are elementary tests (what is a; is a <= c; is a = c), in the order of
-    the attributes' popularity. A clause that does not ask a node's test takes the edge of the
-    result that follows from what it does ask (price <= 5 implies price <= 9), else the star. A
-    range is two nodes. Terms of several intervals other than `!=`, `excludes` and `missing` are
-    left to be verified at the leaf.
-    `tree="equality"`: a level for each attribute, edges are values. A clause's path is its
-    equalities; all else that it asks (ranges, a second value of `contains`, ...) is verified at
-    the leaf. Only this tree has levels, and takes the other options:
-    `collapse` leaves out nodes that have a star edge only: it pays where attributes are rarely
-    tested. `successors` annotates nodes with where to go on when blocked, so that no attribute is
-    examined again for nodes that are only passed through; static, so the first match after a
-    change annotates anew, at the cost of the whole tree. `factor` is how many attributes become
-    index attributes, with a tree for each combination of their values and one for other values. A
-    clause that leaves an index attribute open is in all of its trees: attributes for which that
-    were more than `replication` trees in the mean are passed over. (Changes may double it, then
-    the trees are laid out anew.)
-    Clauses without anything to test in the tree are verified for every event.
+    `tree="general"`: nodes are elementary tests (the value of a; a <= c; a = c), in order of
+    attribute popularity. If a clause lacks a node's test, it takes the edge of the result that its
+    own predicates imply (price <= 5 implies price <= 9), otherwise the star. A range takes two
+    nodes. `excludes`, `missing` and terms of several intervals other than `!=` are verified at the
+    leaf.
 
-    add O(way down the tree), remove O(path + clauses of the leaf), both for each tree that the
-    clause is in; the tree is laid out anew, for the attributes most popular then, when the clauses
-    have doubled. match O(nodes visited): expected O(subscriptions^(1 - λ)), λ = ln V / (ln V +
-    ln (K + 1)), for uniform events over K attributes of V values and equalities only.
+    `tree="equality"`: one level per attribute; edges are values. A clause's path consists of its
+    equalities. All other predicates (ranges, a second value of `contains`, ...) are verified at the
+    leaf. Only this tree has levels and accepts the remaining options.
+
+    `collapse` omits nodes with only a star edge; it pays when attributes are rarely tested.
+    `successors` annotates each node with the nodes to visit after a dead end, so that the search
+    does not examine attributes again at nodes that it only passes through. The annotations are
+    static: the first match after a change recomputes them, at the cost of the whole tree. `factor`
+    is the number of index attributes; there is one tree for each combination of their values and
+    one for other values. A clause that does not constrain an index attribute is in all of its
+    trees. Attributes that would put a clause into more than `replication` trees on average are
+    skipped. (Changes may double this average; then the trees are rebuilt.)
+    Clauses with nothing to test in the tree are verified for every event.
+
+    add O(descent), remove O(path + clauses of the leaf), both for each tree that contains the
+    clause. When the number of clauses has doubled, the tree is rebuilt for the attributes that are
+    then most popular. match O(nodes visited): expected O(subscriptions^(1 - λ)),
+    λ = ln V / (ln V + ln (K + 1)), for uniform events over K attributes of V values and equalities
+    only.
     Aguilera et al., PODC 1999; Le Subscribe, figure 7.
 
-    Not in the paper: removing; attributes that are not bound (no edge but the star) and several
-    values (the edges of all, verified where both ends of a range may be met by two of them); a
-    result may follow from any predicate of the clause, not just from the next one; clauses that
-    come together go in at random, as sorted constants would make a chain; an insertion follows at
-    most 1024 stars, then branches off; a plain equality tree has at most 64 levels, and equalities
-    on further attributes are verified; a value that had no tree when trees were laid out goes to
-    the tree of other values, to be verified, until they are laid out again.
-    Where ranges rule (each end is a node that hardly two clauses share) the tree visits more nodes
-    than there are clauses, each a cache miss: slower than `scan` by its nature. So is the equality
-    tree where equalities are few, as most is left to be verified.
+    Not in the paper: removal; unbound attributes (only the star edge) and several values (the edges
+    of all values; verified when two of them may meet the two ends of a range). Any predicate of the
+    clause may imply a result, not only the next one. Clauses added together are inserted in random
+    order, because sorted constants would form a chain. An insertion follows at most 1024 stars,
+    then branches off. A plain equality tree has at most 64 levels; equalities on further attributes
+    are verified. A value without a tree of its own goes to the tree of other values and is
+    verified, until the trees are rebuilt.
+    When most predicates are ranges, few clauses share a node for an end of a range. The tree then
+    visits more nodes than there are clauses, each a cache miss, and is inherently slower than
+    `scan`. The equality tree is slower too when equalities are few, because most predicates are
+    verified.
     """
 
     tree = choice(
@@ -117,16 +121,16 @@ class Aguilera(Matcher):
         self._exact = np.zeros(0, np.int8)
         self._follow: Successors | None = None
         self._counters = Counters()
-        self._built = 0  # clauses when the tree was last laid out
+        self._built = 0  # number of clauses when the tree was last built
 
     @property
     def match_tree(self) -> MatchTree:
-        """The tree, for figures of its size."""
+        """The tree, for statistics of its size."""
         return self._shape.tree
 
     @property
     def space(self) -> int:
-        """Edges of the tree and successors, once annotated: how the paper measures space."""
+        """Tree edges plus successors, once annotated: the paper's measure of space."""
         roots = int((self.match_tree.view.roots >= 0).sum())
         return len(self.match_tree) - roots + (len(self._follow.nodes) if self._follow else 0)
 
@@ -199,12 +203,12 @@ class Aguilera(Matcher):
         self._follow = None
 
     def _outgrown(self) -> bool:
-        """Whether the order of attributes, or what is factored out, is out of date."""
+        """Whether the attribute order or the factoring is out of date."""
         live = len(self.clauses)
         return 4 * live < self._built or self._shape.crowded(live)
 
     def _lay_out(self) -> None:
-        """Make the tree anew, for the attributes that are asked about most now."""
+        """Rebuild the tree for the attributes that are most popular now."""
         self.clear()
         self._insert(self.clauses.live_slots(), pack=True)
         self._built = len(self.clauses)
@@ -303,10 +307,10 @@ def _walk(
     lists: Int64s,
     found: int,
 ) -> tuple[Int64s, Int64s, int, int]:
-    """Append to `lists[:found]` the lists of the leaves that an event reaches from a root.
+    """Append the lists of the leaves that an event reaches from a root to `lists[:found]`.
 
-    Gives the stack and the lists, which may have grown, how many lists there are, and how many
-    nodes were visited. A visit costs a cache miss: that is nearly all the time.
+    Returns the stack and the lists, which may have grown, the number of lists, and the number of
+    nodes visited. Each visit costs a cache miss, which is nearly all of the time.
     """
     visited = 0
     stack[0] = tree.roots[root]
@@ -353,7 +357,7 @@ def _walk(
 
 @kernel
 def _bind_distinct(events: Pairs, begin: int, end: int, first: Int64s, last: Int64s) -> Int64s:
-    """Like `bind`, with each value of an attribute once; gives the codes that it refers to."""
+    """Like `bind`, but with distinct values per attribute; returns the codes that it refers to."""
     code = np.empty(end - begin, np.int64)
     n = 0
     at = begin

@@ -1,4 +1,4 @@
-"""A total order of attributes, the most popular first."""
+"""A total order of attributes, most popular first."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Int64s = NDArray[np.int64]
 
 
 class AttributeOrder(HoldsArrays):
-    """Attributes and their places in the order. Newcomers go to the end: places never change."""
+    """Attributes and their places in the order. New ones go to the end; places never change."""
 
     def __init__(self, most: int | None = None) -> None:
-        self._most = most  # attributes that come later than this have no place
-        self.place = np.zeros(0, np.int64)  # by attribute; -1: none
+        self._most = most  # maximum number of places; later attributes get none
+        self.place = np.zeros(0, np.int64)  # by attribute; -1: no place
         self.attributes = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self.attributes)
 
     def admit(self, uses: NDArray[Any]) -> None:
-        """Give a place to attributes that have none; one entry of `uses` for each use."""
+        """Assign places to attributes without one; `uses` has one entry per use of an attribute."""
         if len(uses) and int(uses.max()) < len(self.place) and (self.place[uses] >= 0).all():
             return
         counts = np.bincount(uses, minlength=len(self.place))
@@ -39,6 +39,6 @@ class AttributeOrder(HoldsArrays):
         self.attributes = np.concatenate([self.attributes, new])
 
     def check(self) -> None:
-        """Raise if the two arrays do not agree."""
+        """Raise if the two arrays disagree."""
         assert (self.place[self.attributes] == np.arange(len(self.attributes))).all()
         assert int((self.place >= 0).sum()) == len(self.attributes)

@@ -1,7 +1,7 @@
-"""Index attributes: which of several trees a clause, or an event, goes to.
+"""Index attributes: select the trees for a clause or an event.
 
-For each combination of the values of a few attributes there is a tree. Values are ranked from 1 on;
-rank 0 stands for any other value, and for no value at all.
+There is one tree for each combination of the values of a few attributes. Values are ranked from 1
+on; rank 0 stands for any other value and for a missing value.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find
 
 Int64s = NDArray[np.int64]
-_CANDIDATES = 16  # attributes looked at, the most popular first
-_ROOTS = 4  # trees for each clause, at most
+_CANDIDATES = 16  # attributes considered, most popular first
+_ROOTS = 4  # limit on the total number of trees, per clause
 
 
 class Factored(NamedTuple):
-    """As kernels see it: the tree of ranks r is number `(r * stride).sum()`."""
+    """View for kernels: the tree of ranks r has the number `(r * stride).sum()`."""
 
     attribute: Int64s
-    size: Int64s  # ranks of each, rank 0 included
+    size: Int64s  # number of ranks per attribute, including rank 0
     stride: Int64s
     cells: PairCells  # (number of index attribute, value) to rank
 
 
 class Factoring(HoldsArrays):
-    """Chosen once, for the clauses at hand."""
+    """The choice of index attributes, made once for the current clauses."""
 
     def __init__(self) -> None:
         self._attribute: list[int] = []
@@ -42,13 +42,14 @@ class Factoring(HoldsArrays):
     def choose(
         self, starts: Int64s, attribute: Int64s, value: Int64s, most: int, limit: float
     ) -> None:
-        """Take up to `most` attributes that clauses (of these equalities) rarely leave open.
+        """Choose up to `most` attributes that few clauses leave unconstrained.
 
-        A clause is in as many trees as there are ranks, for each index attribute that it leaves
-        open. An attribute for which that were more than `limit` trees in the mean is passed over.
+        The arrays are the equalities of the clauses. A clause that does not constrain an index
+        attribute is in one tree per rank of that attribute. Attributes that would put a clause into
+        more than `limit` trees on average are skipped.
         """
         counts = np.diff(starts)
-        clause = np.repeat(np.cumsum(counts > 0) - 1, counts)  # those without equalities stay out
+        clause = np.repeat(np.cumsum(counts > 0) - 1, counts)  # without equalities: excluded
         copies = np.ones(int((counts > 0).sum()), np.int64)
         uses = np.bincount(attribute)
         for candidate in np.argsort(-uses, kind="stable")[:_CANDIDATES].tolist():
@@ -93,9 +94,9 @@ def rank_of(factored: Factored, f: int, value: int) -> int:
 
 @kernel
 def roots_of(factored: Factored, first: Int64s, last: Int64s, code: Int64s, out: Int64s) -> int:
-    """Write the trees that an event goes to into `out`; gives how many.
+    """Write the trees that an event searches to `out`; returns their number.
 
-    Several values of an index attribute mean several trees, in which a clause may be met again.
+    Several values of an index attribute mean several trees, which may contain the same clause.
     """
     many = 1
     out[0] = 0
@@ -117,7 +118,7 @@ def roots_of(factored: Factored, first: Int64s, last: Int64s, code: Int64s, out:
                     for i in range(before):
                         out[many] = out[i] + rank * stride
                         many += 1
-            for i in range(many - before):  # those without this attribute's rank fall away
+            for i in range(many - before):  # drop the entries without this attribute's rank
                 out[i] = out[i + before]
             many -= before
     return many

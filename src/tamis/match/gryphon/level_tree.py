@@ -1,12 +1,12 @@
-"""The equality-only matching tree: a level for each attribute, edges are values or the star.
+"""The equality-only matching tree: one level per attribute; edges are values or the star.
 
-A clause is the path of its equalities, one for each attribute; anything else that it asks has to be
-verified on what its leaf lets through. A plain tree goes through all levels. A collapsed one has no
-nodes with a star edge only: an edge leads straight to the next level where paths part.
+A clause is the path of its equalities, one per attribute. All its other predicates are verified for
+the events that reach its leaf. A plain tree goes through all levels. A collapsed tree has no nodes
+with only a star edge: an edge leads directly to the next level where paths part.
 
-Some attributes can be factored out as *index attributes*: then there is a tree of its own for every
-combination of their values, which a clause that does not ask about an index attribute is in for
-every value, and one more for values that had no tree when the trees were laid out.
+Some attributes can be factored out as *index attributes*. Each combination of their values then has
+its own tree, and one more tree holds the values that had no tree when the trees were built. A
+clause that does not constrain an index attribute is in the trees of all its values.
 """
 
 from __future__ import annotations
@@ -40,41 +40,41 @@ from tamis.match.gryphon.match_tree import (
 )
 
 Int64s = NDArray[np.int64]
-_ROOM = 1 << 18  # nodes made, at most, between two looks at the room that is left
-_LEVELS = 64  # of a plain tree, in which every clause costs a node for each
-_ROOT, _STAR, _VALUE = 0, 1, 2  # ways in which a node hangs
+_ROOM = 1 << 18  # at most this many nodes are created between two reservations
+_LEVELS = 64  # limit for a plain tree, in which every clause costs one node per level
+_ROOT, _STAR, _VALUE = 0, 1, 2  # how a node is attached
 
 
 class EdgeLabels(NamedTuple):
-    """The equalities of clause i are `starts[i]:starts[i + 1]`, one for each attribute."""
+    """The equalities of clause i are `starts[i]:starts[i + 1]`, one per attribute."""
 
     starts: Int64s
     attribute: Int64s
     value: Int64s
-    whole: NDArray[np.bool_]  # whether they are all that the clause asks
+    whole: NDArray[np.bool_]  # whether the clause has no other predicates
 
 
 class Paths(NamedTuple):
-    """The labels of clause i below its roots, by ascending level, and which roots those are."""
+    """The labels of clause i below its roots, by ascending level, and the roots themselves."""
 
     starts: Int64s
     level: Int64s
     value: Int64s
-    rank: Int64s  # by clause and index attribute: of the value, -1 for all
-    copies: Int64s  # roots; 0 for a clause that has no path
-    unseen: NDArray[np.bool_]  # whether a value of an index attribute had no tree
+    rank: Int64s  # by clause and index attribute: rank of the value, -1 for all values
+    copies: Int64s  # number of roots; 0 for a clause without a path
+    unseen: NDArray[np.bool_]  # whether the value of an index attribute has no tree
     exact: NDArray[np.int8]
 
 
 class Levels(NamedTuple):
-    """The attribute of each level, and how deep leaves are; -1 in a collapsed tree."""
+    """The attribute of each level, and the depth of leaves (-1 in a collapsed tree)."""
 
     attribute: Int64s
     depth: int
 
 
 class LevelTree(HoldsArrays):
-    """Equality-only trees over common levels."""
+    """Equality-only trees over the same levels."""
 
     def __init__(self, collapse: bool, factor: int, replication: float) -> None:
         self.spliced = collapse
@@ -87,15 +87,15 @@ class LevelTree(HoldsArrays):
 
     @property
     def levels(self) -> Levels:
-        """What each level examines."""
+        """The attribute that each level examines."""
         return Levels(self._order.attributes, -1 if self.spliced else len(self._order))
 
     def crowded(self, live: int) -> bool:
-        """Whether the trees would better be laid out anew, for so many clauses."""
+        """Whether the trees should be rebuilt for `live` clauses."""
         return self.unseen > live // 4 + 16 or self.copies > 2 * self._replication * live + 16
 
     def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
-        """Make paths for clauses. The first ones decide what is factored out."""
+        """Create paths for clauses. The first clauses decide which attributes are factored out."""
         labels = labels_of(clauses, slots)
         if self._factor and len(self.tree) == 0:
             self.factoring.choose(*labels[:3], self._factor, self._replication)
@@ -127,22 +127,22 @@ class LevelTree(HoldsArrays):
         return _placed(slots, paths, lists)
 
     def leave(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
-        """Where clauses are that are about to go."""
+        """The positions of clauses that are about to be removed."""
         paths, lists = self._find(clauses, slots)
         self.copies -= len(lists)
         self.unseen -= int(paths.unseen.sum())
         return _placed(slots, paths, lists)
 
     def pack(self, placed: Placed) -> Placed:
-        """Lay the trees out for searching, while the lists are still empty."""
+        """Pack the trees for searching, while the lists are still empty."""
         return placed._replace(lists=self.tree.pack()[placed.lists])
 
     def prune(self, empty: Int64s) -> None:
-        """Lists became empty: cut their leaves."""
+        """Cut off the leaves of empty lists."""
         self.tree.prune(empty, self.spliced)
 
     def check(self, clauses: ClauseArrays, live: Int64s) -> Placed:
-        """Raise if a tree is broken; where clauses are."""
+        """Raise if a tree is inconsistent; returns the positions of the clauses."""
         self.tree.check(self.spliced)
         self._order.check()
         nodes = self.tree.view.nodes[: self.tree.top]
@@ -167,7 +167,7 @@ def _placed(slots: Int64s, paths: Paths, lists: Int64s) -> Placed:
 
 @kernel
 def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
-    """The equalities of some clauses; of several on one attribute (`contains`) the first."""
+    """The equalities of some clauses; of several on one attribute (`contains`), the first."""
     most = 0
     for slot in slots:
         most += clauses.size[slot]
@@ -198,7 +198,7 @@ def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
 
 @kernel
 def paths_of(labels: EdgeLabels, place: Int64s, factored: Factored) -> Paths:
-    """The paths of clauses, given the levels of attributes and what is factored out."""
+    """The paths of clauses for given levels and factoring."""
     n = len(labels.whole)
     starts = np.zeros(n + 1, np.int64)
     level = np.empty(len(labels.value), np.int64)
@@ -243,7 +243,7 @@ def paths_of(labels: EdgeLabels, place: Int64s, factored: Factored) -> Paths:
 
 @kernel
 def _root(factored: Factored, rank: Int64s, copy: int) -> int:
-    """The number of the root for one of the copies of a clause."""
+    """The number of the root for one copy of a clause."""
     root = 0
     for f in range(len(rank)):
         if rank[f] >= 0:
@@ -258,7 +258,7 @@ def _root(factored: Factored, rank: Int64s, copy: int) -> int:
 def _insert_all(
     tree: MatchTreeArrays, paths: Paths, levels: Levels, factored: Factored, i: int, lists: Int64s
 ) -> None:
-    """Insert clauses from i on, until as many paths are made as there are places in `lists`."""
+    """Insert clauses from i on, until `lists` is full."""
     n = 0
     while n < len(lists):
         for copy in range(paths.copies[i]):
@@ -270,7 +270,7 @@ def _insert_all(
 
 @kernel
 def _insert(tree: MatchTreeArrays, root: int, paths: Paths, clause: int, levels: Levels) -> int:
-    """The leaf of a clause below a root, made where there is none."""
+    """The leaf of a clause below a root; creates it if needed."""
     at, end = paths.starts[clause], paths.starts[clause + 1]
     v = int(tree.roots[root])
     if v < 0:
@@ -279,7 +279,7 @@ def _insert(tree: MatchTreeArrays, root: int, paths: Paths, clause: int, levels:
     while True:
         level = int(tree.nodes[v].level)
         if at < end:
-            # Levels that this edge skips, or that came after the leaf was made.
+            # A level that this edge skips, or that was added after the leaf.
             due = paths.level[at] if levels.depth < 0 else depth
             if due < level:
                 u = new_node(tree, levels.attribute[due] * KINDS + EXAMINE, 0, due)
@@ -312,7 +312,7 @@ def _extend(
     depth: int,
     levels: Levels,
 ) -> int:
-    """A path of its own for the labels from `at` on, hung at v by the first of them."""
+    """Attach a new path for the labels from `at` on below v."""
     while True:
         value = paths.value[at] if how == _VALUE else 0
         at += how == _VALUE
@@ -339,7 +339,7 @@ def _extend(
 
 @kernel
 def _find_all(tree: MatchTreeArrays, paths: Paths, factored: Factored, lists: Int64s) -> None:
-    """The list of every copy of every clause, -1 where its path ends early."""
+    """The list of every copy of every clause; -1 if its path ends early."""
     n = 0
     for i in range(len(paths.copies)):
         for copy in range(paths.copies[i]):

@@ -1,9 +1,10 @@
 """The matching tree: inner nodes test an event, edges are results of the test, leaves hold slots.
 
-A node has an edge for some of the results of its test, and a star edge for those who do not care
-about the result. Nodes are records in one array, a list of slots hangs at every leaf (the lists are
-kept elsewhere). Most nodes have a single labelled edge, which lies in the record itself; only the
-further edges of nodes that branch are in a hash map, so that has fewer edges than there are leaves.
+A node has an edge for some of the results of its test, and a star edge for clauses that do not
+depend on the result. Nodes are records in one array. Every leaf has a list of slots, which is
+stored elsewhere. Most nodes have a single labelled edge, which is stored in the record itself. Only
+the further edges of branching nodes are in a hash map, so the map has fewer edges than there are
+leaves.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from tamis.index.pair_map import PairCells, PairMap, find, pop, put
 Int64s = NDArray[np.int64]
 
 EXAMINE, AT_MOST, EQUALS = 0, 1, 2
-"""Kinds of test: what is its value (the result is the value); is it <= c, is it = c (1 or 0)."""
+"""Kinds of test: the value itself (the result is the value), value <= c, value = c (1 or 0)."""
 KINDS = 4  # a test is attribute * KINDS + kind
-LEAF, FREE = -1, -2  # instead of a test
+LEAF, FREE = -1, -2  # in place of a test
 BOTTOM = 2**31 - 1  # the level of a leaf
 
 # Eight words, half a cache line: a visit to a node is one miss.
 #   constant  EXAMINE: the value of the edge `first`; else the constant of the test
 #   first     EXAMINE: the child along one edge; else the child for "yes"; LEAF: number of its list
-#   second    EXAMINE: how many edges are in the map; else the child for "no"
-#   star      the child for those who do not care
-#   parent    for a root ~number; for a free node the next free one
+#   second    EXAMINE: number of edges in the map; else the child for "no"
+#   star      the child for clauses that do not depend on the result
+#   parent    for a root, ~number; for a free node, the next free node
 #   level     of the attribute tested, where a tree has levels
 NODE = np.dtype(
     [
@@ -47,18 +48,18 @@ _TOP, _FREE_NODE, _FREE_LEAF, _LISTS, _EDGES, _LIVE = range(6)
 
 
 class MatchTreeArrays(NamedTuple):
-    """As kernels see it. No child, no root: -1."""
+    """View for kernels; -1 means no child or no root."""
 
     nodes: NDArray[Any]
     label: Int64s  # the result on the edge that leads to a node
     edges: PairCells  # (node, value) to child
     roots: Int64s
     leaves: Int64s  # the leaf of each list
-    counts: Int64s  # see the names above
+    counts: Int64s  # indexed by _TOP to _LIVE
 
 
 class Placed(NamedTuple):
-    """Where clauses are: slot `slots[i]` in list `lists[i]`. `rest` are slots without a path."""
+    """Slot `slots[i]` is in list `lists[i]`; `rest` has the slots without a path."""
 
     lists: Int64s
     slots: Int64s
@@ -67,7 +68,7 @@ class Placed(NamedTuple):
 
 
 class MatchTree(HoldsArrays):
-    """Storage for a matching tree with one or several roots; kernels shape it."""
+    """Storage for a matching tree with one or more roots; kernels build its shape."""
 
     def __init__(self, roots: int = 1) -> None:
         self._nodes = np.zeros(0, NODE)
@@ -78,52 +79,52 @@ class MatchTree(HoldsArrays):
         self._counts = np.array([0, -1, -1, 0, 0, 0], np.int64)
 
     def __len__(self) -> int:
-        """How many nodes there are, leaves included."""
+        """The number of nodes, including leaves."""
         return int(self._counts[_LIVE])
 
     @property
     def top(self) -> int:
-        """One more than the highest number of a node."""
+        """One more than the highest node number."""
         return int(self._counts[_TOP])
 
     @property
     def view(self) -> MatchTreeArrays:
-        """For kernels."""
+        """The arrays for kernels."""
         return MatchTreeArrays(
             self._nodes, self._label, self._edges.cells, self._roots, self._leaves, self._counts
         )
 
     def reserve(self, nodes: int, leaves: int) -> None:
-        """Make room for so many more nodes, of which so many are leaves."""
+        """Reserve space for `nodes` more nodes, `leaves` of which are leaves."""
         self._nodes = grown(self._nodes, self.top + nodes)
         self._label = grown(self._label, self.top + nodes)
         self._leaves = grown(self._leaves, int(self._counts[_LISTS]) + leaves)
-        # A node that branches gains a leaf with each further edge: no more edges than leaves.
+        # Each further edge of a branching node adds a leaf, so these edges never outnumber leaves.
         self._edges.reserve(leaves)
 
     def settle(self) -> None:
-        """Kernels added or removed nodes."""
+        """Record that kernels added or removed nodes."""
         self._edges.changed(int(self._counts[_EDGES]))
         self._counts[_EDGES] = 0
 
     def prune(self, lists: Int64s, splice: bool) -> None:
-        """Cut the leaves of lists that are empty, and what leads nowhere then.
+        """Remove the leaves of empty lists, and the inner nodes that become dead ends.
 
-        `splice` also takes out nodes that have a star edge only.
+        `splice` also removes nodes with only a star edge.
         """
         _prune_all(self.view, lists, splice)
         self.settle()
 
     def pack(self) -> Int64s:
-        """Lay the nodes out in the order of a walk; gives the new number of each list.
+        """Reorder the nodes in traversal order; returns the new number of each list.
 
-        Star edges first, as a search takes them: it then reads front to back, which makes it 1.2 to
-        2.7 times as fast as nodes in the order of insertion. Lists are numbered in the order of
-        their leaves, to be read alike.
+        Star edges come first, as in a search. The search then reads memory front to back, which is
+        1.2 to 2.7 times as fast as nodes in insertion order. Lists are numbered in the order of
+        their leaves, so that they too are read front to back.
         """
         old, leaves = self.view, int(self._counts[_LISTS])
         order = _walk_order(old, self.top)
-        number = np.full(self.top + 1, -1, np.int64)  # the last is for -1, no node
+        number = np.full(self.top + 1, -1, np.int64)  # the last entry maps -1 (no node) to itself
         number[order] = np.arange(len(order))
         nodes = self._nodes[order]
         inner, leaf = nodes["test"] >= 0, nodes["test"] == LEAF
@@ -148,7 +149,7 @@ class MatchTree(HoldsArrays):
         return lists
 
     def check(self, spliced: bool) -> None:
-        """Raise if edges and parents do not agree, a node leads nowhere, or counts are off."""
+        """Raise if edges and parents disagree, a node is a dead end, or a count is wrong."""
         self._edges.check()
         nodes = self._nodes[: self.top]
         live = np.flatnonzero(nodes["test"] != FREE)
@@ -176,7 +177,7 @@ class MatchTree(HoldsArrays):
 
 @kernel
 def new_node(tree: MatchTreeArrays, test: int, constant: int, level: int) -> int:
-    """An inner node without edges, hanging nowhere yet."""
+    """Create an inner node without edges and without a parent."""
     v = tree.counts[_FREE_NODE]
     if v >= 0:
         tree.counts[_FREE_NODE] = tree.nodes[v].parent
@@ -196,7 +197,7 @@ def new_node(tree: MatchTreeArrays, test: int, constant: int, level: int) -> int
 
 @kernel
 def new_leaf(tree: MatchTreeArrays) -> int:
-    """A leaf, hanging nowhere yet. A leaf keeps its list when it is free."""
+    """Create a leaf without a parent. A freed leaf keeps its list."""
     v = tree.counts[_FREE_LEAF]
     if v >= 0:
         tree.counts[_FREE_LEAF] = tree.nodes[v].parent
@@ -221,7 +222,7 @@ def _release(tree: MatchTreeArrays, v: int) -> None:
 
 @kernel
 def child(tree: MatchTreeArrays, v: int, value: int) -> int:
-    """Where the edge of a value leads from a node that examines an attribute, or -1."""
+    """The child of an examining node along the edge of a value, or -1."""
     node = tree.nodes[v]
     if node.constant == value and node.first >= 0:
         return int(node.first)
@@ -232,7 +233,7 @@ def child(tree: MatchTreeArrays, v: int, value: int) -> int:
 
 @kernel
 def edge(tree: MatchTreeArrays, v: int, result: int) -> int:
-    """Where the edge of a result leads from any inner node, or -1."""
+    """The child of any inner node along the edge of a result, or -1."""
     if tree.nodes[v].test % KINDS == EXAMINE:
         return child(tree, v, result)
     return int(tree.nodes[v].first if result else tree.nodes[v].second)
@@ -240,7 +241,7 @@ def edge(tree: MatchTreeArrays, v: int, result: int) -> int:
 
 @kernel
 def hang(tree: MatchTreeArrays, v: int, result: int, u: int) -> None:
-    """Make u the child of v for a result; there may be another one, whose place it takes."""
+    """Make u the child of v for a result; replaces an existing child."""
     tree.nodes[u].parent = v
     tree.label[u] = result
     node = tree.nodes[v]
@@ -260,7 +261,7 @@ def hang(tree: MatchTreeArrays, v: int, result: int, u: int) -> None:
 
 @kernel
 def hang_star(tree: MatchTreeArrays, v: int, u: int) -> None:
-    """Make u the child of v for those who do not care."""
+    """Make u the star child of v."""
     tree.nodes[u].parent = v
     tree.nodes[v].star = u
 
@@ -274,7 +275,7 @@ def hang_root(tree: MatchTreeArrays, root: int, u: int) -> None:
 
 @kernel
 def replace(tree: MatchTreeArrays, v: int, u: int) -> None:
-    """Hang u where v hangs; v hangs nowhere then."""
+    """Put u in the place of v; v then has no place in the tree."""
     p = tree.nodes[v].parent
     if p < 0:
         hang_root(tree, ~p, u)
@@ -286,7 +287,7 @@ def replace(tree: MatchTreeArrays, v: int, u: int) -> None:
 
 @kernel
 def _cut(tree: MatchTreeArrays, u: int) -> int:
-    """Take u off its parent; gives the parent, less than 0 where u was a root."""
+    """Detach u from its parent; returns the parent, negative if u was a root."""
     p = int(tree.nodes[u].parent)
     if p < 0:
         tree.roots[~p] = -1
@@ -328,7 +329,7 @@ def _prune_all(tree: MatchTreeArrays, lists: Int64s, splice: bool) -> None:
 
 @kernel
 def _walk_order(tree: MatchTreeArrays, top: int) -> Int64s:
-    """The nodes in the order of a walk that takes star edges first."""
+    """The nodes in traversal order, star edges first."""
     starts = np.zeros(top + 2, np.int64)  # children by parent
     n = 0
     for v in range(top):
@@ -366,7 +367,7 @@ def _walk_order(tree: MatchTreeArrays, top: int) -> Int64s:
 
 @kernel
 def _edge_all(tree: MatchTreeArrays, parents: Int64s, children: Int64s) -> Int64s:
-    """Where the edge that should lead to each child does lead."""
+    """The actual target of the edge that should lead to each child."""
     found = np.empty(len(parents), np.int64)
     for i in range(len(parents)):
         if tree.nodes[parents[i]].star == children[i]:

@@ -1,8 +1,8 @@
 """The general matching tree: any elementary predicates, with related tests.
 
-A clause is a path: for each of its predicates a node with the test, left by the edge of the result
-that the predicate asks for. Where a node tests something else, a clause takes the edge of the
-result that follows from what it asks anyway ("related tests"), else the star edge.
+A clause is a path: each predicate is a node with its test, left by the edge of the required result.
+At a node with another test, a clause takes the edge of the result that its predicates imply
+("related tests"), otherwise the star edge.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from tamis.match.gryphon.match_tree import (
 )
 
 Int64s = NDArray[np.int64]
-_CHUNK = 8192  # clauses placed between two looks at the room that is left
-_REACH = 1024  # star edges that one insertion follows. Tests that nothing relates to each other
-# (`!=` on many constants) make one chain of stars: without a limit, inserting were quadratic.
+_CHUNK = 8192  # clauses placed between two reservations
+_REACH = 1024  # maximum number of star edges that one insertion follows. Unrelated tests (`!=` on
+# many constants) form one chain of stars; without a limit, insertion would be quadratic.
 
 
 class Tests(NamedTuple):
-    """The predicates of one clause as tests and results, in the order of attributes."""
+    """The predicates of one clause as tests and results, in attribute order."""
 
     test: Int64s
     constant: Int64s
@@ -62,10 +62,10 @@ class Tests(NamedTuple):
 
 
 class KnownBounds(NamedTuple):
-    """By attribute, what one clause says of it; `stamp` tells of which clause.
+    """By attribute, what one clause implies; `stamp` identifies the clause.
 
-    There is a value of at least `low` and one of at most `high`; with several values they may be
-    two. `equal_at` is the number of a predicate that asks for one value, or -1.
+    Some value is at least `low` and some value is at most `high`; if there are several values,
+    these may differ. `equal_at` is the number of an equality predicate, or -1.
     """
 
     stamp: Int64s
@@ -75,9 +75,9 @@ class KnownBounds(NamedTuple):
 
 
 class RelatedTests(HoldsArrays):
-    """A matching tree of elementary predicates, and for each slot the list it is in."""
+    """A matching tree of elementary predicates, and the list of each slot."""
 
-    spliced = True  # nodes with a star edge only never stay
+    spliced = True  # nodes with only a star edge are always removed
 
     def __init__(self) -> None:
         self.tree = MatchTree()
@@ -85,9 +85,9 @@ class RelatedTests(HoldsArrays):
         self._list = np.zeros(0, np.int64)
 
     def add(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
-        """Make paths for clauses.
+        """Create paths for clauses.
 
-        In a random order: constants that come sorted would make one long chain of stars.
+        The order is random: sorted constants would form one long chain of stars.
         """
         order = np.arange(len(slots))
         if len(slots) > 1:
@@ -112,30 +112,30 @@ class RelatedTests(HoldsArrays):
         return self._placed(slots, exact)
 
     def leave(self, clauses: ClauseArrays, slots: Int64s) -> Placed:
-        """Where clauses are that are about to go."""
+        """The positions of clauses that are about to be removed."""
         return self._placed(slots, np.zeros(len(slots), np.int8))
 
     def pack(self, placed: Placed) -> Placed:
-        """Lay the tree out for searching, while the lists are still empty."""
+        """Pack the tree for searching, while the lists are still empty."""
         lists = np.append(self.tree.pack(), -1)
         self._list = lists[self._list]
         return placed._replace(lists=lists[placed.lists])
 
     def prune(self, empty: Int64s) -> None:
-        """Lists became empty: cut their leaves."""
+        """Cut off the leaves of empty lists."""
         self.tree.prune(empty, splice=True)
 
     def crowded(self, live: int) -> bool:
-        """Whether the tree would better be laid out anew; its shape is as good as it gets."""
+        """Whether the tree should be rebuilt; never, as that would not improve its shape."""
         return False
 
     def check(self, clauses: ClauseArrays, live: Int64s) -> Placed:
-        """Raise if the tree is broken, or the path of a clause is not what it asks."""
+        """Raise if the tree is inconsistent or a path does not fit its clause."""
         self.tree.check(spliced=True)
         self._order.check()
         found = elementary_predicates(clauses, live)
         wrong = _check_paths(self.tree.view, found, self._list[live])
-        assert wrong < 0, f"the path of slot {live[wrong]} is not what it asks"
+        assert wrong < 0, f"the path of slot {live[wrong]} does not fit its clause"
         return self._placed(live, found.exact)
 
     def _placed(self, slots: Int64s, exact: NDArray[np.int8]) -> Placed:
@@ -146,7 +146,7 @@ class RelatedTests(HoldsArrays):
 
 @kernel
 def _test(comparator: int, attribute: int, constant: int) -> tuple[int, int, int]:
-    """A predicate as test, constant and result."""
+    """A predicate as a test, a constant and a result."""
     base = attribute * KINDS
     if comparator == EQUAL:
         return base + EXAMINE, constant, constant
@@ -187,7 +187,7 @@ def _place_all(
 
 @kernel
 def _sorted(found: ElementaryPredicates, start: int, end: int, place: Int64s, tests: Tests) -> int:
-    """Fill `tests` with predicates, sorted, each once; gives how many."""
+    """Fill `tests` with the distinct predicates, sorted; returns their number."""
     n = 0
     for at in range(start, end):
         test, constant, result = _test(
@@ -221,7 +221,7 @@ def _sorted(found: ElementaryPredicates, start: int, end: int, place: Int64s, te
 
 @kernel
 def _learn(tests: Tests, n: int, known: KnownBounds, stamp: int) -> None:
-    """Note what a clause says of each attribute."""
+    """Record what a clause implies about each attribute."""
     for i in range(n):
         a, kind, constant = tests.test[i] // KINDS, tests.test[i] % KINDS, tests.constant[i]
         if known.stamp[a] != stamp:
@@ -249,7 +249,7 @@ def _implied(kind: int, constant: int, low: int, high: int) -> int:
 
 @kernel
 def _asked(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -> bool:
-    """Whether a test is one of the first n."""
+    """Whether a test is among the first n."""
     asked = False
     for i in range(n):
         asked |= tests[i] == test and constants[i] == constant
@@ -258,7 +258,7 @@ def _asked(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -
 
 @kernel
 def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stamp: int) -> int:
-    """The leaf of a clause, made where there is none. Most of the time goes to the way down."""
+    """The leaf of a clause; creates it if needed. The descent takes most of the time."""
     if tree.roots[0] < 0:
         hang_root(tree, 0, new_node(tree, tests.test[0], tests.constant[0], 0))
     v = int(tree.roots[0])
@@ -293,13 +293,13 @@ def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stam
                     below = child(tree, v, result)
             else:
                 result = _implied(kind, constant, known.low[a], known.high[a])
-                if kind == EQUALS:  # nobody asks for "yes"
+                if kind == EQUALS:  # no predicate requires "yes"
                     if result == 0 or _asked(tests.test, tests.constant, n, node.test, constant):
                         below, result = node.second, 0
                 elif result >= 0:
                     below = node.first if result else node.second
             if below >= 0:
-                for at in range(n):  # the predicate that asks for just this, if there is one
+                for at in range(n):  # mark the predicate that requires this result, if any
                     if tests.test[at] == node.test and tests.constant[at] == constant:
                         tests.done[at] |= tests.result[at] == result
                 v = below
@@ -324,7 +324,7 @@ def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stam
 
 @kernel
 def _extend(tree: MatchTreeArrays, v: int, tests: Tests, i: int, n: int) -> int:
-    """From v, which tests predicate i, a path of its own for the predicates that are left."""
+    """Create a new path for the remaining predicates, from v, which tests predicate i."""
     while i < n:
         after = i + 1
         while after < n and tests.done[after]:
@@ -341,7 +341,7 @@ def _extend(tree: MatchTreeArrays, v: int, tests: Tests, i: int, n: int) -> int:
 
 @kernel
 def _check_paths(tree: MatchTreeArrays, found: ElementaryPredicates, lists: Int64s) -> int:
-    """The first clause whose path lacks one of its predicates, or asks what does not follow."""
+    """The first clause whose path lacks a predicate or has a result that is not implied, or -1."""
     for i in range(len(lists)):
         begin, end = found.starts[i], found.starts[i + 1]
         if (lists[i] < 0) != (begin == end):
@@ -382,7 +382,7 @@ def _check_paths(tree: MatchTreeArrays, found: ElementaryPredicates, lists: Int6
 
 @kernel
 def _decides(comparator: int, c: int, kind: int, constant: int, result: int) -> bool:
-    """Whether a predicate alone forces the result of a yes-or-no test on the same attribute."""
+    """Whether a predicate alone implies the result of a yes-or-no test on the same attribute."""
     low = c if comparator in (EQUAL, AT_LEAST) else LOWEST
     high = c if comparator in (EQUAL, NO_MORE) else HIGHEST
     if kind == AT_MOST:

@@ -1,14 +1,13 @@
-"""Successor nodes: where to go on when the way down an equality-only tree is blocked.
+"""Successor nodes: where a search continues after a dead end in an equality-only tree.
 
-The search takes labelled edges only. Where there is none for the event's value, or at a leaf, it
-goes on with the successors of the node: those nodes on the same level whose path is that of the
-node with the star instead of some of the values that led there. Which these are is known before any
-event; nodes on the way that would only be passed through are skipped.
+The search takes labelled edges only. At a leaf, or at a node without an edge for the event's value,
+it continues with the successors of the node: nodes on the same level whose path is the node's path
+with stars in place of some values. The successors are known before any event. Nodes that the search
+would only pass through are skipped.
 
-For a node that an edge with a value leads to, the successors are the star child of its parent, and
-what the same value leads to from the parent's own successors. (What is left of the path after its
-last star decides; at a star, nothing is left.) An edge that skips levels ends the run of values
-like a star.
+If a value edge leads to a node, its successors are the star child of its parent, and the nodes that
+the same value leads to from the parent's own successors. (Only the path after its last star
+matters; at a star, nothing is left.) An edge that skips levels ends the run of values like a star.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ Int64s = NDArray[np.int64]
 class Successors(NamedTuple):
     """The successors of node v are `nodes[starts[v] : starts[v + 1]]`.
 
-    ~u instead of u: the search arrives on the edge to u, past the value it is labelled with, and
-    so the successors of u are not its business.
+    ~u instead of u means that the search arrives on the edge to u, past the value of its label. The
+    search must then not follow the successors of u.
     """
 
     starts: Int64s
@@ -45,7 +44,7 @@ def skips(tree: MatchTreeArrays, v: int) -> bool:
 
 @kernel
 def successors(tree: MatchTreeArrays, top: int) -> Successors:
-    """Annotate every node. Costs about what the annotations take."""
+    """Annotate every node. The cost is proportional to the size of the annotations."""
     order = _by_depth(tree, top)
     start = np.zeros(top, np.int64)
     size = np.zeros(top, np.int64)
@@ -101,7 +100,7 @@ def successors(tree: MatchTreeArrays, top: int) -> Successors:
 
 @kernel
 def _by_depth(tree: MatchTreeArrays, top: int) -> Int64s:
-    """The nodes by the level at which their edge begins: parents, and their peers, come first."""
+    """The nodes by the level where their edge begins: parents and their peers come first."""
     deepest = 0
     depth = np.full(top, -1, np.int64)
     for v in range(top):
@@ -136,10 +135,10 @@ def leap(
     lists: Int64s,
     found: int,
 ) -> tuple[Int64s, Int64s, int, int]:
-    """Append to `lists[:found]` the lists of the leaves that an event reaches from a root.
+    """Append the lists of the leaves that an event reaches from a root to `lists[:found]`.
 
-    The event has one value for each attribute, or none. Gives the stack and the lists, which may
-    have grown, how many lists there are, and how many nodes were visited.
+    The event has at most one value per attribute. Returns the stack and the lists, which may have
+    grown, the number of lists, and the number of nodes visited.
     """
     visited = 0
     left = 0
@@ -149,10 +148,10 @@ def leap(
     while left:
         left -= 1
         v = stack[left]
-        owed = v >= 0  # the successors of v are still to be put on the stack
+        owed = v >= 0  # the successors of v still have to be pushed
         if not owed:
             v = ~v
-        above = -1  # the level that we come from, where we come down an edge
+        above = -1  # the level of the previous node, if the search came down an edge
         while True:
             visited += 1
             node = tree.nodes[v]

@@ -1,1 +1,1 @@
-"""The algorithms of Le Subscribe (Fabret and others, 2000), and those that it compares with."""
+"""The algorithms of Le Subscribe (Fabret et al., 2000) and the algorithms it compares with."""

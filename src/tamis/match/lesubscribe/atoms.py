@@ -1,7 +1,7 @@
-"""Clauses as atoms on levels: what each asks of each attribute, in an order of the attributes.
+"""Clauses as atoms on levels: the constraint on each attribute, in a given attribute order.
 
-For structures that test attribute after attribute. An atom is a union of intervals, or asks that
-the attribute be missing; `excludes` becomes the intervals between its values.
+For structures that test one attribute after another. An atom is a union of intervals, or requires
+that the attribute be missing. `excludes` becomes the intervals between its values.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Int64s = NDArray[np.int64]
 
 
 class Atoms(NamedTuple):
-    """What clauses ask, by levels: clause i has the atoms `starts[i]:starts[i + 1]`, ascending.
+    """Clauses by level: clause i has the atoms `starts[i]:starts[i + 1]`, in ascending order.
 
-    Atom j covers the disjoint intervals `rows[j]:rows[j + 1]`, or asks that nothing be bound.
+    Atom j covers the disjoint intervals `rows[j]:rows[j + 1]`, or requires a missing attribute.
     """
 
     starts: Int64s
@@ -34,7 +34,7 @@ class Atoms(NamedTuple):
 
 @kernel
 def atoms_of(clauses: ClauseArrays, slots: Int64s, level_of: Int64s) -> Atoms:
-    """The atoms of clauses with at most one term an attribute; `level_of` is by attribute."""
+    """The atoms of clauses with at most one term per attribute; `level_of` is by attribute."""
     most = 0
     for slot in slots:
         most += clauses.size[slot]
@@ -52,7 +52,7 @@ def atoms_of(clauses: ClauseArrays, slots: Int64s, level_of: Int64s) -> Atoms:
         end = row + clauses.size[slots[i]]
         begin = n
         while row < end:
-            place = n  # sorted in by level: the number of atoms is small
+            place = n  # insertion sort by level: a clause has few atoms
             at = level_of[clauses.attribute[row]]
             while place > begin and level[place - 1] > at:
                 level[place] = level[place - 1]
@@ -68,7 +68,7 @@ def atoms_of(clauses: ClauseArrays, slots: Int64s, level_of: Int64s) -> Atoms:
             row = term_row[atom]
             term, kind = clauses.term[row], clauses.kind[row]
             missing[atom] = kind == MISSING
-            gap = LOWEST  # where the complement of the rows goes on
+            gap = LOWEST  # where the next interval of the complement begins
             open_ended = True
             while row < end and clauses.term[row] == term and kind != MISSING:
                 if kind == NONE:

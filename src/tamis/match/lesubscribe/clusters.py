@@ -1,8 +1,8 @@
-"""Clauses clustered by their equalities: which of them an event satisfies in one look-up.
+"""Clauses clustered by their equalities: one look-up finds the clauses an event satisfies.
 
-The *schema* of a clause is the set of attributes on which it asks for one value; clauses of the
-same schema form a cluster, and within it those that ask for the same values share a *key*. An event
-binds the attributes of some schemas; one look-up for each finds the clauses all of whose equalities
+The *schema* of a clause is the set of attributes on which it has an equality. Clauses with the same
+schema form a cluster; within a cluster, clauses with the same values share a *key*. An event binds
+all attributes of some schemas. One look-up per such schema finds the clauses whose equalities all
 hold.
 """
 
@@ -21,15 +21,15 @@ from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find_in
 
 Int64s = NDArray[np.int64]
-_LOOK_UP = 8  # looking up one key, somewhere in memory, costs as much as walking past 8 keys
+_LOOK_UP = 8  # one random key look-up costs as much as scanning 8 keys
 _SUBSET = 4  # looking up one subset of the event's attributes costs as much as testing 4 schemas
 
 
 class Clusters(NamedTuple):
-    """As kernels see it.
+    """View for kernels.
 
-    A schema is the tuple of its attributes, ascending; a key is the schema's id and the values in
-    that order. Each schema is listed under one of its attributes.
+    A schema is the tuple of its attributes, ascending. A key is the schema's id followed by the
+    values in that order. Each schema is listed under one of its attributes.
     """
 
     schemas: Tuples
@@ -37,9 +37,9 @@ class Clusters(NamedTuple):
     keys_top: int
     listed: Lists
     listed_schemas: NDArray[np.int32]
-    uses: Int64s  # by attribute: schemas that have it
+    uses: Int64s  # by attribute: number of schemas with it
     lists: Lists
-    slots: NDArray[np.int32]  # of key i: list i
+    slots: NDArray[np.int32]  # list i has the slots of key i
 
 
 class EqualityClusters(HoldsArrays):
@@ -49,7 +49,7 @@ class EqualityClusters(HoldsArrays):
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove everything and release the memory."""
         self.schemas = TupleMap()
         self.keys = TupleMap()
         self._listed = Postings()
@@ -58,12 +58,12 @@ class EqualityClusters(HoldsArrays):
         self._postings = Postings()
 
     def __len__(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return self._postings.total
 
     @property
     def view(self) -> Clusters:
-        """For kernels."""
+        """The arrays for kernels."""
         return Clusters(
             self.schemas.view,
             self.keys.view,
@@ -78,7 +78,7 @@ class EqualityClusters(HoldsArrays):
     def add(
         self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Add the clauses that have `keyed` predicates (see `key_predicates`); says which have."""
+        """Add the clauses with `keyed` predicates (see `key_predicates`); returns their mask."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas, fresh = self.schemas.add(starts, attributes)
         self._list(fresh)
@@ -89,7 +89,7 @@ class EqualityClusters(HoldsArrays):
     def remove(
         self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Take clauses out again, those that have keyed predicates; says which have."""
+        """Remove the clauses with keyed predicates; returns their mask."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas = self.schemas.find(starts, attributes)
         keys = self.keys.find(*_with_schema(starts, schemas, values))
@@ -101,7 +101,7 @@ class EqualityClusters(HoldsArrays):
         return has
 
     def check(self) -> None:
-        """Raise if the maps, the lists and the counts do not agree."""
+        """Raise if the maps, the lists and the counts disagree."""
         for part in (self.schemas, self.keys, self._listed, self._postings):
             part.check()
         schemas, keys = self.schemas.view, self.keys.view
@@ -123,7 +123,7 @@ class EqualityClusters(HoldsArrays):
         assert (clauses == schemas.uses[: self.schemas.top]).all()
 
     def _list(self, fresh: Int64s) -> None:
-        """List new schemas, each under that of its attributes which fewest schemas have."""
+        """List each new schema under its attribute that occurs in the fewest schemas."""
         if not len(fresh):
             return
         owner, attributes = self._attributes(fresh)
@@ -142,7 +142,7 @@ class EqualityClusters(HoldsArrays):
         self._listed.remove(self._under[gone], gone)
 
     def _attributes(self, ids: Int64s) -> tuple[Int64s, Int64s]:
-        """The attributes of some schemas, and for each which of them it belongs to."""
+        """The attributes of some schemas, and the position in `ids` that each belongs to."""
         view = self.schemas.view
         sizes = view.size[ids].astype(np.int64)
         owner = np.repeat(np.arange(len(ids)), sizes)
@@ -152,9 +152,10 @@ class EqualityClusters(HoldsArrays):
 
 @kernel
 def key_predicates(found: ElementaryPredicates) -> NDArray[np.bool_]:
-    """Which predicates make up the keys: of each clause the first equality on each attribute.
+    """Which predicates form the keys: the first equality on each attribute of a clause.
 
-    A second one on the same attribute (`contains` twice) may be met by another value of the event.
+    Another value of the event may satisfy a second equality on the same attribute (`contains`
+    twice), so it cannot be part of the key.
     """
     keyed = np.zeros(len(found.attribute), np.bool_)
     for i in range(len(found.starts) - 1):
@@ -177,7 +178,7 @@ def _keys(
 
 
 def _with_schema(starts: Int64s, schemas: Int64s, values: Int64s) -> tuple[Int64s, Int64s]:
-    """The tuples of keys: the values of each clause, with its schema in front."""
+    """The key tuples: each clause's schema followed by its values."""
     number = np.arange(len(starts))
     keys = np.empty(len(schemas) + len(values), np.int64)
     keys[starts[:-1] + number[:-1]] = schemas
@@ -194,11 +195,11 @@ def partial(
     bound: tuple[Int64s, Int64s],
     found: Int64s,
 ) -> tuple[Int64s, int, int]:
-    """The keys that one event satisfies, each once: those of all clauses whose equalities hold.
+    """The keys that one event satisfies, each once; they cover all clauses whose equalities hold.
 
-    The event's pairs are `event[0]:event[1]`, its values of attribute a `bound[0][a]:bound[1][a]`.
-    Gives an array (`found`, where it is large enough), how many of it are keys, and how many
-    schemas and keys were looked up.
+    The event's pairs are `event[0]:event[1]`; its values of attribute a are
+    `bound[0][a]:bound[1][a]`. Returns an array of keys (`found` if it is large enough), the number
+    of keys in it, and the number of schemas and keys looked up.
     """
     names = np.empty(event[1] - event[0], np.int64)
     many = 0
@@ -222,7 +223,7 @@ def partial(
     else:
         listed = clusters.listed, clusters.listed_schemas
         schemas = _by_test(clusters.schemas, listed, names, tests, bound)
-    # A schema is looked up with each combination of the event's values.
+    # Each combination of the event's values is one look-up in a schema.
     combinations = float(len(schemas))
     if several:
         combinations = _combinations(clusters.schemas, schemas, bound)
@@ -245,7 +246,7 @@ def partial(
 
 @kernel
 def _by_subset(schemas: Tuples, names: Int64s) -> Int64s:
-    """The schemas among all subsets of an event's attributes."""
+    """The schemas that equal a subset of an event's attributes."""
     many = len(names)
     cells, start, sizes, values = schemas.cells, schemas.start, schemas.size, schemas.values
     found = np.empty((1 << many) - 1, np.int64)
@@ -271,7 +272,7 @@ def _by_test(
     tests: int,
     bound: tuple[Int64s, Int64s],
 ) -> Int64s:
-    """The schemas listed under an event's attributes, all of which it binds."""
+    """The schemas, listed under an event's attributes, whose attributes the event all binds."""
     first, last = bound
     lists, ids = listed
     start, sizes, values = schemas.start, schemas.size, schemas.values
@@ -293,7 +294,7 @@ def _by_test(
 
 @kernel
 def _combinations(schemas: Tuples, which: Int64s, bound: tuple[Int64s, Int64s]) -> float:
-    """How many keys an event's values make in some schemas; a float, as it may be astronomic."""
+    """The number of keys an event's values form in some schemas; a float, since it may be huge."""
     first, last = bound
     start, sizes, attributes = schemas.start, schemas.size, schemas.values
     total = 0.0
@@ -314,7 +315,7 @@ def _by_key(
     bound: tuple[Int64s, Int64s],
     found: Int64s,
 ) -> tuple[Int64s, int]:
-    """The keys of some schemas, whose attributes the event binds, with all its values."""
+    """The keys that the event's values form in some schemas, whose attributes it binds."""
     first, last = bound
     begins, lengths, attributes = schemas.start, schemas.size, schemas.values
     cells, start, sizes, values = keys.cells, keys.start, keys.size, keys.values
@@ -338,7 +339,7 @@ def _by_key(
                 found[n] = id
                 n += 1
             k = size - 1
-            while k >= 0:  # the next combination: the last value that can move on does
+            while k >= 0:  # next combination: advance the last value that can advance
                 a = attributes[begin + k]
                 chosen[k] += 1
                 if chosen[k] < last[a]:
@@ -359,7 +360,7 @@ def _by_walk(
     bound: tuple[Int64s, Int64s],
     found: Int64s,
 ) -> tuple[Int64s, int]:
-    """Test every key, in their order in memory: for an event that would look up most of them."""
+    """Test every key in memory order, for an event that would look up most of them."""
     first, last = bound
     begin, attributes = schemas.start, schemas.values
     start, sizes, values = keys.start, keys.size, keys.values

@@ -1,11 +1,11 @@
-"""Decision graphs: a deterministic automaton that finds all clauses that hold on a single path.
+"""Decision graphs: a deterministic automaton in which one path finds all clauses that hold.
 
-One level per attribute. A node stands for the clauses that are still possible; its attribute's
-values fall into segments, each with an edge to the node for the clauses that are possible after
-it, and one more edge for "missing". A clause whose last atom holds on an edge is done there: the
-edge lists it, and it is followed no further. Nodes for the same clauses on the same level are one
-(without that, the graph is a tree). (Gough and Smith: Efficient recognition of events in a
-distributed system, ACSC 1995, as Le Subscribe tells it.)
+There is one level per attribute. A node stands for the clauses that are still possible. Its
+attribute's values fall into segments; each segment has an edge to the node of the clauses that
+remain possible, and one more edge stands for "missing". If a clause's last atom holds on an edge,
+the edge lists the clause, and the nodes below no longer contain it. Nodes of the same level with
+the same clauses are shared; without sharing, the graph is a tree. (Gough and Smith: Efficient
+recognition of events in a distributed system, ACSC 1995, as described in Le Subscribe.)
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ UInt64s = NDArray[np.uint64]
 
 END = -1  # the target of an edge after which no clause is possible
 MEMBERS = 64
-"""Members of nodes' sets and of edges' lists, on average, that a node may take to make."""
+"""Average number of set members and list entries that building one node may produce."""
 
 
 class DecisionGraph(NamedTuple):
     """Node i has the edges `first[i]:first[i] + size[i]`: one for "missing", then the segments.
 
-    A segment reaches from `begin[edge]` to the next one's begin. Clauses
-    `done[dones[edge]:dones[edge + 1]]` are found on the edge.
+    A segment extends from `begin[edge]` to the begin of the next segment. The edge finds the
+    clauses `done[dones[edge]:dones[edge + 1]]`.
     """
 
-    attribute: Int32s  # of each node; node 0 is the root, if there is one
+    attribute: Int32s  # by node; node 0 is the root, unless the graph is empty
     first: Int64s
     size: Int32s
     begin: Int64s
@@ -54,51 +54,52 @@ def empty() -> DecisionGraph:
 
 @kernel
 def edge_of(graph: DecisionGraph, node: int, value: int) -> int:
-    """The edge that a value takes."""
+    """The edge that a value follows."""
     first = graph.first[node] + 1
     return bisect_right(graph.begin, first, graph.first[node] + graph.size[node], value) - 1
 
 
 class _Nodes(NamedTuple):
-    """The nodes while the graph is made: node i stands for the clauses
-    `member[start[i]:start[i] + size[i]]`, ascending, of an array that grows."""
+    """Nodes during the build. Node i stands for the ascending clauses
+    `member[start[i]:start[i] + size[i]]`; the array `member` grows."""
 
     level: Int64s
     start: Int64s
     size: Int64s
-    key: UInt64s  # sum of random numbers, one for each member and one for the level
+    key: UInt64s  # hash: sum of random numbers, one per member and one for the level
     after: Int64s  # the next node of the same level
     head: Int64s  # by level: its first node
-    memo: Int64s  # hash table of nodes by key; empty where nodes are not shared
+    memo: Int64s  # hash table of nodes by key; empty when nodes are not shared
 
 
 class _Segments(NamedTuple):
-    """How the clauses of a node fall apart: for "missing", then for segments of values.
+    """How a node's clauses split: by "missing" first, then by segments of values.
 
-    Clauses that go on whatever the value are not in here.
+    Clauses without an atom on this level are not included.
     """
 
     begin: Int64s
     goes: Int64s
-    going: Int64s  # `going[goes[i]:goes[i + 1]]` cover segment i and have atoms below
+    going: Int64s  # `going[goes[i]:goes[i + 1]]` cover segment i and have more atoms
     dones: Int64s
-    done: Int64s  # `done[dones[i]:dones[i + 1]]` cover it and are done
+    done: Int64s  # `done[dones[i]:dones[i + 1]]` cover segment i and have no more atoms
 
 
 @kernel
 def build(
     atoms: Atoms, attributes: Int64s, most: int, share: bool, none: DecisionGraph
 ) -> tuple[bool, DecisionGraph]:
-    """Whether the graph of all clauses fits into `most` nodes, and the graph if it does.
+    """Build the graph of all clauses if it fits into `most` nodes; returns whether it fits.
 
-    Gives `none` if not. `attributes[d]` is the attribute of level d. With `share`, equal nodes of a
-    level are one. The cost is that of writing down the set of every edge's node, to see whether it
-    is known: about a microsecond an edge with sets of fifty.
+    If it does not fit, the returned graph is `none`. `attributes[d]` is the attribute of level d.
+    With `share`, equal nodes of a level are shared. The cost is dominated by writing down each
+    edge's set of clauses to see whether its node exists: about one microsecond per edge for sets of
+    fifty.
     """
     clauses = len(atoms.starts) - 1
     nodes = _no_nodes(most, len(attributes), share)
     member = np.arange(2 * clauses + 1024)
-    cursor = atoms.starts[:-1].copy()  # each clause's first atom that is not above the level
+    cursor = atoms.starts[:-1].copy()  # each clause's first atom at or below the level
     first = np.zeros(most, np.int64)
     size = np.zeros(most, np.int64)
     begin = np.empty(1024, np.int64)
@@ -110,7 +111,7 @@ def build(
     top = clauses
     if clauses:
         _enter(nodes, 0, member, 0, clauses, -1, atoms, cursor)
-    spare = most * MEMBERS  # what may still be spent on members and lists
+    spare = most * MEMBERS  # remaining budget for set members and list entries
     for level in range(len(attributes)):
         node = nodes.head[level]
         while node >= 0:
@@ -121,7 +122,7 @@ def build(
             if spare < 0:
                 return False, none
             first[node] = edges
-            plain = END  # the node of the free clauses alone, once it is known
+            plain = END  # the node of just the free clauses, once made
             for part in range(len(parts.begin)):
                 going = parts.going[parts.goes[part] : parts.goes[part + 1]]
                 ready = parts.done[parts.dones[part] : parts.dones[part + 1]]
@@ -141,7 +142,7 @@ def build(
                         plain = child
                 last = done[dones[edges - 1] : dones[edges]] if edges else ready
                 if part > 1 and child == target[edges - 1] and _equal(last, ready):
-                    continue  # goes where the segment before goes
+                    continue  # same as the previous segment: merge the two
                 begin = ensure_capacity(begin, edges, 1)
                 target = ensure_capacity(target, edges, 1)
                 dones = ensure_capacity(dones, edges + 1, 1)
@@ -182,7 +183,7 @@ def _no_nodes(most: int, levels: int, share: bool) -> _Nodes:
 
 @kernel
 def _random(number: int) -> np.uint64:
-    """A fixed random number for each number (splitmix64)."""
+    """A fixed pseudo-random value for each number (splitmix64)."""
     x = np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -200,9 +201,10 @@ def _enter(
     atoms: Atoms,
     cursor: Int64s,
 ) -> int:
-    """The node for clauses that go on below `level`; where it is not known it is made `fresh`.
+    """The node for clauses that continue below `level`; creates node `fresh` if none exists.
 
-    It stands on the first level on which one of them has an atom: the levels between ask nothing.
+    The node is on the first level where one of its clauses has an atom. Levels in between test
+    nothing and are skipped.
     """
     below = len(nodes.head)
     key = np.uint64(0)
@@ -255,7 +257,7 @@ def _merge(one: Int64s, other: Int64s, into: Int64s) -> None:
 
 @kernel
 def _free(here: Int64s, level: int, atoms: Atoms, cursor: Int64s) -> Int64s:
-    """The clauses of a node without an atom on its level; brings all cursors to the level."""
+    """The clauses of a node without an atom on its level; advances all cursors to the level."""
     free = np.empty(len(here), np.int64)
     n = 0
     for clause in here:
@@ -268,14 +270,14 @@ def _free(here: Int64s, level: int, atoms: Atoms, cursor: Int64s) -> Int64s:
 
 @kernel
 def _segments(here: Int64s, level: int, atoms: Atoms, cursor: Int64s, most: int) -> _Segments:
-    """Sweep over the ends of the atoms on the level; stops when lists get longer than `most`."""
+    """Sweep over the ends of the atoms on the level; stops when the lists exceed `most`."""
     ends = 0
     for clause in here:
         atom = cursor[clause]
         if atoms.level[atom] == level and not atoms.missing[atom]:
             ends += 2 * (atoms.rows[atom + 1] - atoms.rows[atom])
     point = np.empty(ends, np.int64)
-    mover = np.empty(ends, np.int64)  # which clause enters at the point, or, as ~clause, leaves
+    mover = np.empty(ends, np.int64)  # the clause that enters at the point, or ~clause if it leaves
     active = np.empty((2, len(here)), np.int64)  # going, done; ascending
     used = np.zeros(2, np.int64)
     n = 0
@@ -310,7 +312,7 @@ def _segments(here: Int64s, level: int, atoms: Atoms, cursor: Int64s, most: int)
         goes[parts + 1] = goes[parts] + used[0]
         dones[parts + 1] = dones[parts] + used[1]
         parts += 1
-        if parts == 1:  # that was "missing"
+        if parts == 1:  # the first part was "missing"
             used[:] = 0
         elif i == n or goes[parts] + dones[parts] > most:
             break
@@ -319,7 +321,7 @@ def _segments(here: Int64s, level: int, atoms: Atoms, cursor: Int64s, most: int)
         same = i
         while same < n and point[order[same]] == at:
             same += 1
-        for entering in (False, True):  # who leaves and enters at one point is in, at the end
+        for entering in (False, True):  # leave first: a clause that does both at a point stays in
             for k in range(i, same):
                 clause = mover[order[k]]
                 if (clause >= 0) == entering:
@@ -338,7 +340,7 @@ def _segments(here: Int64s, level: int, atoms: Atoms, cursor: Int64s, most: int)
 
 @kernel
 def _turn(ascending: Int64s, used: int, clause: int, entering: bool) -> int:
-    """Let a clause enter or leave an ascending list; gives its new length."""
+    """Insert a clause into an ascending list or remove it; returns the new length."""
     place = used
     if entering:
         while place > 0 and ascending[place - 1] > clause:

@@ -1,4 +1,4 @@
-"""The equality-preferred algorithm: look up the equalities, count the other predicates."""
+"""The equality-preferred algorithm: look up the equalities and count the other predicates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Int64s = NDArray[np.int64]
 
 @dataclass
 class ClusterTally(Tally):
-    """Tells apart what `subscriptions` adds up: the two figures that the paper compares."""
+    """Splits `subscriptions` into the two figures that the paper compares."""
 
     additions: int = 0  # counters raised
     partial: int = 0  # clauses whose equalities hold
@@ -47,21 +47,22 @@ class ClusterTally(Tally):
 class EqualityPreferred(Matcher):
     """Find by hash the subscriptions whose equalities all hold; count the other predicates.
 
-    Subscriptions are clustered by the set of attributes on which they have an equality, and by the
-    values within: one look-up for each cluster that the event's attributes cover finds the
-    partially satisfied ones. The other predicates of all subscriptions are counted as in
-    fair-predicate, and compared for those partially satisfied or without any equality.
+    Subscriptions are clustered by the attributes of their equalities, then by the values. One
+    look-up per cluster whose attributes the event binds finds the partially satisfied
+    subscriptions. The other predicates of all subscriptions are counted as in fair-predicate. The
+    counters are compared for subscriptions that are partially satisfied or have no equality.
 
     add, remove O(predicates · log); match O(clusters covered + satisfied predicates + their
-    postings). Slower than `scan` where ranges are wide: an event raises the counters of
-    subscriptions whose equalities fail, as often as fair-predicate does; and where nearly every
-    subscription has a schema of its own: then the clusters save nothing.
-    Le Subscribe, figure 4. The covered clusters are found among the schemas listed under the
-    event's attributes, or among all subsets of these, whichever are fewer; the paper only has the
-    subsets. An event that would look up most keys tests all of them in sequence instead, which
-    also bounds the combinations of an event with many values. The paper walks all subscriptions
-    without equalities at the end; we walk those whose counter was raised, where they are fewer. Of
-    two equalities on one attribute, which only several values can meet, the second is counted.
+    postings). It is slower than `scan` on wide ranges: an event raises the counters of
+    subscriptions whose equalities fail, as often as fair-predicate does. It is also slower when
+    nearly every subscription has its own schema, because the clusters then save nothing.
+    Le Subscribe, figure 4. Differences: the paper enumerates the subsets of the event's attributes
+    to find the covered clusters. We enumerate the subsets or the schemas listed under these
+    attributes, whichever is fewer. If an event would look up most keys, we test all keys in
+    sequence instead; this also bounds the combinations of an event with many values. The paper
+    scans all subscriptions without equalities at the end; we scan those with raised counters when
+    they are fewer. A second equality on the same attribute, which only a multi-valued event can
+    satisfy, is counted.
     """
 
     tally: ClusterTally
@@ -71,7 +72,7 @@ class EqualityPreferred(Matcher):
         self._clusters = EqualityClusters()
         self._counting = PredicateCounters()
         self.unkeyed = SlotSet()  # clauses without an equality, but with predicates to count
-        self._always = SlotSet()  # clauses of which no predicate is left to look up or count
+        self._always = SlotSet()  # clauses with no predicate to look up or count
 
     def find(self, batch: EventBatch) -> Matches:
         return self.tallied(

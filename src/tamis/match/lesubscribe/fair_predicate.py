@@ -21,27 +21,27 @@ Int64s = NDArray[np.int64]
 
 
 class FairPredicate(Matcher):
-    """Find the satisfied predicates, each evaluated once; count them for every subscription.
+    """Evaluate each distinct predicate once; count the satisfied ones for every subscription.
 
-    Equal predicates are kept once, clustered by attribute and comparator. An event satisfies a run
-    of each cluster; for every satisfied predicate the counters of its subscriptions go up, and
-    those that reach their number of predicates match.
+    Equal predicates are stored once, clustered by attribute and comparator. An event satisfies a
+    run of each cluster, and each satisfied predicate raises the counters of its subscriptions. A
+    subscription matches when its counter reaches its number of predicates.
 
     add O(predicates · log clusters), remove the same plus the lengths of their postings; match
     O(satisfied predicates + their postings), and with `final="all"` O(subscriptions) on top.
     Le Subscribe, figure 2. The paper compares the counter of every subscription at the end; we
-    compare only those touched (`final="all"` does as the paper). Two of the paper's slips are
-    mended: less-than predicates are satisfied from the value upwards, and counters start at zero
-    for each event. It must lose to `scan` on wide ranges (DEXIN): an event satisfies most of the
+    compare only the raised ones (`final="all"` follows the paper). We fix two slips of the paper:
+    less-than predicates are satisfied from the value upwards, and counters start at zero for each
+    event. It is slower than `scan` on wide ranges (DEXIN): an event satisfies most of the
     predicates, so it raises a counter for most predicates of all subscriptions, each a random
-    write, where `scan` gives a subscription up at the first attribute that fails.
+    write. `scan` leaves a subscription at the first attribute that fails.
     """
 
     final = choice("touched", "whose counters are compared at the end", "touched", "all")
 
     def clear(self) -> None:
         self._counting = PredicateCounters()
-        self._always = SlotSet()  # clauses of which no predicate is left to count
+        self._always = SlotSet()  # clauses with no predicate to count
 
     def find(self, batch: EventBatch) -> Matches:
         starts, slots, work = _match(

@@ -1,4 +1,4 @@
-"""The gough algorithm: one path through a decision graph finds all subscriptions at once."""
+"""The gough algorithm: one path through a decision graph finds all matching subscriptions."""
 
 from __future__ import annotations
 
@@ -32,44 +32,45 @@ from tamis.match.options import Option, choice, flag, whole_number
 Int64s = NDArray[np.int64]
 
 _ORDERS = ("selective", "popular", "schema")
-_START = 64  # clauses of the first graph that is tried
-_STEPS = 2  # halvings between the last size that fitted and the first that did not
-_REBUILD = 8  # changes that are not worth a new graph, however small it is
+_START = 64  # number of clauses in the first graph tried
+_STEPS = 2  # bisection steps between the last size that fitted and the first that did not
+_REBUILD = 8  # this few changes never trigger a rebuild, however small the graph
 
 
 class GraphSlots(NamedTuple):
-    """What the kernel needs besides the graph."""
+    """The kernel's input in addition to the graph."""
 
-    slot: Int64s  # by clause of the graph: its slot, or -1 where it was removed since
+    slot: Int64s  # by clause of the graph: its slot, or -1 if it was removed
     levels: Int64s  # the attributes of the graph
-    side: Int64s  # slots that are not in the graph
-    seen: Int64s  # by clause of the graph: stamp of the event that found it last
+    side: Int64s  # slots outside the graph
+    seen: Int64s  # by clause of the graph: stamp of the last event that found it
 
 
 class Gough(Matcher):
-    """Translate the subscriptions into a graph in which an event has a single path to follow.
+    """Compile the subscriptions into a graph in which an event follows a single path.
 
-    One level per attribute: the values that subscriptions mention cut it into segments, and a node
-    has one edge for each, and one for "missing". A node stands for the subscriptions that are still
-    possible, and an edge lists those that are found there. Nodes for the same subscriptions are
-    one (`memo=False` makes it a tree).
+    There is one level per attribute. The values that subscriptions mention cut the domain into
+    segments; a node has one edge per segment and one for "missing". A node stands for the
+    subscriptions that are still possible, and an edge lists those found there. Nodes for the same
+    subscriptions are shared (`memo=False` makes the graph a tree).
 
-    match O(attributes · log subscriptions) and the size of the answer, for what is in the graph.
-    add and remove O(1): new subscriptions are verified one by one, removed ones are passed over,
-    until half as many have changed as the graph was made for; then the next match makes a new one.
-    Its size is combinatorial, and that decides how many subscriptions it can hold. It is made for
-    as many as fit into `max_nodes` nodes, those with an equality on the topmost attributes first,
-    for they keep their nodes apart; all others are verified for every event, as `naive` does.
-    With `overflow="error"` all must fit: else `match` raises, and goes on raising until enough is
-    removed; nothing is lost by it. `order` is that of the attributes: by distinct values in
-    equalities (`"selective"`), by subscriptions that mention them (`"popular"`), by number
-    (`"schema"`), or a list of numbers, after which the others follow.
+    match O(attributes · log subscriptions + matches) for the subscriptions in the graph. add and
+    remove O(1): new subscriptions are verified one by one and removed ones are skipped. Once the
+    changes exceed half of the subscriptions at the last build, the next match rebuilds the graph.
+    The size of the graph is combinatorial and limits how many subscriptions it can hold. It is
+    built for as many as fit into `max_nodes` nodes. Subscriptions with an equality on the topmost
+    attributes go first, because they keep the nodes apart. All others are verified for every event,
+    as in `naive`. With `overflow="error"` all must fit: otherwise `match` raises until enough
+    subscriptions are removed; no subscription is lost. `order` sets the order of the attributes: by
+    distinct values in equalities (`"selective"`), by the number of subscriptions that mention them
+    (`"popular"`), by number (`"schema"`), or as a list of numbers, followed by the other
+    attributes.
 
     Le Subscribe, figure 3, after Gough and Smith, ACSC 1995; the construction is ours. The paper
-    rebuilds for each change and stores whole answers in leaves. Here a subscription is listed on
-    the edge of its last predicate, which leaves far fewer sets to tell apart. An event with several
-    values of an attribute has a path for each, and what it finds is verified.
-    It must be slower than `scan` where most subscriptions do not fit: the rest is `naive`.
+    rebuilds the graph at each change and stores complete results in leaves. We list a subscription
+    on the edge of its last predicate, which leaves far fewer distinct sets. An event with several
+    values of an attribute follows a path for each, and the subscriptions it finds are verified.
+    It is slower than `scan` when most subscriptions do not fit, because the rest run as in `naive`.
     """
 
     max_nodes = whole_number(100_000, "nodes of the graph", least=1)
@@ -88,20 +89,20 @@ class Gough(Matcher):
         self._levels = np.zeros(0, np.int64)  # attributes of the graph
         self._slot = np.zeros(0, np.int64)  # by clause of the graph
         self._clause = np.zeros(0, np.int64)  # by slot: its clause in the graph, or -1
-        self._side = SlotSet()  # all slots that are not in the graph
+        self._side = SlotSet()  # all slots outside the graph
         self._counters = Counters()
         self._at_build = 0  # clauses when the graph was made
         self._changes = 0  # clauses added or removed since
-        self._refusal = ""  # why there is no graph, where it did not fit; nothing was removed since
+        self._refusal = ""  # why the graph did not fit; reset when a clause is removed
 
     @property
     def nodes(self) -> int:
-        """How many nodes the graph has."""
+        """The number of nodes in the graph."""
         return len(self._graph.first)
 
     @property
     def held(self) -> int:
-        """How many clauses the graph was made for."""
+        """The number of clauses for which the graph was built."""
         return len(self._slot)
 
     def find(self, batch: EventBatch) -> Matches:
@@ -162,7 +163,7 @@ class Gough(Matcher):
         self._refusal = ""
 
     def _renew(self) -> None:
-        """Make the graph for as many clauses as fit."""
+        """Build the graph for as many clauses as fit."""
         live = self.clauses.live_slots()
         terms = self.terms(live)
         fit = _fits(self.clauses.view, live)
@@ -193,8 +194,8 @@ class Gough(Matcher):
         if not fits:
             self._refusal = (
                 f"the graph of {live} clauses does not fit into {self.max_nodes} nodes of "
-                f"{MEMBERS} members; allow more (max_nodes), try another order of attributes "
-                "(order), or let clauses that do not fit be verified one by one (overflow='scan')"
+                f"{MEMBERS} members; allow more nodes (max_nodes), try another order of attributes "
+                "(order), or verify the clauses that do not fit one by one (overflow='scan')"
             )
             raise MatcherError(self._refusal)
         return held, graph
@@ -218,7 +219,7 @@ class Gough(Matcher):
         return least, best
 
     def _ordered(self, terms: Terms) -> Int64s:
-        """The attributes that clauses ask about, in the order of the levels."""
+        """The attributes that clauses mention, in the order of the levels."""
         used, inverse = np.unique(terms.attribute.astype(np.int64), return_inverse=True)
         popular = np.bincount(inverse, minlength=len(used))
         equal = (terms.low == terms.high) & (terms.kind == SOME)
@@ -236,7 +237,7 @@ class Gough(Matcher):
 
 
 def _numbers(order: Any) -> bool:
-    """Whether it is a list of distinct numbers of attributes."""
+    """Whether `order` is a list of distinct attribute numbers."""
     listed = list(order) if isinstance(order, Sequence) else [-1]
     return len(set(listed)) == len(listed) and all(type(a) is int and a >= 0 for a in listed)
 
@@ -247,7 +248,7 @@ def _first(atoms: Atoms, clauses: int) -> Atoms:
 
 @kernel
 def _fits(clauses: ClauseArrays, slots: Int64s) -> NDArray[np.bool_]:
-    """Which clauses a path can tell: those that ask something, and one thing of an attribute."""
+    """Which clauses a path can represent: those with terms, at most one per attribute."""
     fit = np.empty(len(slots), np.bool_)
     for i in range(len(slots)):
         start = clauses.start[slots[i]]
@@ -282,7 +283,7 @@ def _match(
         several = has_several(events.attribute, begin, end)
         listed = found.slot[:0]
         if several and _paths(found.levels, first, last, len(found.slot)) > len(found.slot):
-            listed = found.slot  # verifying all is cheaper than following all paths
+            listed = found.slot  # verifying all clauses is cheaper than following all paths
         elif len(graph.first):
             stack[0] = 0
             depth = 1
@@ -294,7 +295,7 @@ def _match(
                 work[1] += 1
                 stack = ensure_capacity(stack, depth, max(1, last[a] - first[a]))
                 for at in range(first[a], max(last[a], first[a] + 1)):
-                    # A single-valued event takes one edge a level: all its cost is the bisection.
+                    # A single-valued event takes one edge per level; the bisection is its cost.
                     if at < last[a]:
                         edge = edge_of(graph, node, events.code[at])
                     else:
@@ -334,7 +335,7 @@ def _match(
 
 @kernel
 def _paths(levels: Int64s, first: Int64s, last: Int64s, enough: int) -> int:
-    """How many paths an event with several values has; any number above `enough` may stop it."""
+    """The number of paths of an event with several values; stops at any number above `enough`."""
     paths = 1
     for a in levels:
         if a < len(first):
@@ -348,7 +349,7 @@ def _paths(levels: Int64s, first: Int64s, last: Int64s, enough: int) -> int:
 def _wrong_paths(
     graph: DecisionGraph, clauses: ClauseArrays, width: int, slot: Int64s, turns: Int64s
 ) -> int:
-    """Walk random paths; a clause that holds there and is not found, or the other way, or -1."""
+    """Walk random paths; returns a clause that holds but is not found, or vice versa, else -1."""
     first = np.zeros(width, np.int64)
     last = np.zeros(width, np.int64)
     code = np.zeros(width, np.int64)

@@ -1,4 +1,4 @@
-"""The hanson algorithm: one selective predicate of each subscription in an interval tree."""
+"""The hanson algorithm: index one selective predicate per subscription in an interval tree."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tamis.match.options import Option
 
 Int64s = NDArray[np.int64]
 Selectivity = Callable[[NDArray[np.int32], Int64s, Int64s], NDArray[Any]]
-"""From attributes and closed intervals of codes to the share of events that lie inside."""
+"""Maps attributes and closed intervals of codes to the share of events inside each interval."""
 
-_SAMPLE = 1 << 15  # clauses that statistics are taken from, at most
-_FEW = 16  # changes of less than one in so many clauses are made one by one in the trees
-_NO_TERM = -1  # no term of the clause is known to hold when it becomes a candidate
+_SAMPLE = 1 << 15  # at most this many clauses are sampled for statistics
+_FEW = 16  # changes to fewer than one clause in 16 go into the trees one by one
+_NO_TERM = -1  # the clause has no access term
 
 
 class EndStatistics(NamedTuple):
-    """The distinct ends of intervals seen: those of attribute a are `ends[starts[a]:starts[a+1]]`.
+    """Distinct interval ends; those of attribute a are `ends[starts[a]:starts[a+1]]`.
 
-    An interval is taken to be as likely as the share of these ends that it covers, so that an
-    equality has the likelihood 1 / distinct values.
+    The estimated selectivity of an interval is the share of these ends that it covers. An equality
+    therefore has selectivity 1 / distinct values.
     """
 
     starts: Int64s
@@ -43,7 +43,7 @@ class EndStatistics(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """Intervals for the trees."""
+    """Intervals to store in the trees."""
 
     tree: Int64s
     low: Int64s
@@ -62,22 +62,22 @@ class Trees(NamedTuple):
 class Hanson(Matcher):
     """Look up each event value among the access predicates on its attribute; verify the rest.
 
-    The access predicate of a subscription is its most selective one. The access predicates on an
-    attribute stand in one interval binary search tree; those that contain an event's value are
-    found by one walk down the tree, and the other predicates of their subscriptions are tested one
-    by one until one is false.
+    The access predicate of a subscription is its most selective one. All access predicates on an
+    attribute are stored in one interval binary search tree, and one descent finds those that
+    contain the event's value. The remaining predicates of each candidate are tested until one is
+    false.
 
     add, remove O(log² n) on average, amortised (when the set has doubled, access predicates are
-    chosen anew and the trees rebuilt); match O(attributes · log n + candidates · predicates).
-    Le Subscribe, figure 6, after Hanson, Chaabouni, Kim and Wang, SIGMOD 1990. Selectivity is what
-    the paper leaves open: it is estimated from the ends of intervals that subscriptions mention
-    (`access="selective"`), or told by a function of attributes, lows and highs that gives the
-    share of events inside (`access=f`); `access="first"` takes the first predicate that the trees
-    can hold, to show what a bad choice costs. A predicate of several intervals stands in its tree
-    several times, `!=` with the two sides of its value; `excludes` with all values, to be
-    verified; subscriptions of `missing` predicates only are verified for every event.
-    With many candidates (wide ranges, few distinct values, a large share of matches) it must be
-    slower than `scan`: a candidate costs several cache misses, a scanned subscription none.
+    chosen again and the trees are rebuilt); match O(attributes · log n + candidates · predicates).
+    Le Subscribe, figure 6, after Hanson, Chaabouni, Kim and Wang, SIGMOD 1990. The paper does not
+    say how to measure selectivity. `access="selective"` estimates it from the interval ends of the
+    subscriptions. `access=f` calls a function of attributes, lows and highs that returns the share
+    of events inside. `access="first"` takes the first predicate that a tree can hold, to show the
+    cost of a bad choice. A predicate with several intervals has several entries in its tree; `!=`
+    has one for each side of its value. `excludes` covers all values and is always verified.
+    Subscriptions with only `missing` predicates are verified for every event.
+    With many candidates (wide ranges, few distinct values, a large share of matches) it is slower
+    than `scan`: a candidate costs several cache misses, a scanned subscription none.
     """
 
     access: Option[str | Selectivity] = Option(
@@ -133,7 +133,7 @@ class Hanson(Matcher):
 
     def drop_clauses(self, slots: Slots) -> None:
         if len(slots) == len(self.clauses):
-            return  # all is reset
+            return  # everything goes: the caller clears the index
         if len(slots) * _FEW > len(self.clauses):
             self._build(np.setdiff1d(self.clauses.live_slots(), slots))
             return
@@ -143,7 +143,7 @@ class Hanson(Matcher):
         self._always.remove(np.setdiff1d(slots, held.slot))
 
     def _build(self, slots: Slots) -> None:
-        """Choose access predicates anew, and build the trees from them."""
+        """Choose all access predicates again and rebuild the trees."""
         step = -(-len(slots) // _SAMPLE)
         self._statistics = _statistics(self.terms(slots[::step]))
         self._choose(slots)
@@ -181,7 +181,7 @@ def _statistics(terms: Terms) -> EndStatistics:
 
 @kernel
 def _share(statistics: EndStatistics, a: int, low: int, high: int) -> float:
-    """The share of the ends seen of an attribute that an interval covers, and at least one end."""
+    """The share of an attribute's ends that an interval covers; counts at least one end."""
     if a + 1 >= len(statistics.starts):
         return 1.0
     start, end = statistics.starts[a], statistics.starts[a + 1]
@@ -218,7 +218,7 @@ def _choose(clauses: ClauseArrays, slots: Int64s, statistics: EndStatistics, acc
 def _choose_told(
     clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: NDArray[np.float64], access: Any
 ) -> None:
-    """The same where the share of every row is told; the first of equals."""
+    """Like `_choose`, with given shares per row; the first of equal terms wins."""
     for i in range(len(slots)):
         start = clauses.start[slots[i]]
         end = start + clauses.size[slots[i]]
@@ -239,7 +239,7 @@ def _choose_told(
 
 @kernel
 def _intervals(clauses: ClauseArrays, slots: Int64s, access: NDArray[np.int16]) -> Intervals:
-    """What the trees hold of some clauses: the rows of their access terms."""
+    """The intervals that the trees hold for some clauses: the rows of their access terms."""
     most = 0
     for slot in slots:
         most += clauses.size[slot]
@@ -257,7 +257,7 @@ def _intervals(clauses: ClauseArrays, slots: Int64s, access: NDArray[np.int16]) 
         while row < end and clauses.term[row] == clauses.term[start]:
             tree[n], owner[n] = clauses.attribute[row], slot
             low[n], high[n] = clauses.low[row], clauses.high[row]
-            if clauses.kind[row] == NONE:  # all that is bound, to be verified
+            if clauses.kind[row] == NONE:  # covers every value; verified later
                 low[n], high[n] = LOWEST, HIGHEST
                 n += 1
                 break
@@ -305,7 +305,7 @@ def _match(
                         if seen[slot] == stamp + event:
                             continue
                         seen[slot] = stamp + event
-                    # Most of the time goes here: the rows of a candidate are far from the last.
+                    # Most of the time goes here: the rows of successive candidates are far apart.
                     ok, looked = _others_hold(clauses, slot, access[slot], first, last, events.code)
                     work[0] += looked
                     if ok:
@@ -328,7 +328,7 @@ def _match(
 def _others_hold(
     clauses: ClauseArrays, slot: int, access: int, first: Int64s, last: Int64s, code: Int64s
 ) -> tuple[bool, int]:
-    """As `holds`, but for the access term, which is known to hold (unless it is an `excludes`)."""
+    """Like `holds`, but skips the access term, which is known to hold unless it is `excludes`."""
     start = clauses.start[slot]
     row, end = start, start + clauses.size[slot]
     looked = 0

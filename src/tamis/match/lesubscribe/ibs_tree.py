@@ -1,14 +1,15 @@
-"""Interval binary search trees: which intervals contain a value, with insertion and deletion.
+"""Interval binary search trees: find the intervals that contain a value; insert and delete.
 
-A tree over the end points of its intervals. A node has three sets of marks, one for values below
-its key, one for its key, one for values above; going down to a value, every interval that contains
-the value is met in exactly one of them. A mark below means that the interval contains everything
-between the key and the nearest smaller key among the ancestors, and marks stand as high as they
-can. (Hanson, Chaabouni, Kim, Wang: A predicate matching algorithm for database rule systems,
+The keys of a tree are the end points of its intervals. A node has three sets of marks: for values
+below its key, equal to its key and above its key. A descent to a value meets every interval that
+contains the value in exactly one set. A mark below means that the interval contains everything
+between the key and the nearest smaller key among the ancestors. Marks are placed as high as
+possible. (Hanson, Chaabouni, Kim, Wang: A predicate matching algorithm for database rule systems,
 SIGMOD 1990.)
 
-Many trees share the arrays. They are balanced as treaps: the priority of a node is random, no child
-has a higher one than its parent, nodes come and go as leaves, and rotations do the rest.
+All trees share the same arrays. They are balanced as treaps: node priorities are random, and no
+child has a higher priority than its parent. Nodes are inserted and deleted as leaves; rotations
+restore the order of priorities.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
 BELOW, AT, ABOVE = 0, 1, 2
-"""The marks of node n are the lists `3 * n + BELOW`, `+ AT` and `+ ABOVE`."""
+"""Node n has the mark lists `3 * n + BELOW`, `3 * n + AT` and `3 * n + ABOVE`."""
 
 
 class IbsTreeNodes(NamedTuple):
-    """The trees as kernels see them; -1 is no node."""
+    """View of the trees for kernels; -1 means no node."""
 
     root: Int32s  # by tree
     key: Int64s
     child: Int32s  # by node and side: 0 for smaller keys, 1 for larger ones
     parent: Int32s
     priority: Int64s
-    ends: Int32s  # how many ends of intervals are here
+    ends: Int32s  # number of interval ends at this key
 
 
 class IbsTrees(HoldsArrays):
-    """Trees numbered from 0, of closed intervals with an owner each.
+    """Trees of closed intervals, numbered from 0; each interval has an owner.
 
-    The intervals of one owner in one tree must be disjoint. To look a value up, start at the root
+    The intervals of one owner in one tree must be disjoint. To look up a value, start at the root
     and follow `descend`. Lookup O(log n + found), add and remove O(log² n) on average, space
-    O(n log n). `build` makes trees of least height from many intervals at once.
+    O(n log n). `build` makes trees of minimum height from many intervals at once.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -54,7 +55,7 @@ class IbsTrees(HoldsArrays):
         self.clear()
 
     def clear(self) -> None:
-        """No trees, no memory."""
+        """Remove all trees and release the memory."""
         self.nodes = _nodes(0, 0)
         self._marks = Postings()
         self._free: list[int] = []
@@ -63,12 +64,12 @@ class IbsTrees(HoldsArrays):
         self._random = np.random.default_rng(self._seed)
 
     def __len__(self) -> int:
-        """How many nodes there are: distinct ends of intervals."""
+        """The number of nodes, which are the distinct interval ends."""
         return self._used - len(self._free)
 
     @property
     def lists(self) -> Lists:
-        """Where the sets of marks lie in `owners`."""
+        """The position of each set of marks in `owners`."""
         return self._marks.lists
 
     @property
@@ -78,11 +79,11 @@ class IbsTrees(HoldsArrays):
 
     @property
     def marks(self) -> int:
-        """How many marks there are."""
+        """The total number of marks."""
         return self._marks.total
 
     def build(self, trees: Int64s, low: Int64s, high: Int64s, owners: Int64s) -> None:
-        """Forget everything, and hold interval i, `low[i]` to `high[i]`, in tree `trees[i]`."""
+        """Replace the contents: interval i, `low[i]` to `high[i]`, goes into tree `trees[i]`."""
         self.clear()
         if not len(trees):
             return
@@ -95,7 +96,7 @@ class IbsTrees(HoldsArrays):
         self.nodes = _nodes(int(tree[-1]) + 1, len(at))
         self.nodes.key[:] = key[at]
         self.nodes.ends[:] = np.diff(at, append=len(key))
-        # The higher a node stands, the higher its priority: as if drawn so that nothing turns.
+        # Priorities descend with the level, so the balanced tree is a valid treap as it stands.
         priorities = np.sort(self._random.integers(2**62, size=len(at)))[::-1]
         _balance(self.nodes, tree[at], priorities)
         self._used = len(at)
@@ -112,7 +113,7 @@ class IbsTrees(HoldsArrays):
         self._marks.append(*self._marks_of(tree, low, high, owner))
 
     def remove(self, tree: int, low: int, high: int, owner: int) -> None:
-        """Remove one interval, which must be there."""
+        """Remove one interval, which must exist."""
         self._marks.remove(*self._marks_of(tree, low, high, owner))
         for key in (low, high):
             node, _ = _find(self.nodes, tree, key)
@@ -121,7 +122,7 @@ class IbsTrees(HoldsArrays):
                 self._drop(tree, node)
 
     def check(self, trees: Int64s, low: Int64s, high: Int64s, owners: Int64s) -> None:
-        """Raise unless the trees hold just these intervals, with every mark where it belongs."""
+        """Raise unless the trees hold exactly these intervals, with every mark in place."""
         self._marks.check()
         assert not self._flags.any()
         key, parent = self.nodes.key, self.nodes.parent
@@ -144,7 +145,7 @@ class IbsTrees(HoldsArrays):
                 stack += [(left, node, least, at - 1), (right, node, at + 1, most)]
         assert counted == len(self)
         lists, marked = _marks(self.nodes, trees, low, high, owners)
-        assert len(lists) == self._marks.total, "as many marks as intervals ask for"
+        assert len(lists) == self._marks.total, "the number of marks fits the intervals"
         expected = np.stack([lists, marked])
         found = np.stack(
             [
@@ -163,7 +164,7 @@ class IbsTrees(HoldsArrays):
         return _marks(self.nodes, one[0], one[1], one[2], one[3])
 
     def _node(self, tree: int, key: int) -> int:
-        """The node of a key; a new one, without marks, goes in as a leaf and rises."""
+        """The node of a key; a new node starts as a leaf without marks and is rotated up."""
         if tree >= len(self.nodes.root):
             self._grow(max(tree + 1, 2 * len(self.nodes.root)), len(self.nodes.key))
         node, above = _find(self.nodes, tree, key)
@@ -192,7 +193,7 @@ class IbsTrees(HoldsArrays):
         return node
 
     def _drop(self, tree: int, node: int) -> None:
-        """Let a node without ends sink until it is a leaf, which has no marks, and cut it."""
+        """Rotate a node without ends down until it is a leaf without marks, then cut it off."""
         nodes = self.nodes
         while nodes.child[node].max() >= 0:
             left, right = nodes.child[node].tolist()
@@ -247,7 +248,7 @@ def descend(nodes: IbsTreeNodes, node: int, value: int) -> tuple[int, int]:
 
 @kernel
 def _find(nodes: IbsTreeNodes, tree: int, key: int) -> tuple[int, int]:
-    """The node of a key, or -1; and its parent, or the node that would be its parent."""
+    """The node of a key or -1, and its actual or prospective parent."""
     node, above = nodes.root[tree], -1
     while node >= 0 and nodes.key[node] != key:
         above = node
@@ -257,10 +258,10 @@ def _find(nodes: IbsTreeNodes, tree: int, key: int) -> tuple[int, int]:
 
 @kernel
 def _balance(nodes: IbsTreeNodes, tree: Int64s, priorities: Int64s) -> None:
-    """Shape the nodes, sorted by tree and key, to trees of least height.
+    """Build trees of minimum height from nodes sorted by tree and key.
 
-    Works level by level over runs of nodes, so that `priorities` (descending) can be dealt out as
-    nodes are met.
+    Works level by level over runs of nodes, so that it can assign the descending `priorities` in
+    the order in which it meets the nodes.
     """
     size = len(tree)
     run = np.empty((size, 3), np.int64)  # begin, end, parent; each run yields one node
@@ -271,7 +272,7 @@ def _balance(nodes: IbsTreeNodes, tree: Int64s, priorities: Int64s) -> None:
             run[runs] = begin, i, -1
             runs += 1
             begin = i
-    for i in range(size):  # one run a node: those added are met later
+    for i in range(size):  # one run per node; later iterations reach the runs added here
         begin, end, above = run[i]
         node = (begin + end) // 2
         nodes.priority[node] = priorities[i]
@@ -292,7 +293,7 @@ def _balance(nodes: IbsTreeNodes, tree: Int64s, priorities: Int64s) -> None:
 def _marks(
     nodes: IbsTreeNodes, trees: Int64s, low: Int64s, high: Int64s, owners: Int64s
 ) -> tuple[Int64s, Int64s]:
-    """The marks of some intervals, whose ends are keys: pairs (list, owner)."""
+    """The marks of some intervals whose ends are keys, as pairs (list, owner)."""
     lists = np.empty(1024, np.int64)
     marked = np.empty(1024, np.int64)
     n = 0
@@ -305,7 +306,7 @@ def _marks(
         lists = ensure_capacity(lists, n, 1)
         lists[n] = 3 * top + AT
         n += 1
-        # From there to each end: nodes inside the interval contain all on their inner side.
+        # From there to each end: a node inside the interval is marked at its key and inner side.
         for side in range(2):
             end = low[i] if side == 0 else high[i]
             node = top
@@ -331,9 +332,9 @@ def _rotate(
     node: int,
     side: int,
 ) -> tuple[Int64s, Int64s, int]:
-    """Let a child take the place of its parent; gives the marks to add, and how many went.
+    """Rotate a child above its parent; returns the marks to add and the number of marks removed.
 
-    The cost is that of the sets of both nodes.
+    The cost is proportional to the sizes of both nodes' sets.
     """
     rising = nodes.child[node, side]
     inner = nodes.child[rising, 1 - side]
@@ -348,8 +349,8 @@ def _rotate(
         nodes.root[tree] = rising
     else:
         nodes.child[above, 1 if nodes.child[above, 1] == node else 0] = rising
-    # "Near" is the side that the child was on. What node contained on the near side, it contains
-    # still, and so does the child, at its key and beyond.
+    # "Near" is the side of the child before the rotation. An interval marked on the near side of
+    # the node stays there. It is now also marked at the child's key and on the child's near side.
     near, far = 2 * side, 2 - 2 * side
     node_near, node_at, node_far = 3 * node + near, 3 * node + AT, 3 * node + far
     rising_near, rising_at, rising_far = 3 * rising + near, 3 * rising + AT, 3 * rising + far
@@ -361,8 +362,8 @@ def _rotate(
         add_to[n], add[n] = rising_near, pool[i]
         add_to[n + 1], add[n + 1] = rising_at, pool[i]
         n += 2
-    # What contains the far side of both, and the key between, is now marked at the child alone;
-    # flags count in which of the three sets an owner is.
+    # An interval that contains the far side of both nodes and the key between them is now marked
+    # at the child alone. The flags count how many of the three sets hold an owner.
     for which in (rising_far, node_far, node_at):
         for i in range(lists.start[which], lists.start[which] + lists.size[which]):
             flags[pool[i]] += 1

@@ -1,4 +1,4 @@
-"""The naive matcher: every subscription, one by one."""
+"""The naive matcher: test every subscription in turn."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from tamis.match.base import Matcher, Matches
 
 
 class Naive(Matcher):
-    """Test all subscriptions, each predicate by predicate, and leave at the first that is false.
+    """Test every subscription predicate by predicate and stop at the first false predicate.
+
+    There is no index: the matcher scans the table of clauses from end to end.
 
     add O(terms), remove O(1), match O(total terms).
-    Le Subscribe, figure 1. No index: it is the table of clauses, walked from end to end. It loses
-    to `scan` everywhere: the same comparisons, but one clause at a time and not in SIMD.
+    Le Subscribe, figure 1. It is slower than `scan` on every workload: it makes the same
+    comparisons, but one clause at a time and without SIMD.
     """
 
     def find(self, batch: EventBatch) -> Matches:

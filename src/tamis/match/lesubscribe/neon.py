@@ -1,4 +1,4 @@
-"""NEONRules' algorithm: evaluate every predicate on the event's attributes, and count."""
+"""The algorithm of NEONRules: evaluate every predicate on the event's attributes and count."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.options import flag
 
 Int64s = NDArray[np.int64]
-_BULK = 16  # from this many clauses on, removing in one pass beats looking for each row
+_BULK = 16  # from this many clauses on, one pass over the rows beats a search per row
 
 
 class PredicateRows(NamedTuple):
-    """The predicates: row i of a list compares with `constant[i]`, for the clause in `slot[i]`."""
+    """Predicates: row i of a list compares with `constant[i]` for the clause in `slot[i]`."""
 
     lists: Lists
     constant: Int64s
@@ -46,42 +46,43 @@ class PredicateRows(NamedTuple):
 
 
 class PredicateNumbers(NamedTuple):
-    """What is known of each slot: how many predicates it has, and how far they say it all."""
+    """By slot: the number of predicates, and how exactly they represent the clause."""
 
     predicates: NDArray[np.int32]
     exact: NDArray[np.int8]
 
 
 class Neon(Matcher):
-    """A table of predicates, each stored as often as it occurs, grouped into operations.
+    """Keep a table of predicates, grouped into operations, and evaluate whole groups.
 
-    An operation is an attribute with a comparator. For every operation on an attribute that the
-    event binds, every predicate of the group is evaluated; the satisfied ones are counted for their
-    subscription, and those that reach its number of predicates make it match.
+    An operation is an attribute with a comparator; a predicate is stored once per occurrence. For
+    every operation on an attribute that the event binds, all predicates of the group are evaluated.
+    Satisfied predicates are counted per subscription; a subscription matches when its count reaches
+    its number of predicates.
 
-    add O(predicates), remove O(rows of its operations) with the constant of a memory scan, match
-    O(predicates on the event's attributes). Slower than `scan` by nature: that leaves a
-    subscription at the first predicate that is false, this evaluates all, and writes a counter for
-    each.
-    Le Subscribe, figure 8, after NEONRules. The figure selects equalities by value; the text says
-    that the index knows attribute and comparator only and each predicate is evaluated. We follow
-    the text; `value_index=True` keeps equalities sorted by value, as the figure reads. NEON's
+    add O(predicates), remove O(rows of its operations) at the speed of a memory scan, match
+    O(predicates on the event's attributes). It is inherently slower than `scan`, which leaves a
+    subscription at the first false predicate. This algorithm evaluates all predicates and writes a
+    counter for each.
+    Le Subscribe, figure 8, after NEONRules. The figure selects equalities by value. The text says
+    that the index knows only attribute and comparator, and that each predicate is evaluated. We
+    follow the text; `value_index=True` keeps equalities sorted by value, as in the figure. NEON's
     predicates between two attributes do not occur in clauses of terms. Operations on attributes
-    that the event does not bind are never looked at: none of their predicates can hold.
+    that the event does not bind are skipped: none of their predicates can hold.
     """
 
     value_index = flag(False, "keep equalities sorted by value")
 
     def clear(self) -> None:
         self._rows = Blocks(np.int64, np.int32)  # by operation: a * COMPARATORS + comparator
-        self._sorted = OrderedLists()  # by attribute: its equalities, where there is a value index
-        self._always = SlotSet()  # clauses of which no predicate is left to evaluate
+        self._sorted = OrderedLists()  # by attribute: its equalities, if there is a value index
+        self._always = SlotSet()  # clauses with no predicate to evaluate
         self._counts = PredicateNumbers(np.zeros(0, np.int32), np.zeros(0, np.int8))
         self._counters = Counters()
 
     @property
     def operations(self) -> int:
-        """How many distinct pairs of attribute and comparator the predicates have."""
+        """The number of distinct pairs of attribute and comparator."""
         return int((self._rows.size > 0).sum() + (self._sorted.size > 0).sum())
 
     def find(self, batch: EventBatch) -> Matches:
@@ -94,8 +95,8 @@ class Neon(Matcher):
                 PredicateRows(self._sorted.lists, *self._sorted.pools),
                 self._counts,
                 self._always.slots,
-                # One more than slots: a slot is written behind the touched ones before it is known
-                # whether it counts.
+                # One spare entry: the branchless loop writes a slot to `touched` before it knows
+                # whether the slot counts.
                 self._counters.fit(len(self._counts.predicates) + 1),
             )
         )
@@ -239,12 +240,12 @@ def _evaluate(
     raised: int,
     work: Int64s,
 ) -> int:
-    """Evaluate every predicate of one operation; some value has to satisfy it."""
+    """Evaluate every predicate of one operation; any value of the event may satisfy it."""
     constant, slots = _group(rows, operation)
     comparator = operation % COMPARATORS
     work[0] += len(slots)
     work[1] += 1
-    if comparator == EQUAL:  # rarely true: a branch is cheaper than writing a counter each time
+    if comparator == EQUAL:  # rarely true: a branch is cheaper than a counter write per row
         for row in range(len(slots)):
             ok = constant[row] == values[0]
             for k in range(1, len(values)):
@@ -256,7 +257,7 @@ def _evaluate(
                 raised += hits[slot] == 0
                 hits[slot] += 1
         return raised
-    # The constants that are satisfied by some value: an interval, or all but one value.
+    # The constants that some value satisfies: an interval, or all but one value.
     low, high, inside = LOWEST, HIGHEST, True
     if comparator == AT_MOST:  # v <= c
         low = values.min()
@@ -265,7 +266,7 @@ def _evaluate(
     elif comparator == UNEQUAL and values.min() == values.max():
         low, high, inside = values[0], values[0], False
     satisfied = 0
-    for row in range(len(slots)):  # most of the time; ranges hold half the time, so no branch
+    for row in range(len(slots)):  # the hot loop; branchless, as ranges hold half the time
         slot = slots[row]
         ok = ((low <= constant[row]) & (constant[row] <= high)) == inside
         touched[raised] = slot
@@ -286,7 +287,7 @@ def _select(
     raised: int,
     work: Int64s,
 ) -> int:
-    """Find the equalities of one attribute with one of the values."""
+    """Find the equalities of one attribute that one of the values satisfies."""
     start = by_value.lists.start[attribute]
     end = start + by_value.lists.size[attribute]
     work[1] += 1
@@ -310,14 +311,14 @@ def _select(
 
 @kernel
 def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots: Int64s) -> None:
-    """Take single rows out; the last of the operation takes the place of each."""
+    """Remove single rows; the last row of the operation fills each gap."""
     for i in range(len(operations)):
         constant, slot = _group(rows, operations[i])
         wanted = np.int32(slots[i])
         row = 0
         while slot[row] != wanted or constant[row] != constants[i]:
             row += 1
-            while row + 256 <= len(slot):  # many at once, compiled to SIMD
+            while row + 256 <= len(slot):  # 256 rows at a time, compiled to SIMD
                 some = slot[row : row + 256]
                 there = 0
                 for k in range(256):
@@ -332,7 +333,7 @@ def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots:
 
 @kernel
 def _sweep(rows: PredicateRows, operations: Int64s, gone: NDArray[np.bool_]) -> None:
-    """Take all rows of some clauses out, in one pass over their operations."""
+    """Remove all rows of some clauses in one pass over their operations."""
     for operation in operations:
         constant, slot = _group(rows, operation)
         kept = 0

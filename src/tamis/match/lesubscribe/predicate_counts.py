@@ -1,6 +1,6 @@
-"""Predicates with the clauses that use them: the counting step that several matchers share.
+"""The counting step that several matchers share: predicates and the clauses that use them.
 
-For each predicate that an event satisfies, the counters of its clauses go up by one.
+Each predicate that an event satisfies raises the counters of its clauses by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Int64s = NDArray[np.int64]
 
 
 class CountArrays(NamedTuple):
-    """As kernels see it: predicates, the lists of their slots, and how many each slot needs."""
+    """View for kernels: predicates, their slot lists, and the predicates each slot needs."""
 
     predicates: Predicates
     lists: Lists
@@ -32,13 +32,13 @@ class CountArrays(NamedTuple):
 
 
 class PredicateCounters(HoldsArrays):
-    """Counted predicates of clauses, with the scratch for counting them."""
+    """The counted predicates of clauses, with scratch space for counting."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove everything and release the memory."""
         self.predicates = PredicateIndex()
         self.postings = Postings()
         self._needed = np.zeros(0, np.int32)
@@ -47,7 +47,7 @@ class PredicateCounters(HoldsArrays):
 
     @property
     def view(self) -> CountArrays:
-        """For kernels."""
+        """The arrays for kernels."""
         return CountArrays(
             self.predicates.view,
             self.postings.lists,
@@ -57,7 +57,7 @@ class PredicateCounters(HoldsArrays):
         )
 
     def scratch(self) -> CounterScratch:
-        """Counters for all slots, and marks for all predicates."""
+        """Counters for all slots and marks for all predicates."""
         return self._counters.fit(len(self._needed), self.predicates.top)
 
     def stamps(self, events: int) -> int:
@@ -65,7 +65,7 @@ class PredicateCounters(HoldsArrays):
         return self._counters.stamps(events)
 
     def add(self, slots: Int64s, found: ElementaryPredicates, needed: NDArray[np.int32]) -> None:
-        """Count the predicates of some clauses, in slots that have none."""
+        """Count the predicates of some clauses; their slots must hold no predicates yet."""
         size = int(slots.max(initial=-1)) + 1
         self._needed = grown(self._needed, size)
         self._exact = grown(self._exact, size)
@@ -76,7 +76,7 @@ class PredicateCounters(HoldsArrays):
             self.postings.append(ids, np.repeat(slots, np.diff(found.starts)))
 
     def remove(self, slots: Int64s, found: ElementaryPredicates) -> None:
-        """Take the predicates of some clauses out again."""
+        """Stop counting the predicates of some clauses."""
         self._needed[slots] = 0
         if len(found.attribute):
             ids = self.predicates.find(found)
@@ -84,20 +84,20 @@ class PredicateCounters(HoldsArrays):
             self.predicates.remove(ids)
 
     def check(self) -> None:
-        """Raise if the parts are broken, or a counter was left raised."""
+        """Raise if a part is inconsistent or a counter is not zero."""
         self.predicates.check()
         self.postings.check()
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
 
 
 def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
-    """Only some of the clauses."""
+    """Select some of the clauses."""
     counts = np.diff(found.starts)
     return _chosen(found, np.repeat(which, counts), which)
 
 
 def predicates_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
-    """All clauses, but only some of their predicates."""
+    """Keep all clauses, but select some of their predicates."""
     return _chosen(found, which, np.ones(len(found.exact), np.bool_))
 
 
@@ -126,8 +126,8 @@ def count(
 ) -> tuple[int, int, int]:
     """Raise the counters of one event, whose pairs are `event[0]:event[1]`.
 
-    Gives how many slots were raised (they are the first of `scratch.touched`), how many predicates
-    were satisfied, and how often a counter went up.
+    Returns the number of raised slots (the first entries of `scratch.touched`), of satisfied
+    predicates, and of counter increments.
     """
     hits, touched, seen, ids = scratch
     starts, sizes, slots = counted.lists.start, counted.lists.size, counted.slots
@@ -139,7 +139,7 @@ def count(
     for i in range(many):
         start, size = starts[ids[i]], sizes[ids[i]]
         additions += size
-        for place in range(start, start + size):  # most of the time: a random write per posting
+        for place in range(start, start + size):  # the hot loop: one random write per posting
             slot = slots[place]
             if hits[slot] == 0:
                 touched[raised] = slot

@@ -1,8 +1,8 @@
-"""Distinct elementary predicates, and which of them an event satisfies.
+"""Distinct elementary predicates, and the predicates that an event satisfies.
 
-The first of the two steps of every counting algorithm. Predicates are clustered by attribute and
-comparator: equalities in a hash map, the others sorted by their constant, so that the satisfied
-ones are a run at one end (or, for `!=`, all but a run). Ids of predicates are recycled.
+This is the first of the two steps of every counting algorithm. Predicates are clustered by
+attribute and comparator. Equalities are in a hash map; the others are sorted by constant, so that
+the satisfied ones form a run at one end (for `!=`, all but a run). Predicate ids are recycled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Int64s = NDArray[np.int64]
 
 
 class Predicates(NamedTuple):
-    """As kernels see it. The cluster of (a, comparator) is list `a * COMPARATORS + comparator`."""
+    """View for kernels. List `a * COMPARATORS + comparator` is the cluster of (a, comparator)."""
 
     cells: PairCells
     lists: Lists
@@ -32,7 +32,7 @@ class Predicates(NamedTuple):
 
 
 class PredicateIndex(PredicateIds):
-    """Interned predicates: ids by hash, and those that are no equalities sorted by constant."""
+    """Interned predicates: ids by hash; all except equalities also sorted by constant."""
 
     def clear(self) -> None:
         super().clear()
@@ -41,7 +41,7 @@ class PredicateIndex(PredicateIds):
 
     @property
     def view(self) -> Predicates:
-        """For kernels."""
+        """The arrays for kernels."""
         return Predicates(
             self._ids.cells, self._sorted.lists, self._sorted.keys, self._sorted.values
         )
@@ -71,9 +71,9 @@ class PredicateIndex(PredicateIds):
 def satisfied(
     index: Predicates, a: int, v: int, seen: Int64s, stamp: int, out: Int64s, n: int
 ) -> int:
-    """Append to `out[:n]` the predicates that value v of attribute a satisfies; gives the new n.
+    """Append the predicates that value v of attribute a satisfies to `out[:n]`; returns the new n.
 
-    `seen[id] == stamp` marks predicates that another value of the same event satisfied already.
+    `seen[id] == stamp` marks predicates that another value of the same event already satisfied.
     """
     base = a * COMPARATORS
     id = find(index.cells, base + EQUAL, v)

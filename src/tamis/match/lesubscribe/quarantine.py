@@ -1,4 +1,4 @@
-"""Nonequality quarantining: look up the equalities, and count only where there are none."""
+"""Nonequality quarantining: look up equalities; count only subscriptions that have none."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Int64s = NDArray[np.int64]
 
 
 class Quarantine(Matcher):
-    """Find by hash the subscriptions whose equalities all hold, and verify what else they ask.
+    """Find by hash the subscriptions whose equalities all hold, then verify their other predicates.
 
-    Subscriptions are clustered by the set of attributes on which they have an equality, and by the
-    values within, as in equality-preferred. Only those without any equality are kept apart
-    ("quarantined") and counted as in fair-predicate, so an event never raises the counter of a
-    subscription whose equalities fail.
+    Subscriptions are clustered by the attributes of their equalities, then by the values, as in
+    equality-preferred. Subscriptions without an equality are kept apart ("quarantined") and counted
+    as in fair-predicate. An event thus never raises the counter of a subscription whose equalities
+    fail.
 
     add, remove O(predicates · log); match O(clusters covered + partially satisfied subscriptions
-    + postings of the quarantined). Where hardly any subscription has an equality it is
-    fair-predicate; where equalities are unselective it verifies large parts of the table in random
-    order, and `scan` reads the same in sequence.
-    Le Subscribe, figure 5. Clusters are found as in equality-preferred. Quarantined subscriptions
-    are compared only where a counter was raised; the paper compares all of them. Verifying goes
-    through all terms of a subscription in the order of attributes, equalities included: they stand
-    in the same cache line as the rest.
+    + postings of the quarantined). When hardly any subscription has an equality, it behaves like
+    fair-predicate. When equalities are unselective, it verifies large parts of the table in random
+    order, while `scan` reads them in sequence.
+    Le Subscribe, figure 5. Differences: clusters are found as in equality-preferred. We compare
+    quarantined subscriptions only when a counter was raised; the paper compares all of them.
+    Verification tests all terms of a subscription in attribute order, including the equalities:
+    they are in the same cache line as the rest.
     """
 
     tally: ClusterTally
@@ -49,9 +49,9 @@ class Quarantine(Matcher):
 
     def clear(self) -> None:
         self._clusters = EqualityClusters()
-        self._whole = np.zeros(0, np.bool_)  # by slot: its key says all that the clause asks
+        self._whole = np.zeros(0, np.bool_)  # by slot: whether the key covers every predicate
         self._counting = PredicateCounters()  # of the quarantined
-        self._always = SlotSet()  # clauses of which no predicate is left to look up or count
+        self._always = SlotSet()  # clauses with no predicate to look up or count
         self.unkeyed = 0  # how many clauses are quarantined
 
     def find(self, batch: EventBatch) -> Matches:
@@ -126,7 +126,7 @@ def _match(
         pairs = events.starts[event], events.starts[event + 1]
         several = has_several(events.attribute, pairs[0], pairs[1])
         bind(events.attribute, pairs[0], pairs[1], first, last)
-        # Step 1: the clauses whose equalities hold, each verified.
+        # Step 1: verify the clauses whose equalities hold.
         keys, many, looked = partial(
             clusters, events.attribute, events.code, pairs, (first, last), keys
         )
@@ -142,8 +142,8 @@ def _match(
                     work[0] += terms
                 out[found] = slot
                 found += ok
-        # Step 2: count the predicates of the quarantined. Most of the time goes here, unless
-        # equalities are so unselective that step 1 finds more.
+        # Step 2: count the predicates of quarantined clauses. Most of the time goes here, unless
+        # unselective equalities make step 1 find more clauses.
         raised, satisfied, additions = count(
             counted, events.attribute, events.code, pairs, scratch, stamp + event
         )

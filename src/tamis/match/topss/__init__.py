@@ -1,1 +1,1 @@
-"""The algorithms of TOPSS (Ashayer and others, 2002): counting in memory and in a database."""
+"""The algorithms of TOPSS (Ashayer et al., 2002): counting in memory and in a database."""

@@ -1,4 +1,4 @@
-"""Counters of one byte: the second stage of counting, whatever says which clauses to count for."""
+"""One-byte counters: the second stage of counting, shared by several matchers."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from tamis.index.kernel import kernel
 Int64s = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-MOST = 255  # predicates that one byte can count
+MOST = 255  # the largest count that fits into a byte
 _RUN = 64
 
 
 @kernel
 def full(hits: Bytes, wanted: Bytes, base: int, out: Int64s, found: int) -> int:
-    """Append to `out[:found]` the slots (from `base` on) whose counter is full, clear the counters.
+    """Append the slots (from `base` on) with full counters to `out[:found]`; reset the counters.
 
-    A slot that wants 0 is not counted. `out` has room for all slots and one more.
+    A slot with target 0 is not counted. `out` has space for all slots plus one.
     """
     n = len(hits)
     for start in range(0, n, _RUN):
         end = min(start + _RUN, n)
         any_full = 0
-        for i in range(start, end):  # compiled to SIMD: a run without a match costs next to nothing
+        for i in range(start, end):  # compiled to SIMD: a run without a match is almost free
             any_full += (hits[i] == wanted[i]) & (wanted[i] != 0)
         if any_full:
             for i in range(start, end):
@@ -36,9 +36,10 @@ def full(hits: Bytes, wanted: Bytes, base: int, out: Int64s, found: int) -> int:
 
 @kernel
 def by_event(ends: Int64s, events: int, slots: Int64s) -> tuple[Int64s, Int64s]:
-    """Starts and slots event by event, from slots found tile by tile.
+    """Regroup slots that were found tile by tile into starts and slots per event.
 
-    Run k, for event `k % events`, ends at `ends[k]` and begins where the run before it ends.
+    Run k belongs to event `k % events`. It ends at `ends[k]` and begins where the previous run
+    ends.
     """
     starts = np.zeros(events + 1, np.int64)
     begin = 0

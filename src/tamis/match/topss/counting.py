@@ -1,8 +1,8 @@
-"""What TOPSS's counting matchers share: everything but how predicates lead to subscriptions.
+"""The common part of TOPSS's counting matchers: all but the map from predicates to subscriptions.
 
-Matching has two stages. The first writes down, in a vector of bits, which predicates the event
-satisfies; the second counts them for each subscription. A third, which the paper does not need,
-verifies what is not made of elementary predicates.
+Matching has two stages. The first records in a bit vector which predicates the event satisfies; the
+second counts them for each subscription. A third stage, which the paper does not need, verifies
+clauses that elementary predicates do not cover.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tamis.match.topss.predicate_vector import PredicateVector, distinct
 from tamis.match.topss.verification import CandidateMatcher
 
 Int64s = NDArray[np.int64]
-DOMAIN = 16_384  # "several thousand values", says the paper
+DOMAIN = 16_384  # the paper says "several thousand values"
 LIMIT = 4 << 30
-_VECTORS = 4 << 20  # bytes of bit vectors made at once: they stay in cache until they are read
+_VECTORS = 4 << 20  # bytes of bit vectors per chunk: they stay in cache until stage 2 reads them
 
 
 class CountingMatcher(CandidateMatcher):
-    """Stage 1, the byte counters' targets, and what byte counters cannot count."""
+    """Stage 1, the targets of the byte counters, and the clauses that a byte cannot count."""
 
     predicates = choice("table", "what holds the predicates", "table", "ordered-list")
     domain = whole_number(DOMAIN, "cells of the table for an attribute and comparator", least=1)
@@ -47,7 +47,7 @@ class CountingMatcher(CandidateMatcher):
     def clear(self) -> None:
         super().clear()
         self._vector = self._new_vector()
-        self._wanted = np.zeros(0, np.uint8)  # predicates of each slot; 0 where none are counted
+        self._wanted = np.zeros(0, np.uint8)  # number of predicates by slot; 0 if it is not counted
         self._bits = np.zeros((0, 0), np.uint64)
 
     def _new_vector(self) -> PredicateVector:
@@ -76,18 +76,18 @@ class CountingMatcher(CandidateMatcher):
 
     @abstractmethod
     def _count(self, bits: Words) -> tuple[Int64s, Int64s, int, int]:
-        """Stage 2: starts and slots of the full counters; rows or lists read, counters raised."""
+        """Stage 2: starts and slots of full counters, rows or lists read, counters raised."""
 
     @abstractmethod
     def _associate(self, ids: Int64s, slots: Slots) -> None:
-        """Predicate `ids[i]` belongs to `slots[i]`."""
+        """Associate predicate `ids[i]` with `slots[i]`."""
 
     @abstractmethod
     def _dissociate(self, ids: Int64s, slots: Slots) -> None:
-        """It does no longer."""
+        """Undo `_associate`."""
 
     def _admit(self, predicates: int, slots: int) -> None:
-        """Raise if so many predicates and slots would be too many."""
+        """Raise if these numbers of predicates and slots exceed a limit."""
 
     def check(self) -> None:
         super().check()
@@ -119,7 +119,7 @@ class CountingMatcher(CandidateMatcher):
         self._forget(slots, counted)
 
     def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, NDArray[np.bool_]]:
-        """The predicates of clauses that a byte can count, and which clauses these are."""
+        """The predicates of clauses that fit into a byte counter, and a mask of these clauses."""
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         counted = (counts > 0) & (counts <= MOST)
@@ -138,15 +138,15 @@ class CountingMatcher(CandidateMatcher):
 
 
 class MatrixCounting(CountingMatcher):
-    """Association as a matrix: a row for each predicate, a column for each subscription.
+    """Associations as a matrix: one row per predicate, one column per subscription.
 
-    It grows in both directions and takes rows × columns, however few associations there are, so a
-    limit keeps it from taking the machine's memory.
+    The matrix grows in both directions and takes rows × columns, however few associations it holds.
+    A limit protects the machine's memory.
     """
 
-    name = "counting"  # in the registry, for what errors say
+    name = "counting"  # as in the registry, for error messages
     kind: Any = np.uint8
-    packed = 1  # slots in one item of the matrix
+    packed = 1  # slots per matrix item
 
     max_bytes = whole_number(LIMIT, "bytes of the matrix at most", least=1)
 
@@ -155,7 +155,7 @@ class MatrixCounting(CountingMatcher):
         self._matrix: NDArray[Any] = np.zeros((0, 0), self.kind)
 
     def _admit(self, predicates: int, slots: int) -> None:
-        """Make the matrix large enough, or refuse."""
+        """Grow the matrix if needed; raise if it would exceed the limit."""
         have_rows, have_columns = self._matrix.shape
         columns = max(-(-slots // self.packed), have_columns)
         rows = max(predicates, have_rows)
@@ -166,10 +166,10 @@ class MatrixCounting(CountingMatcher):
             raise MatcherError(
                 f"{self.name} keeps a matrix of predicates × subscriptions, and "
                 f"{predicates:,} × {slots:,} take {needed / 2**30:.2f} GiB, more than "
-                f"max_bytes={self.max_bytes} allows; raise max_bytes, or take counting-list, "
-                "which keeps only what belongs together"
+                f"max_bytes={self.max_bytes} allows; raise max_bytes, or use counting-list, "
+                "which stores only the associations"
             )
-        # Room to grow, so that adding one by one copies each item a few times only.
+        # Spare capacity: adding one by one then copies each item only a few times.
         roomy_rows = max(rows, have_rows * 3 // 2) if rows > have_rows else rows
         roomy_columns = max(columns, have_columns * 3 // 2) if columns > have_columns else columns
         if self._bytes(roomy_rows, roomy_columns) <= self.max_bytes:
@@ -189,4 +189,4 @@ class MatrixCounting(CountingMatcher):
 
     @abstractmethod
     def _total(self) -> int:
-        """How many associations the matrix holds."""
+        """The number of associations in the matrix."""

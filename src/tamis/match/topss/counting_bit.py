@@ -1,4 +1,4 @@
-"""Counting with a matrix of bits, TOPSS's "bit-wise" matching."""
+"""Counting with a matrix of bits, the "bit-wise" matching of TOPSS."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tamis.match.topss.byte_counts import Bytes, by_event
 from tamis.match.topss.counting import MatrixCounting
 
 Int64s = NDArray[np.int64]
-_PLANES = 8  # digits of a counter: it counts to 255
-_TILE = 512  # words of 64 slots: the planes of a tile stay in the first-level cache
-_RUN = 32  # words that are passed over together where none has a bit
+_PLANES = 8  # binary digits of a counter: it counts to 255
+_TILE = 512  # words of 64 slots: the planes of a tile stay in the L1 cache
+_RUN = 32  # words that are skipped together if all are zero
 
 
 class CountingBit(MatrixCounting):
-    """Add up the rows of the satisfied predicates, 64 subscriptions at a time.
+    """Add up the matrix rows of the satisfied predicates, 64 subscriptions at a time.
 
-    As `counting-byte`, with one bit for each predicate and subscription. Counters lie in planes, a
-    plane for each binary digit, so that adding a row is a few logical operations on whole words;
-    runs of words in which no subscription has the predicate are passed over. Counters and numbers
-    of predicates are compared in the same way.
+    This is `counting-byte` with one bit per predicate and subscription. Counters are stored in
+    planes, one per binary digit, so that adding a row takes a few logical operations on whole
+    words. Runs of zero words are skipped. Counters and numbers of predicates are compared in the
+    same way.
 
-    add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions / 64), and
-    the memory is predicates × subscriptions / 8 bytes, up to `max_bytes`.
-    TOPSS (2002), section 3.3, the bit matrix. The paper keeps a byte for each counter and processes
-    "several subscriptions simultaneously" without saying how; raising byte counters bit by bit is
-    slower here than the byte matrix, which vectors add up well, so the counters are in planes too.
-    The batch goes tile by tile as in `counting-byte`. It must lose to `scan` where predicates are
-    hardly shared: the words read are then nearly all zero.
+    add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions / 64). The
+    memory is predicates × subscriptions / 8 bytes, up to `max_bytes`.
+    TOPSS (2002), section 3.3, the bit matrix. The paper keeps one byte per counter and processes
+    "several subscriptions simultaneously" without saying how. Here, raising byte counters bit by
+    bit is slower than the byte matrix, which vectorises well; so the counters are in planes too. A
+    batch is processed tile by tile as in `counting-byte`. It is slower than `scan` when few
+    subscriptions share a predicate: nearly all words read are then zero.
     """
 
     name = "counting-bit"
@@ -42,7 +42,7 @@ class CountingBit(MatrixCounting):
 
     def clear(self) -> None:
         super().clear()
-        self._digits = np.zeros((_PLANES, 0), np.uint64)  # of how many predicates each slot wants
+        self._digits = np.zeros((_PLANES, 0), np.uint64)  # digits of each slot's predicate count
 
     def check(self) -> None:
         super().check()
@@ -68,7 +68,7 @@ class CountingBit(MatrixCounting):
         _write(self._digits, slots, self._wanted)
 
     def _associate(self, ids: Int64s, slots: Slots) -> None:
-        by_row = np.argsort(ids, kind="stable")  # the memory of a large matrix is touched in order
+        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
         _set_all(self._matrix, ids[by_row], slots[by_row])
 
     def _dissociate(self, ids: Int64s, slots: Slots) -> None:
@@ -86,7 +86,7 @@ class CountingBit(MatrixCounting):
 
 @kernel
 def _write(digits: Words, slots: Int64s, wanted: Bytes) -> None:
-    """Write the digits of what some slots want into the planes."""
+    """Write the digits of some slots' numbers of predicates into the planes."""
     for slot in slots:
         for plane in range(len(digits)):
             if (wanted[slot] >> plane) & 1:
@@ -138,18 +138,18 @@ def _count(bits: Words, matrix: Words, digits: Words) -> tuple[Int64s, Int64s, i
 
 @kernel
 def _add(row: Words, planes: Words, carry: Words) -> None:
-    """Add one to the counters of the bits in a row. All of the time goes here."""
+    """Add one to the counters of the bits set in a row. All of the time goes here."""
     for start in range(0, len(row), _RUN):
         size = min(_RUN, len(row) - start)
         part = row[start : start + size]
         left = np.uint64(0)
-        for i in range(size):  # sparse rows get no further: reading them is all there is to do
+        for i in range(size):  # sparse rows mostly stop here: their only cost is this read
             left |= part[i]
         if left == 0:
             continue
         carry[:size] = part
         plane = 0
-        while left != 0:  # no counter exceeds what its slot wants, so nothing is left in the end
+        while left != 0:  # ends: no counter exceeds its target, so no carry leaves the last plane
             left = np.uint64(0)
             digit = planes[plane, start : start + size]
             for i in range(size):  # compiled to SIMD
@@ -162,7 +162,7 @@ def _add(row: Words, planes: Words, carry: Words) -> None:
 
 @kernel
 def _full(planes: Words, digits: Words, base: int, out: Int64s, found: int) -> int:
-    """Append the slots (from `base` on) whose counter is what they want, and more than zero."""
+    """Append the slots (from `base` on) whose counter equals their target and is not zero."""
     for i in range(digits.shape[1]):
         wanting = np.uint64(0)
         other = np.uint64(0)

@@ -1,4 +1,4 @@
-"""Counting with a matrix of bytes, TOPSS's "regular" matching."""
+"""Counting with a matrix of bytes, the "regular" matching of TOPSS."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tamis.match.topss.byte_counts import Bytes, by_event, full
 from tamis.match.topss.counting import MatrixCounting
 
 Int64s = NDArray[np.int64]
-_TILE = 16_384  # counters of a tile stay in the first-level cache while rows are added to them
+_TILE = 16_384  # the counters of a tile stay in the L1 cache while rows are added to them
 
 
 class CountingByte(MatrixCounting):
-    """Add up the rows of the satisfied predicates; a row has one byte for each subscription.
+    """Add up the matrix rows of the satisfied predicates; a row has one byte per subscription.
 
-    Stage 1 sets a bit for each satisfied predicate. For each of these the whole row of the matrix
-    is added to the counters, without looking at what is in it; counters that have reached their
-    subscription's number of predicates are matches.
+    Stage 1 sets a bit for each satisfied predicate. Stage 2 adds the whole matrix row of each such
+    predicate to the counters, whatever it contains. A subscription matches when its counter reaches
+    its number of predicates.
 
-    add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions), and the
+    add, remove O(predicates of the clause); match O(satisfied predicates · subscriptions). The
     memory is predicates × subscriptions bytes, up to `max_bytes`.
-    TOPSS (2002), section 3.3, the byte matrix of section 5.1.2. The paper prints the cost as
-    n_psat · m + m with m the number of predicates; it is the number of subscriptions. The paper
-    takes one event through the whole matrix; we go tile by tile, so that a tile's rows are read
-    from memory once a batch. It must lose to `scan` where most predicates are satisfied, or where
-    few subscriptions share one: a row costs the same if it holds a single association.
+    TOPSS (2002), section 3.3, the byte matrix of section 5.1.2. The paper gives the cost as
+    n_psat · m + m with m the number of predicates; m must be the number of subscriptions. The paper
+    takes one event through the whole matrix. We work tile by tile, so that a batch reads the rows
+    of a tile from memory only once. It is slower than `scan` when most predicates are satisfied, or
+    when few subscriptions share a predicate: a row costs the same for a single association.
     """
 
     name = "counting-byte"
 
     def _associate(self, ids: Int64s, slots: Slots) -> None:
-        by_row = np.argsort(ids, kind="stable")  # the memory of a large matrix is touched in order
+        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
         self._matrix[ids[by_row], slots[by_row]] = 1
 
     def _dissociate(self, ids: Int64s, slots: Slots) -> None:
@@ -67,7 +67,7 @@ def _count(bits: Words, matrix: Bytes, wanted: Bytes) -> tuple[Int64s, Int64s, i
                 word = bits[event, number]
                 while word != 0:
                     row = matrix[(number << 6) + lowest(word), start : start + size]
-                    for i in range(size):  # compiled to SIMD; all of the time goes here
+                    for i in range(size):  # the hot loop, compiled to SIMD
                         hits[i] += row[i]
                     word &= word - np.uint64(1)
                     rows += tile == 0

@@ -1,4 +1,4 @@
-"""Counting with lists of subscriptions, TOPSS's "list-based" matching."""
+"""Counting with lists of subscriptions, the "list-based" matching of TOPSS."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _STEP = 64  # the paper does not say by how much its lists grow
 
 
 class CountingList(CountingMatcher):
-    """Walk the lists of the satisfied predicates, and count for the subscriptions in them.
+    """Read the lists of the satisfied predicates and count for the subscriptions in them.
 
     Each predicate has the list of the subscriptions that contain it. Stage 1 sets a bit for each
-    satisfied predicate; for each of these the counters of its list go up by one, and counters that
-    have reached their subscription's number of predicates are matches.
+    satisfied predicate; stage 2 raises the counters of all subscriptions in its list. A
+    subscription matches when its counter reaches its number of predicates.
 
     add O(predicates of the clause), remove O(lengths of their lists), match O(satisfied predicates
-    + their lists + subscriptions), the last with the small constant of comparing bytes.
+    + their lists + subscriptions); the last term has the small constant of comparing bytes.
     TOPSS (2002), section 3.3. The paper's lists grow by a constant, which makes loading quadratic
-    (its table 2); ours double, and `grow="constant"` does as the paper. What a subscription
-    contains, needed to remove it, is told by the table of clauses that every matcher has. It must
-    lose to `scan` on wide ranges, where about half of all predicates are satisfied: it counts most
-    predicates of most subscriptions, which `scan` has mostly given up by the third.
+    (its table 2). Ours double; `grow="constant"` follows the paper. To remove a subscription, we
+    read its predicates from the table of clauses that every matcher has. It is slower than `scan`
+    on wide ranges, where an event satisfies about half of all predicates: it counts most predicates
+    of most subscriptions, while `scan` leaves most of them by the third predicate.
     """
 
     grow = choice("double", "by how much full lists grow", "double", "constant")
@@ -80,7 +80,7 @@ def _count(
                 id = (number << 6) + lowest(word)
                 word &= word - np.uint64(1)
                 start = lists.start[id]
-                # Most of the time goes here: a random write for each subscription in the list.
+                # Most of the time goes here: one random write per subscription in the list.
                 for place in range(start, start + lists.size[id]):
                     hits[pool[place]] += 1
                 read += 1

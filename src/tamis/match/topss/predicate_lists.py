@@ -1,4 +1,4 @@
-"""Predicates in ordered lists, one for each attribute and comparator (TOPSS, section 3.1)."""
+"""Predicates in ordered lists, one per attribute and comparator (TOPSS, section 3.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
 
 
 class Runs(NamedTuple):
-    """As kernels see it: list `cluster` holds constants, ascending, and ids beside them."""
+    """View for kernels: list `cluster` has ascending constants and their ids."""
 
     lists: Lists
     keys: Int64s
@@ -24,10 +24,10 @@ class Runs(NamedTuple):
 
 
 class PredicateLists(PredicateVector):
-    """Sorted arrays of constants; satisfied is a run at one end, or all but one.
+    """Sorted arrays of constants; the satisfied ones are a run at one end, or all but one.
 
-    `linear` walks each list from its head until nothing more can follow, as the paper does;
-    otherwise the end of the run is found by bisection and only satisfied predicates are visited.
+    `linear` scans each list from its head until no later constant can be satisfied, as in the
+    paper. Otherwise bisection finds the end of the run, and only satisfied predicates are visited.
     """
 
     def __init__(self, linear: bool = False) -> None:
@@ -40,7 +40,7 @@ class PredicateLists(PredicateVector):
 
     @property
     def view(self) -> Runs:
-        """For kernels."""
+        """The arrays for kernels."""
         return Runs(self._sorted.lists, self._sorted.keys, self._sorted.values)
 
     def evaluate(
@@ -108,7 +108,7 @@ def _bisect_all(
                 elif comparator == UNEQUAL:
                     skip_from = bisect_left(runs.keys, start, end, v)
                     skip_to = bisect_right(runs.keys, skip_from, end, v)
-                # One random write a satisfied predicate; ids of a bulk load ascend with the keys.
+                # One random write per satisfied predicate; after a bulk load, ids ascend with keys.
                 for place in range(start, end):
                     if not skip_from <= place < skip_to:
                         set_bit(satisfied, runs.values[place])
@@ -137,7 +137,7 @@ def _walk_all(
                 for place in range(start, start + runs.lists.size[cluster]):
                     looked += 1
                     c = runs.keys[place]
-                    # Constants ascend: past v, nothing below or equal to v can follow.
+                    # Constants ascend: after one above v, all others are above v too.
                     if c > v and comparator in (AT_LEAST, EQUAL):
                         break
                     if (

@@ -1,4 +1,4 @@
-"""Predicates in tables: a cell for each attribute, comparator and constant (TOPSS, section 3.2)."""
+"""Predicates in tables: one cell per attribute, comparator and constant (TOPSS, section 3.2)."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left
 from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
 
-_SHIFTED = 16  # up to one new constant in so many moves the cells up; more lay them out anew
+_SHIFTED = 16  # up to one new constant in 16 shifts the cells; more cause a new layout
 
 
 class Domains(NamedTuple):
-    """What the cells of each attribute stand for.
+    """The meaning of each attribute's cells.
 
-    Without ranks, cell i stands for the constant `base + i`; with ranks, for the i-th of the
-    attribute's list of constants, which ascend.
+    Without ranks, cell i stands for the constant `base + i`. With ranks, it stands for the i-th
+    constant in the attribute's ascending list.
     """
 
     base: Int64s
-    span: Int64s  # cells of each comparator
+    span: Int64s  # number of cells per comparator
     ranked: NDArray[np.bool_]
     lists: Lists
     constants: Int64s
 
 
 class TableCells(NamedTuple):
-    """As kernels see it: list `cluster` holds the ids of its cells, -1 where one is empty."""
+    """View for kernels: list `cluster` has the ids of its cells, -1 for an empty cell."""
 
     domains: Domains
     lists: Lists
     ids: NDArray[np.int32]
     word_lists: Lists
-    occupied: Words  # a bit for each cell
+    occupied: Words  # one bit per cell
 
 
 class PredicateTable(PredicateVector):
     """Tables over the finite domain of each attribute, indexed by the event's value.
 
-    The domain is found in the data: from the lowest to the highest constant where that is at most
-    `domain` cells, otherwise just the constants that occur, by rank. `skip_empty` finds the next
-    occupied cell in a bitmap instead of visiting each.
+    The domain comes from the data. It extends from the lowest to the highest constant if that is at
+    most `domain` cells; otherwise it has only the constants that occur, by rank. `skip_empty` uses
+    a bitmap to jump to the next occupied cell instead of visiting every cell.
 
-    add, remove O(1) within the domain; a new constant outside it lays out the attribute's cells
-    anew, one between ranks moves those behind it. evaluate: O(domain) an attribute when all cells
-    are visited, O(satisfied + domain / 64) otherwise.
+    add, remove O(1) within the domain. A new constant outside the domain causes a new layout of the
+    attribute's cells; a new constant between ranks shifts the cells behind it. evaluate: O(domain)
+    per attribute when all cells are visited, O(satisfied + domain / 64) otherwise.
     """
 
     def __init__(self, domain: int, skip_empty: bool = True) -> None:
@@ -64,14 +64,14 @@ class PredicateTable(PredicateVector):
         self._base = np.zeros(0, np.int64)
         self._span = np.zeros(0, np.int64)
         self._ranked = np.zeros(0, np.bool_)
-        self._live = np.zeros(0, np.int64)  # predicates of each attribute
+        self._live = np.zeros(0, np.int64)  # number of predicates by attribute
         self._constants = Blocks(np.int64)
         self._cells = Blocks(np.int32)
         self._occupied = Blocks(np.uint64)
 
     @property
     def view(self) -> TableCells:
-        """For kernels."""
+        """The arrays for kernels."""
         domains = Domains(
             self._base, self._span, self._ranked, self._constants.lists, self._constants.pools[0]
         )
@@ -103,7 +103,7 @@ class PredicateTable(PredicateVector):
                 (ids,), (words,) = self._cells.items(cluster), self._occupied.items(cluster)
                 span = 1 if cluster % COMPARATORS == BOUND else self._span[a]
                 assert len(ids) in (0, span), "a comparator has all cells or none"
-                assert (words == _bitmap(ids)).all(), "the bitmap tells which cells are occupied"
+                assert (words == _bitmap(ids)).all(), "the bitmap marks the occupied cells"
                 mine += int((ids >= 0).sum())
             assert mine == self._live[a]
             held += mine
@@ -127,7 +127,7 @@ class PredicateTable(PredicateVector):
         attribute = cluster // COMPARATORS
         np.subtract.at(self._live, attribute, 1)
         touched = np.unique(attribute)
-        # A span keeps its unused cells; ranks are dealt anew when three in four are unused.
+        # A span keeps its unused cells; ranks are assigned again when three in four are unused.
         sparse = self._ranked[touched] & (4 * self._live[touched] < self._span[touched])
         for a in touched[sparse | (self._live[touched] == 0)].tolist():
             none = np.zeros(0, np.int64)
@@ -142,7 +142,7 @@ class PredicateTable(PredicateVector):
             self._occupied.number(len(self._span) * COMPARATORS)
 
     def _widen(self, a: int, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
-        """Make cells for predicates of one attribute that have none yet."""
+        """Create cells for predicates of one attribute that have none."""
         bound = cluster % COMPARATORS == BOUND
         for at, id in zip(cluster[bound].tolist(), ids[bound].tolist(), strict=True):
             self._set_cells(at, np.array([id], np.int32))
@@ -162,7 +162,7 @@ class PredicateTable(PredicateVector):
         assert _put_all(self.view, cluster, constant, ids).all()
 
     def _open(self, a: int, fresh: Int64s) -> None:
-        """Open cells for new constants between the ranks."""
+        """Insert cells for new constants between the ranks."""
         if len(fresh) == 0:
             return
         (constants,) = self._constants.items(a)
@@ -175,7 +175,7 @@ class PredicateTable(PredicateVector):
                 _set_items(self._occupied, cluster, _bitmap(self._cells.items(cluster)[0]))
 
     def _lay_out(self, a: int, cluster: Int64s, constant: Int64s, ids: Int64s) -> None:
-        """Lay out an attribute's cells anew, with some more predicates."""
+        """Rebuild the layout of an attribute's cells and add some predicates."""
         comparators = [at for at in range(COMPARATORS) if at != BOUND]
         for comparator in comparators:
             (held,) = self._cells.items(a * COMPARATORS + comparator)
@@ -204,7 +204,7 @@ class PredicateTable(PredicateVector):
 
 
 def _set_items(blocks: Blocks, number: int, items: NDArray[Any]) -> None:
-    """Make a list hold just these items."""
+    """Set the contents of a list."""
     have = int(blocks.size[number])
     if len(items) > have:
         blocks.append(np.full(len(items) - have, number), items[have:])
@@ -215,7 +215,7 @@ def _set_items(blocks: Blocks, number: int, items: NDArray[Any]) -> None:
 
 
 def _insert_items(blocks: Blocks, number: int, gaps: Int64s, items: NDArray[Any]) -> None:
-    """Insert item i before the place `gaps[i]` of a list; the gaps ascend."""
+    """Insert item i before position `gaps[i]` of a list; the gaps ascend."""
     have = int(blocks.size[number])
     blocks.append(np.full(len(items), number), items)
     _shift(blocks.items(number)[0], have, gaps, items)
@@ -223,7 +223,7 @@ def _insert_items(blocks: Blocks, number: int, gaps: Int64s, items: NDArray[Any]
 
 @kernel
 def _shift(items: NDArray[Any], have: int, gaps: Int64s, fresh: NDArray[Any]) -> None:
-    """Move the first `have` items up, from the last to the first, to let new ones in."""
+    """Shift the first `have` items up, last to first, and insert the new ones."""
     end = have
     for i in range(len(gaps) - 1, -1, -1):
         for place in range(end - 1, gaps[i] - 1, -1):
@@ -243,7 +243,7 @@ def _bitmap(ids: NDArray[np.int32]) -> Words:
 
 @kernel
 def _bounds(domains: Domains, a: int, v: int) -> tuple[int, int]:
-    """Cells before the first place stand for less than v, those from the second on for more."""
+    """Cells before the first position are less than v, cells from the second on greater."""
     if domains.ranked[a]:
         start = domains.lists.start[a]
         end = start + domains.lists.size[a]
@@ -260,7 +260,7 @@ def _bounds(domains: Domains, a: int, v: int) -> tuple[int, int]:
 
 @kernel
 def _cell(cells: TableCells, cluster: int, constant: int) -> int:
-    """The place of a predicate's cell in its list; -1 where there is none."""
+    """The position of a predicate's cell in its list, or -1."""
     if cluster >= len(cells.lists.size) or cells.lists.size[cluster] == 0:
         return -1
     if cluster % COMPARATORS == BOUND:
@@ -271,7 +271,7 @@ def _cell(cells: TableCells, cluster: int, constant: int) -> int:
 
 @kernel
 def _places(cells: TableCells, a: int, constant: Int64s) -> Int64s:
-    """The cell that each constant has in the domain of an attribute; -1 where there is none."""
+    """The cell of each constant in the domain of an attribute, or -1."""
     places = np.full(len(constant), -1, np.int64)
     for i in range(len(constant)):
         left, right = _bounds(cells.domains, a, constant[i])
@@ -294,7 +294,7 @@ def _find_all(cells: TableCells, cluster: Int64s, constant: Int64s) -> Int64s:
 def _put_all(
     cells: TableCells, cluster: Int64s, constant: Int64s, ids: Int64s
 ) -> NDArray[np.bool_]:
-    """Write ids into their cells; says which had one."""
+    """Write ids into their cells; returns a mask of those that have a cell."""
     done = np.zeros(len(ids), np.bool_)
     for i in range(len(ids)):
         place = _cell(cells, cluster[i], constant[i])
@@ -329,7 +329,8 @@ def _evaluate(
             left, right = _bounds(cells.domains, a, code[at])
             span = cells.domains.span[a]
             base = a * COMPARATORS
-            # Most of the time goes here: v <= c from v on, v >= c up to v, v != c all but v.
+            # Most of the time goes here. Satisfied constants: for v <= c those from v on, for
+            # v >= c those up to v, for v != c all but v.
             for comparator, start, end in (
                 (EQUAL, left, right),
                 (AT_MOST, left, span),
@@ -352,7 +353,7 @@ def _evaluate(
 def _visit(
     cells: TableCells, cluster: int, start: int, end: int, satisfied: Words
 ) -> tuple[int, int]:
-    """Set the bits of the predicates in a run of cells, visiting each cell."""
+    """Set the bits of the predicates in a run of cells; visits every cell."""
     looked = 0
     first = cells.lists.start[cluster]
     for place in range(first + start, first + end):
@@ -366,7 +367,7 @@ def _visit(
 def _skim(
     cells: TableCells, cluster: int, start: int, end: int, satisfied: Words
 ) -> tuple[int, int]:
-    """The same, visiting only the cells that the bitmap says are occupied."""
+    """Like `_visit`, but visits only the cells that the bitmap marks as occupied."""
     looked = 0
     if start >= end:
         return 0, 0

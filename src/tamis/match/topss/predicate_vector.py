@@ -1,7 +1,7 @@
 """Distinct predicates as the bits of a vector: the first of the two stages of counting.
 
-How an event's satisfied predicates are found is up to the structure that holds them: see
-`predicate_table` and `predicate_lists`.
+Subclasses decide how to find the predicates that an event satisfies: see `predicate_table` and
+`predicate_lists`.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ Int32s = NDArray[np.int32]
 
 
 class PredicateVector(PredicateIds):
-    """Interned predicates, each a bit; subclasses hold and evaluate them."""
+    """Interned predicates, one bit each; subclasses store and evaluate them."""
 
     @property
     def words(self) -> int:
-        """Length of the bit vector in words of 64 bits."""
+        """Length of the bit vector in 64-bit words."""
         return (self.top + 63) // 64
 
     @abstractmethod
     def evaluate(
         self, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
     ) -> tuple[int, int]:
-        """Write into row i of `bits` which predicates event i satisfies.
+        """Write the predicates that event i satisfies to row i of `bits`.
 
-        The pairs of event i are `starts[i]:starts[i + 1]`. Gives how many predicates were looked
-        at, and how many cells or lists.
+        The pairs of event i are `starts[i]:starts[i + 1]`. Returns the number of predicates
+        examined and the number of cells or lists.
         """
 
 
 @kernel
 def distinct(starts: Int64s, ids: Int64s, top: int) -> tuple[Int64s, Int64s]:
-    """The same lists of ids (list i is `starts[i]:starts[i + 1]`), each id once in a list."""
+    """Remove duplicates from lists of ids (list i is `starts[i]:starts[i + 1]`)."""
     seen = np.full(top, -1, np.int64)
     kept = np.empty(len(ids), np.int64)
     ends = np.zeros(len(starts), np.int64)

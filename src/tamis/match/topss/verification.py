@@ -1,4 +1,4 @@
-"""Candidates by their elementary predicates, and the last word on them: the table of clauses."""
+"""Find candidates by their elementary predicates, then verify them against the clause table."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Events = tuple[Int64s, NDArray[np.int32], Int64s]
 
 
 class CandidateMatcher(Matcher):
-    """Finds candidates by their elementary predicates, and verifies what these do not say.
+    """Find candidates by their elementary predicates; verify clauses that these do not cover.
 
-    A batch goes through in chunks, which bounds the memory that a chunk takes.
+    A batch is processed in chunks, which bounds the memory per chunk.
     """
 
     def clear(self) -> None:
-        self._always = SlotSet()  # clauses that are candidates of every event
+        self._always = SlotSet()  # clauses that are candidates for every event
         self._exact = np.zeros(0, np.int8)  # by slot
-        self._inexact = np.zeros(3, np.int64)  # the other clauses, by how exact they are
+        self._inexact = np.zeros(3, np.int64)  # number of other clauses, by exactness
 
     @abstractmethod
     def chunk_size(self) -> int:
-        """How many events go through at a time."""
+        """The number of events processed at a time."""
 
     @abstractmethod
     def candidates(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
-        """Starts and slots of what the predicates let through, less the slots in `_always`."""
+        """Starts and slots of the clauses whose predicates hold, without the slots in `_always`."""
 
     def find(self, batch: EventBatch) -> Matches:
         size = self.chunk_size()
@@ -50,7 +50,7 @@ class CandidateMatcher(Matcher):
 
     def _verified(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
         starts, slots = self.candidates(pairs)
-        # Two values of one attribute might meet the two ends of a range.
+        # Two values of one attribute might satisfy one end of a range each.
         several = self._inexact[IF_SINGLE] and any_several(pairs.starts, pairs.attribute)
         if len(self._always) or self._inexact[VERIFY] or several:
             starts, slots, terms = verified(
@@ -72,14 +72,14 @@ class CandidateMatcher(Matcher):
         assert (self._inexact == np.bincount(self._exact[others], minlength=3)).all()
 
     def _note(self, slots: Slots, found: NDArray[np.bool_], exact: NDArray[np.int8]) -> None:
-        """Note of new clauses which are `found` by their predicates, and how `exact` these are."""
+        """Record which new clauses are `found` by their predicates and how `exact` these are."""
         self._exact = grown(self._exact, self.clauses.slots)
         self._exact[slots] = exact
         self._always.add(slots[~found])
         self._inexact += np.bincount(exact[found], minlength=3)
 
     def _forget(self, slots: Slots, found: NDArray[np.bool_]) -> None:
-        """Forget clauses, of which some are found by their predicates."""
+        """Forget clauses; `found` marks those found by their predicates."""
         self._always.remove(slots[~found])
         self._inexact -= np.bincount(self._exact[slots[found]], minlength=3)
 
@@ -93,10 +93,10 @@ def verified(
     exact: NDArray[np.int8],
     always: Int64s,
 ) -> tuple[Int64s, Int64s, int]:
-    """Starts and slots of the candidates that hold, and how many terms were looked at.
+    """Starts and slots of the candidates that hold, and the number of terms examined.
 
-    `candidates` are starts and slots too. Only those that the index does not tell whole are looked
-    at (`exact` says, by slot); the slots in `always` are candidates of every event.
+    `candidates` also has starts and slots. Only candidates that the index does not represent
+    exactly are verified (`exact`, by slot). The slots in `always` are candidates for every event.
     """
     pair_starts, attribute, code = events
     old, slots = candidates
@@ -134,7 +134,7 @@ def verified(
 
 @kernel
 def any_several(starts: Int64s, attribute: NDArray[np.int32]) -> bool:
-    """Whether one of the events has several values of some attribute."""
+    """Whether any event has several values of an attribute."""
     for event in range(len(starts) - 1):
         if has_several(attribute, starts[event], starts[event + 1]):
             return True

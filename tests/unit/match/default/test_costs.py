@@ -69,7 +69,7 @@ def test_usual_costs_can_be_asked_for(fresh: list[int], monkeypatch: pytest.Monk
 
 def test_a_misspelt_wish_is_refused(fresh: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAMIS_COSTS", "usaul")
-    with pytest.raises(TamisError, match="TAMIS_COSTS is 'usual' or 'measured', not 'usaul'"):
+    with pytest.raises(TamisError, match="TAMIS_COSTS must be 'usual' or 'measured', got 'usaul'"):
         costs.costs(1)
 
 

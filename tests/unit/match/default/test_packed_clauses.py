@@ -246,7 +246,7 @@ def test_a_table_that_does_not_fit_together_is_refused() -> None:
         {"free": arrays["free"][:-1]},
         {"where": arrays["where"].astype(np.int32)},
     ):
-        with pytest.raises(SavedIndexError, match="does not fit together"):
+        with pytest.raises(SavedIndexError, match="table of clauses is inconsistent"):
             PackedTable().restore(arrays | wrong)
 
 

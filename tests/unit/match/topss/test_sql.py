@@ -161,12 +161,15 @@ def test_threads_are_for_duckdb() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"dsn": "host=x"}, "give database='postgresql' with it"),
+        ({"dsn": "host=x"}, "set database='postgresql' as well"),
         ({"threads": 2, "database": "postgresql"}, "threads is for DuckDB"),
-        ({"database": "postgresql"}, "which PostgreSQL\\? Give the option dsn, or set .*TAMIS"),
+        (
+            {"database": "postgresql"},
+            "no PostgreSQL connection is given; set the option dsn or .*TAMIS",
+        ),
         (
             {"database": "postgresql", "dsn": "host=/nowhere connect_timeout=2"},
-            "PostgreSQL cannot be used: ",
+            "cannot open a PostgreSQL session: ",
         ),
     ],
 )
@@ -181,5 +184,7 @@ def test_wrong_options_are_refused(
 def test_a_database_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.delitem(sys.modules, "tamis.match.topss.sql.duck", raising=False)
-    with pytest.raises(MatcherError, match=r"duckdb is not installed; pip install 'tamis\[sql\]'"):
+    with pytest.raises(
+        MatcherError, match=r"duckdb is not installed; run pip install 'tamis\[sql\]'"
+    ):
         create("sql-sequential")

@@ -1,1 +1,1 @@
-"""How a batch of events passes over the structures, as compiled loops."""
+"""Compiled loops that match a batch of events against the structures."""

@@ -1,4 +1,4 @@
-"""The answer to a batch, put together from what the passes found."""
+"""Assemble the answer to a batch from the results of the passes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tamis.match.default.passes.vector import PACKED, WORDS, pack, popcount, tra
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
-_TILE = 8  # blocks: their slots stay in the first-level cache while all events pass
-_CROWDED = 5  # bits of a word from which on packing all at once beats taking one by one
+_TILE = 8  # blocks whose slots stay in the L1 cache while all events pass
+_CROWDED = 5  # with at least this many bits set in a word, packing beats extracting one by one
 
 
 @kernel
 def count_pairs(event: Int32s, counts: Int64s) -> None:
-    """Add pairs to the counts of their events. Pairs of one event mostly stand together."""
+    """Add pairs to the counts of their events. Pairs of one event are mostly adjacent."""
     i = 0
     while i < len(event):
         e, first = event[i], i
@@ -28,7 +28,7 @@ def count_pairs(event: Int32s, counts: Int64s) -> None:
 
 @kernel
 def place_runs(slots: Int32s, counts: Int64s, cursor: Int64s, out: Int32s) -> None:
-    """Copy the slots of events, which lie together, event by event."""
+    """Copy the slots of events. In `slots` they are contiguous, event by event."""
     at = 0
     for e in range(len(counts)):
         to = cursor[e]
@@ -40,7 +40,7 @@ def place_runs(slots: Int32s, counts: Int64s, cursor: Int64s, out: Int32s) -> No
 
 @kernel
 def place_pairs(event: Int32s, slot: Int32s, cursor: Int64s, out: Int32s) -> None:
-    """Write pairs to where the next slot of their event goes."""
+    """Write the slot of each pair at the cursor of its event."""
     i = 0
     while i < len(event):
         e = event[i]
@@ -56,10 +56,10 @@ def place_pairs(event: Int32s, slot: Int32s, cursor: Int64s, out: Int32s) -> Non
 def place_bits(
     words: Words, width: int, slot_of: Int32s, cursor: Int64s, ends: Int64s, out: Int32s
 ) -> None:
-    """Write the slots of all bits, `width` words to an event.
+    """Write the slots of all set bits. Each event has `width` words.
 
-    Event e's slots end before `ends[e]`. Sixteen are packed at once where that does not reach into
-    the next event's place.
+    The slots of event e end before `ends[e]`. Sixteen are packed at a time if that does not
+    overwrite the slots of the next event.
     """
     for tile in range(0, width, _TILE * WORDS):
         stop = min(tile + _TILE * WORDS, width)

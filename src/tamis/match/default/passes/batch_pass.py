@@ -1,4 +1,4 @@
-"""A chunk of events through everything, in one call: cells, buckets, families, and the answer."""
+"""Match a chunk of events in one call: cells, buckets, families, and the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Words = NDArray[np.uint64]
 
 @inlined
 def _none() -> int:
-    """0, but a number like others: for the literal, all that is called would be compiled again."""
+    """0 as a variable: for a literal, Numba would compile all callees a second time."""
     return int(np.int64(0))
 
 
@@ -44,11 +44,12 @@ def find_matches(
     width: int,
     counts: Int64s,
 ) -> tuple[int, int, int]:
-    """What each event of a chunk matches, left in `buffers`; `counts` says how many of each.
+    """Find the matches of each event. Leaves them in `buffers`, and their number in `counts`.
 
-    `blocks` are those of the sparse family to look at; the buckets and the dense family belong to
-    the first of them. The bitmap of event e goes to `words[e * width:]`. Gives `DONE` or what there
-    was too little of, how many pairs are certain, and how many were verified.
+    `blocks` is the range of sparse blocks to search. The call whose range starts at 0 also searches
+    the buckets and the dense family. The bitmap of event e goes to `words[e * width:]`. Returns
+    `DONE`, or the buffer that was too small; the number of certain pairs; the number of verified
+    pairs.
     """
     many = len(starts) - 1
     events = Events(starts, attribute, code, buffers.cell, buffers.several[:many])
@@ -113,9 +114,9 @@ def write_matches(
     starts: Int64s,
     out: Int32s,
 ) -> None:
-    """Write what `find_matches` left: event e's `counts[e]` slots to `out` from `starts[e]` on.
+    """Write the results of `find_matches`: the `counts[e]` slots of event e to `out[starts[e]:]`.
 
-    `found` has how many pairs are certain, how many were verified, and the words of a bitmap.
+    `found` has the number of certain pairs, of verified pairs, and of words per bitmap.
     """  # fmt: skip
     pairs, verified, width = found
     cursor = starts.copy()
@@ -138,10 +139,11 @@ def match_chunk(
     out: Int32s,
     used: int,
 ) -> tuple[int, int]:
-    """Match a chunk in one call: `find_matches`, then `write_matches` to `out` from `used` on.
+    """Match a chunk in one call: `find_matches`, then `write_matches` to `out[used:]`.
 
-    `frames` are those of the index and of the buffers. Gives `DONE` and where the slots end; or
-    what was too small, and nothing is written; for `OUT`, how long it must be.
+    `frames` are the frames of the index and of the buffers. Returns `DONE` and the end of the
+    slots. If a buffer is too small, writes nothing and returns which one; for `OUT`, also the
+    length it needs.
     """
     index, buffers = index_in(frames[0]), buffers_in(frames[1])
     blocks = -(-index.sparse.head[TOP] // BLOCK)
@@ -180,7 +182,7 @@ def mark_bits(
     width: int,
     events: int,
 ) -> None:
-    """Set the bits of all slots that `find_matches` left beside the bitmaps."""
+    """Set the bits of all slots that `find_matches` found outside the dense family."""
     at = 0
     for e in range(events):
         for _ in range(buffers.runs[e]):

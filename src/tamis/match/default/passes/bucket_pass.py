@@ -1,4 +1,4 @@
-"""A batch of events through the buckets: each looks up its own keys, and no others."""
+"""Match a batch of events against the buckets: each event looks up only its own keys."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from tamis.match.default.structure.routes import WHOLE, Schemes, shift_of
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
-_TOGETHER = 16  # events
-_VALUES = 3  # of a key, at most
-_CHOICES = 1024  # of values for a combination; past that all its buckets are gone through
+_TOGETHER = 16  # events processed together
+_VALUES = 3  # maximum values of a key
+_CHOICES = 1024  # maximum keys of an event for one combination; above, all buckets are visited
 _FAILS, _MAY_HOLD, _HOLDS = range(3)
-_FETCHED = 32  # lines of a run that are asked for in advance
+_FETCHED = 32  # maximum cache lines of a run to prefetch
 
 
 @kernel
@@ -60,13 +60,13 @@ def pass_buckets(
     counts: Int64s,
     doubts: Doubts,
 ) -> int:
-    """Slots that events meet in buckets, event by event, and pairs to be verified.
+    """The matching slots from buckets, event by event, and pairs to be verified.
 
-    What dominates is waiting for memory: looking up a key is a miss, and so is a run of entries.
-    So a few events are taken together: all their keys are asked for, then all their runs, and by
-    the time they are looked at they are there.
+    Memory latency dominates: looking up a key is a cache miss, and so is a run of entries. So a few
+    events are processed together. All their keys are prefetched, then all their runs, and both are
+    in the cache when they are needed.
 
-    Gives how many slots there are; -1 when `out` is too short, -2 when `doubts` is.
+    Returns the number of slots; -1 if `out` is too short, -2 if `doubts` is, -3 if `keys` is.
     """
     bucket, pool = buckets.bucket, buckets.pool
     starts, attribute, _, cell, several = events
@@ -111,13 +111,13 @@ def pass_buckets(
 
 
 class Keys(NamedTuple):
-    """Room for the keys of a few events: where their bucket is, and whose they are."""
+    """Scratch space for the keys of a few events: the bucket and the event of each key."""
 
     at: Int64s
     event: Int32s
     hash: Int64s
     scheme: Int64s
-    values: Int64s  # three each
+    values: Int64s  # three per key
 
 
 @kernel
@@ -131,7 +131,7 @@ def _look_up(
     keys: Keys,
     work: Int64s,
 ) -> int:
-    """The buckets of all keys of a few events; how many, or -1 where there is no room for them."""
+    """Find the buckets of a few events' keys. Returns their number, or -1 if `keys` is full."""
     starts, attribute, code, cell, _ = events
     _, used_grains, combination, member, pivot, combined = schemes
     key, bucket, pool, stored, _, head = buckets
@@ -227,7 +227,7 @@ def _look_up(
 
 @inlined
 def _next_choice(turn: Int32s, member: Int64s, first: int, last: int, span: Int32s) -> bool:
-    """The next choice of one value for each attribute, like an odometer; whether there is one."""
+    """Advance to the next choice of one value per attribute, like an odometer. False at the end."""
     j = 0
     while j < last - first:
         turn[j] += 1
@@ -250,17 +250,17 @@ def _visit(
     found: int,
     doubts: Doubts,
 ) -> int:
-    """A run of entries: slots of clauses that hold, and pairs to be verified.
+    """Visit a run of entries: write the slots of clauses that hold, and pairs to be verified.
 
-    Most entries fail at their first constraint, and then nothing more is done for them (2 ns an
-    entry; without branches it is 5).
+    Most entries fail at their first constraint, so an early exit pays off (2 ns per entry;
+    branch-free code takes 5).
     """
     event, slots, _, many = doubts
     doubtful = many[0]
     for i in range(ENTRY * start, ENTRY * (start + size), ENTRY):
         word = pool[i]
         kind = kind_in(word)
-        sure = kind != MORE and not several  # with several values it may be met again
+        sure = kind != MORE and not several  # with several values it may be found twice
         if kind != ALL:
             first = _compare(pool[i + 1], here)
             if first == _FAILS:
@@ -284,10 +284,10 @@ def _visit(
 def _visit_all(
     buckets: Buckets, scheme: int, e: int, here: Int32s, out: Int32s, found: int, doubts: Doubts
 ) -> int:
-    """All buckets of a combination, for an event with so many values that its keys are too many.
+    """Visit all buckets of a combination, for an event with too many keys to look up.
 
-    Three attributes of a thousand values each are a billion keys. What is met is verified, as with
-    several values always.
+    Three attributes with a thousand values each make a billion keys. All candidates are verified,
+    as always for events with several values.
     """
     key, bucket, pool = buckets.key, buckets.bucket, buckets.pool
     for at in range(len(key)):
@@ -299,7 +299,7 @@ def _visit_all(
 
 @inlined
 def _compare(constraint: int, here: Int32s) -> int:
-    """What an event's cells say of a constraint of an entry."""
+    """Compare the constraint of an entry with the event's cells."""
     verdict = _HOLDS
     if constraint != NOTHING:
         value = here[constraint & 0xFFFF]

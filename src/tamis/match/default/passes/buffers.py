@@ -1,4 +1,4 @@
-"""The buffers that a chunk of events works with, kept from one chunk to the next."""
+"""The buffers for matching a chunk of events, kept from one chunk to the next."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
 DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(
     6
-)  # what a chunk ended with: what there was too little of
+)  # the status of a chunk: done, or which buffer was too small
 
 
 class ChunkBuffers(NamedTuple):
-    """What a chunk of events works with. Kept between chunks, one for each thread."""
+    """The buffers of one thread for a chunk of events. Kept between chunks."""
 
     binding: Binding
     cell: Int32s
@@ -37,12 +37,12 @@ class ChunkBuffers(NamedTuple):
     dense: Sight
     candidates: CandidateBlocks
     words: Words  # bitmaps from the dense family
-    runs: Int64s  # by event: how many of `met`
-    ends: Int64s  # by event
+    runs: Int64s  # per event: its number of slots in `met`
+    ends: Int64s  # per event: where its slots start in the output
 
 
 def empty_buffers() -> ChunkBuffers:
-    """For nothing yet."""
+    """Initial buffers, mostly empty."""
 
     def ints() -> Int32s:
         return np.zeros(0, np.int32)
@@ -73,7 +73,7 @@ def empty_buffers() -> ChunkBuffers:
 def fitting_buffers(
     buffers: ChunkBuffers, index: RoutedIndex, width: int, events: int, pairs: int
 ) -> ChunkBuffers:
-    """Room for so many events with so many pairs, of a schema of that width."""
+    """Buffers large enough for `events` events, `pairs` pairs and `width` attributes."""
     if width > len(buffers.binding.here):
         binding = Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32))
         buffers = buffers._replace(binding=binding)
@@ -117,7 +117,7 @@ def fitting_buffers(
 
 
 def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
-    """Twice as much of what there was too little."""
+    """The buffers, with the one that was too small doubled."""
     if lacking == MET:
         return buffers._replace(met=np.empty(2 * len(buffers.met), np.int32))
     if lacking == PAIRS:
@@ -139,6 +139,6 @@ def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
 
 
 def doubts_for(size: int) -> Doubts:
-    """Buffers for so many pairs to be verified, and counts of the work, at 0."""
+    """Buffers for `size` pairs to be verified, and work counters at 0."""
     event, slot, order = (np.empty(size, np.int32) for _ in range(3))
     return Doubts(event, slot, order, np.zeros(1 + VERIFIED, np.int64))

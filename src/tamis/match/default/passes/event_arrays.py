@@ -1,4 +1,4 @@
-"""Events as compiled code sees them: their pairs with cells, and one event by attribute."""
+"""Events as kernels see them: pairs with their cells, and one event indexed by attribute."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tamis.match.default.structure.packed_clauses import (
 
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
-_AHEAD = 8  # pairs: as long as memory takes to answer
-_MANY = 16  # events from which on it is worth to go attribute by attribute
-# Where `Doubts.many` counts the steps of the cost model; `WorkTally` says what they are.
+_AHEAD = 8  # pairs to prefetch: enough to cover the memory latency
+_MANY = 16  # minimum events for which going attribute by attribute pays off
+# Positions of the step counters in `Doubts.many`; `WorkTally` explains them.
 LINES, PROBES, VISITS, CHECKS, VERIFIED = range(1, 6)
 
 
 class Events(NamedTuple):
     """A batch as kernels see it: event i has the pairs `starts[i]:starts[i + 1]`.
 
-    `cell` is the cell of each pair's code, from 1, or 0 where the attribute has none. `several`
-    marks events that have several values of an attribute.
+    `cell` is the cell of each pair's code, counted from 1, or 0 if the attribute has no cells.
+    `several` marks events with several values of an attribute.
     """
 
     starts: Int64s
@@ -41,10 +41,10 @@ class Events(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """Where the values of one event are, by attribute; room for it, kept between calls.
+    """The values of one event, by attribute. Scratch space, kept between calls.
 
-    The values of attribute a are `code[span[2 a]:span[2 a + 1]]`. `here[a]` is the cell of the one
-    value, 0 where there is none, -1 where there are several.
+    The values of attribute a are `code[span[2 a]:span[2 a + 1]]`. `here[a]` is the cell of its only
+    value, 0 if it has no value, -1 if it has several.
     """
 
     span: Int32s
@@ -53,10 +53,10 @@ class Binding(NamedTuple):
 
 @kernel
 def alike(events: Events) -> int:
-    """How many pairs each event has, where all bind the same attributes, each once; or else 0.
+    """The number of pairs per event if all events bind the same attributes once each; else 0.
 
-    So are those of most publishers, and then work can be done attribute by attribute, with all that
-    belongs to one in registers and in the first-level cache.
+    This is the case for most publishers. Work can then go attribute by attribute, with the data of
+    one attribute in registers and in the L1 cache.
     """
     starts, attribute, _, _, _ = events
     many = len(starts) - 1
@@ -75,9 +75,9 @@ def alike(events: Events) -> int:
 
 @kernel
 def find_cells(cells: ValueCells, events: Events) -> int:
-    """Fill in the cells of all pairs, and which events have several values of an attribute.
+    """Fill in `cell` for all pairs and `several` for all events.
 
-    Gives what `alike` says, or 0 where events are few.
+    Returns the result of `alike`, or 0 if there are few events.
     """
     start, cuts, guide = cells.start, cells.cuts, cells.guide
     starts, attribute, code, cell, several = events
@@ -114,14 +114,14 @@ def _find_column(
     each: int,
     many: int,
 ) -> None:
-    """The cells of one attribute, of which every event has a value: one in `each` of the pairs."""
+    """Fill in the cells of one attribute that every event binds: every `each`-th pair."""
     start, known = cells.start, attribute < len(cells.start) - 1
     if not known or start[attribute] == start[attribute + 1]:
         for i in range(many):
             cell[i * each] = known
         return
     slots = slots_of(cells.guide, start, cells.cuts, attribute)
-    # In two loops: the first has nothing to guess, and is done for several values at once.
+    # Two loops: the first has no branches and is vectorised.
     for i in range(many):
         slot[i] = slot_of(slots, code[i * each])
     for i in range(many):
@@ -138,10 +138,10 @@ def bind(
     span: Int32s,
     here: Int32s,
 ) -> None:
-    """Note where the values of an event are."""
+    """Record where the values of an event are."""
     for pair in range(begin, end):
         a = attribute[pair]
-        if a < len(here):  # no clause asks about attributes past the end
+        if a < len(here):  # no clause constrains attributes past the end
             if span[2 * a] == span[2 * a + 1]:
                 span[2 * a] = pair
                 here[a] = cell[pair]
@@ -152,7 +152,7 @@ def bind(
 
 @inlined
 def unbind(attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, here: Int32s) -> None:
-    """Forget an event again; costs what it binds, not the width of the schema."""
+    """Clear an event again. The cost depends on its pairs, not on the width of the schema."""
     for pair in range(begin, end):
         a = attribute[pair]
         if a < len(here):
@@ -162,10 +162,10 @@ def unbind(attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, her
 
 
 class Doubts(NamedTuple):
-    """Pairs of event and slot that are still to be verified, `many[0]` of them, in any order.
+    """Pairs of event and slot that still have to be verified, `many[0]` of them, in any order.
 
-    `order` is room to bring them into the order of events. Every pass writes to `many`, so it also
-    counts the work for a chunk of events, at `LINES` to `VERIFIED`.
+    `order` is scratch space for sorting them by event. Every pass writes to `many`, so it also
+    holds the work counters of a chunk, at `LINES` to `VERIFIED`.
     """
 
     event: Int32s
@@ -176,10 +176,10 @@ class Doubts(NamedTuple):
 
 @kernel
 def verify(events: Events, clauses: PackedClauses, binding: Binding, doubts: Doubts) -> int:
-    """Leave the pairs whose clause holds, in the order of events; gives how many.
+    """Keep only the pairs whose clause holds, sorted by event. Returns their number.
 
-    Clauses lie anywhere in memory: each is asked for some pairs before it is looked at. An event
-    with several values may have met a clause more than once: it is left once.
+    Clauses are scattered in memory, so each is prefetched some pairs ahead. An event with several
+    values may have found a clause more than once; such a pair is kept once.
     """
     starts, attribute, code, cell, several = events
     where, rows = clauses

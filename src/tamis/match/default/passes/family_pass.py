@@ -1,4 +1,4 @@
-"""A batch of events through a family: a block is read once, and all events pass over it."""
+"""Match a batch of events against a family: each block is read once for all events."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from tamis.match.default.structure.family import BLOCK, COLUMNS, EDGED, Family
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Words = NDArray[np.uint64]
-_FEW = 4  # events whose lines are asked for one by one
-_AHEAD = 6  # blocks
-_SPAN = 64 * 1024  # blocks that one event takes at a time, for which there is room in `event`
+_FEW = 4  # up to this many events are processed one by one
+_AHEAD = 6  # blocks to prefetch
+_SPAN = 64 * 1024  # blocks that one event takes at a time; their list must fit in `event`
 _TILE = 8  # blocks whose results are written together
-_WAITING = 1024  # candidates of one event are looked at when there are so many
-ROUND = 256  # events between which candidates are looked at, so that these stay in cache
-CANDIDATES = ROUND * (BLOCK + 1) + _WAITING + 64  # room that all may need, and to write past
+_WAITING = 1024  # candidates of one event that are collected before they are checked
+ROUND = 256  # candidates are checked after this many events, so that they stay in cache
+CANDIDATES = ROUND * (BLOCK + 1) + _WAITING + 64  # maximum candidates, and space to write past
 
 
 class Sight(NamedTuple):
-    """Events as one family sees them: a line of bitmap for each column, and a record."""
+    """Events in the terms of one family: a bitmap line per column, and a record."""
 
     lines: NDArray[np.uint16]
-    lanes: NDArray[np.int16]  # or nothing
+    lanes: NDArray[np.int16]  # empty in a dense family
 
 
 @kernel
 def sight(cells: ValueCells, family: Family, events: Events, each: int, seen: Sight) -> None:
-    """How a family sees events. `each` is what `find_cells` says: how many pairs all have, or 0."""
+    """Compute the `Sight` of events. `each` is the result of `find_cells`."""
     base, column_of = family.base, family.column_of
     starts, attribute, _, cell_of_pair, _ = events
     lines, lanes = seen
@@ -67,7 +67,7 @@ def sight(cells: ValueCells, family: Family, events: Events, each: int, seen: Si
         if records:
             for i in range(width):
                 lanes[e * width + i] = unbound[i]
-    if each > 0:  # all are of the same attributes: one after the other
+    if each > 0:  # all events have the same attributes: go attribute by attribute
         for j in range(each):
             a = attribute[j]
             if a >= len(column_of) or column_of[a] < 0:
@@ -99,7 +99,7 @@ def sight(cells: ValueCells, family: Family, events: Events, each: int, seen: Si
 def zones(
     family: Family, lines: NDArray[np.uint16], several: NDArray[np.uint8], group: int, mask: Words
 ) -> None:
-    """For each event, which of 64 blocks may have a match."""
+    """For each event, a mask of the 64 blocks in a group that may contain a match."""
     each = int(family.base[-1])
     columns = len(family.attribute)
     zone = family.zone[group * each : (group + 1) * each]
@@ -111,10 +111,11 @@ def zones(
 
 
 class CandidateBlocks(NamedTuple):
-    """Room for what `pass_sparse` finds in one block, kept between calls.
+    """Scratch space for the results of `pass_sparse` in one block, kept between calls.
 
-    Of events: `mask`, which blocks they may match in, `whom`, those that may match in this one, and
-    for those that do their line and which words of it. `place` and `event` are of candidates.
+    Per event: `mask` has the blocks that may contain a match. `whom` lists the events that may
+    match in the current block; those that do have a `line`, and `words` says which words of it are
+    not 0. Per candidate: `event` and `place`.
     """
 
     mask: Words
@@ -136,15 +137,15 @@ def pass_sparse(
     out_slot: Int32s,
     doubts: Doubts,
 ) -> int:
-    """Pairs of event and slot from some blocks, and pairs to be verified.
+    """Matching pairs of event and slot from some blocks, and pairs to be verified.
 
-    Events with several values are left out. Gives how many pairs there are; -1 where there is no
-    room for them, -2 where there is none for those to be verified.
+    Skips events with several values of an attribute. Returns the number of pairs, or -1 if the
+    output is too short, or -2 if `doubts` is.
 
-    A block takes three steps: the AND, for all events; the bits that are left; their records. Each
-    is a loop without much to guess for the processor. Records come from memory; they are asked
-    for while the AND is under way (22 µs without, 9 µs with, for 350,000 clauses), and so is the
-    next block. For a few events there is little of a block to be asked for: see `_pass_alone`.
+    A block takes three steps: the AND for all events; the bits that are left; their records. Each
+    step is a loop with few unpredictable branches. Records come from memory, so they are prefetched
+    during the AND (22 µs without, 9 µs with, for 350,000 clauses), and so is the next block. A few
+    events need only a small part of each block: see `_pass_alone`.
     """
     if len(several) <= _FEW:
         return _pass_few(family, seen, several, blocks, candidates, out_event, out_slot, doubts)
@@ -157,7 +158,7 @@ def pass_sparse(
     doubt_event, doubt_slot, _, doubt_many = doubts
     sure, doubtful = 0, doubt_many[0]
     group = -1
-    found = ROUND  # lines are kept up to there, candidates from there on
+    found = ROUND  # in `event`, lines come before this index and candidates after it
     for block in range(blocks[0], blocks[1]):
         if block // 64 != group:
             group = block // 64
@@ -239,7 +240,7 @@ def _pass_few(
     out_slot: Int32s,
     doubts: Doubts,
 ) -> int:
-    """What `pass_sparse` does, for events one by one."""
+    """`pass_sparse` for a few events, one by one."""
     sure = 0
     for e in range(len(several)):
         first = blocks[0]
@@ -267,12 +268,12 @@ def _pass_alone(
     sure: int,
     doubts: Doubts,
 ) -> int:
-    """One event through some blocks; its slots go to `out_slot` from `sure` on.
+    """Match one event against some blocks. Its slots go to `out_slot[sure:]`.
 
-    Everything is a cache miss here, so the blocks to be looked at are listed first, the lines of
-    later ones are asked for while the AND of this one is taken, and candidates wait until there
-    are some, their records on the way. (Lines of all blocks, asked for whether an event goes there
-    or not, are twice as many, and took 60 µs in place of 45 for 350,000 clauses.)
+    Every access is a cache miss here. So the blocks to read are listed first. The lines of later
+    blocks are prefetched during the AND of the current one. Candidates are collected while their
+    records are prefetched. (Prefetching the lines of all blocks, needed or not, doubles the number
+    of lines: 60 µs instead of 45 for 350,000 clauses.)
     """
     bits, records, slot_of, zone = family.bits, family.records, family.slot_of, family.zone
     columns = len(family.attribute)
@@ -348,10 +349,10 @@ def pass_dense(
     counts: Int64s,
     doubts: Doubts,
 ) -> int:
-    """The bitmap of each event, and pairs to be verified, which have no bit there.
+    """The bitmap of each event, and pairs to be verified. The latter have no bit in the bitmap.
 
-    Event e has `words[e * width:]`; its bits are added to `counts[e]`. Gives 0, or -2 where there
-    is no room for pairs.
+    The bitmap of event e is at `words[e * width:]`; the number of its bits is added to `counts[e]`.
+    Returns 0, or -2 if `doubts` is full.
     """
     bits, edges, slot_of = family.bits, family.edges, family.slot_of
     each = int(family.base[-1])

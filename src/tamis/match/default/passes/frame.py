@@ -1,12 +1,12 @@
-"""Frames: many arrays handed to a kernel as one.
+"""Frames: many arrays passed to a kernel as one.
 
-Numba takes about 0.2 µs to look at each array it is called with. An index has some forty, and what
-a chunk of events works with as many again, so that a call with all of them takes longer than to
-match a single event. A frame is one array of addresses and lengths of all the others; a kernel
-makes the arrays from it again (`index_in`, `buffers_in`), which takes next to nothing.
+Numba takes about 0.2 µs to unbox each array argument. An index has some forty arrays, and the
+buffers of a chunk as many again. A call with all of them would take longer than matching a single
+event. A frame is one array with the addresses and lengths of all the others. A kernel rebuilds the
+arrays from it (`index_in`, `buffers_in`) at almost no cost.
 
-An address is good as long as its array lives. So a frame belongs to a record that is never changed,
-only replaced (a named tuple), and keeps it: see `Framed`.
+An address is valid only while its array is alive. So a frame is stored together with its record,
+an immutable named tuple that keeps the arrays alive: see `Framed`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class Framed(Generic[_T]):
-    """A record and its frame. The record keeps alive what the frame points to."""
+    """A record and its frame. The record keeps the arrays alive that the frame points to."""
 
     def __init__(self, record: _T) -> None:
         self.record = record
@@ -42,14 +42,14 @@ class Framed(Generic[_T]):
 
 
 def frame(record: Any) -> Frame:
-    """Address and length of each array of a named tuple, in order, nested ones included."""
+    """Address and length of each array in a named tuple, in order, nested ones included."""
     return np.array([(each.ctypes.data, len(each)) for each in arrays_in(record)]).reshape(-1)
 
 
 def own(record: _T) -> _T:
-    """The record with arrays that may be written to: kernels write by address, and ask nobody.
+    """The record with read-only arrays copied. Kernels write by address and bypass the flag.
 
-    What comes out of a pickle may lie in memory that is shared, and must not be changed.
+    Unpickled arrays may be in shared memory, which must not be changed.
     """
     assert isinstance(record, tuple)
     parts = [
@@ -60,7 +60,7 @@ def own(record: _T) -> _T:
 
 
 def arrays_in(record: Any) -> list[NDArray[Any]]:
-    """The arrays of a named tuple, nested ones included."""
+    """The arrays in a named tuple, nested ones included."""
     found: list[NDArray[Any]] = []
     for each in record:
         found.extend(arrays_in(each) if isinstance(each, tuple) else [each])
@@ -146,7 +146,7 @@ def _family(f: Frame, i: int) -> Family:
 
 @inlined
 def index_in(f: Frame) -> RoutedIndex:
-    """The index that a frame is of."""
+    """Rebuild the index from its frame."""
     cells = ValueCells(
         _longs(f, 0), _longs(f, 1), _longs(f, 2), _longs(f, 3),
         _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7), _floats(f, 8),
@@ -166,7 +166,7 @@ def index_in(f: Frame) -> RoutedIndex:
 
 @inlined
 def buffers_in(f: Frame) -> ChunkBuffers:
-    """The buffers that a frame is of."""
+    """Rebuild the buffers from their frame."""
     return ChunkBuffers(
         Binding(_ints(f, 0), _ints(f, 1)),
         _ints(f, 2),

@@ -1,4 +1,4 @@
-"""An event with several values of one attribute through a family: any of them will do."""
+"""Match an event with several values of one attribute against a family: any value may match."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def pass_several(
     blocks: tuple[int, int],
     doubts: Doubts,
 ) -> int:
-    """Candidates of an event that has several values of some attribute; all are to be verified.
+    """The candidates of an event with several values of some attribute. All must be verified.
 
-    For each column any of the values will do, or else the row for no value. Gives 0, or -2 where
-    there is no room for pairs.
+    For each column, takes the OR of the lines of its values, or the "not bound" line. Returns 0, or
+    -2 if `doubts` is full.
     """
     starts, attribute, _, cell, _ = events
     base, column_of, slot_of, bits = family.base, family.column_of, family.slot_of, family.bits
@@ -31,7 +31,7 @@ def pass_several(
     doubt_event, doubt_slot, _, doubt_many = doubts
     each = int(base[-1])
     columns = len(family.attribute)
-    rows = np.empty(starts[e + 1] - starts[e] + columns, np.uint16)  # of all columns together
+    rows = np.empty(starts[e + 1] - starts[e] + columns, np.uint16)  # of all columns
     first = np.zeros(columns + 1, np.int64)
     for k in range(columns):
         first[k + 1] = first[k]

@@ -1,7 +1,8 @@
-"""Equal events of a batch: each is matched once, and the answer copied.
+"""Equal events of a batch ("twins"): one is matched, and the answer is copied to the others.
 
-Publishers repeat themselves: a sensor that reads the same, a price that is quoted again, a retry.
-Finding that out takes some 0.1 µs an event, copying an answer a fraction of finding it.
+Publishers repeat themselves: a sensor reports the same reading, a price is quoted again, a message
+is retried. Detecting this takes some 0.1 µs per event. Copying an answer takes a fraction of the
+time to compute it.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ def find_twins(
     twin: Int32s,
     seed: int,
 ) -> int:
-    """For each event the number of the first one equal to it, counting different ones only.
+    """Number the distinct events, and write the number of each event to `twin`.
 
-    `table`, of a power of two and at least twice as many as events, is room. Gives how many
-    different events there are.
+    `table` is scratch space. Its length is a power of two, at least twice the number of events.
+    Returns the number of distinct events.
     """
     table[:] = -1
     mask = len(table) - 1
     different = 0
-    first = np.empty(len(starts), np.int32)  # of each different event, where it stands
+    first = np.empty(len(starts), np.int32)  # the position of each distinct event
     for e in range(len(starts) - 1):
         hash = first_hash(starts[e + 1] - starts[e], seed)
         for pair in range(starts[e], starts[e + 1]):
@@ -66,7 +67,7 @@ def _same(starts: Int64s, attribute: NDArray[np.int32], code: Int64s, one: int, 
 def copy_twins(
     twin: Int32s, starts: Int64s, slots: Int32s, out_starts: Int64s, out: Int32s
 ) -> None:
-    """Give each event the slots of its twin; `starts` are those of the different events."""
+    """Copy to each event the slots of its twin. `starts` is for the distinct events."""
     for e in range(len(twin)):
         begin, to = starts[twin[e]], out_starts[e]
         for i in range(out_starts[e + 1] - to):

@@ -1,9 +1,9 @@
-"""The few steps that take 512 bits at once, for kernels.
+"""Vector operations on 512 bits, for kernels.
 
-Numba turns plain loops into vector code when they are long. A line of a bitmap is eight words, too
-short for that: the loop below that ANDs ten lines takes 28 µs over 350,000 clauses as plain words
-and 6 µs as one vector. So these steps are written in LLVM's own vector types, which every
-processor has code for: one 512-bit register where there are such, several smaller ones elsewhere.
+Numba vectorises long loops. A bitmap line of eight words is too short for that: ANDing ten lines
+takes 28 µs over 350,000 clauses as plain words and 6 µs as one vector. So these operations use LLVM
+vector types, which compile on every processor: to one 512-bit register if available, else to
+several smaller ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-WORDS = 8  # of a line
+WORDS = 8  # per line
 _WORD = ir.IntType(64)
 _LINE = ir.VectorType(_WORD, WORDS)
 _SLOT = ir.IntType(32)
@@ -34,7 +34,7 @@ def _index(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _combine(context: Any, builder: Any, signature: Any, args: Any, start: int, name: str) -> Any:
-    """out[at:at + 8] = the AND or OR of `count` lines; gives a bit for each word with any set."""
+    """out[at:at + 8] = the AND or OR of `count` lines. Returns a mask of the non-zero words."""
     kinds = signature.args
     words = builder.gep(
         _data(context, builder, kinds[0], args[0]),
@@ -69,7 +69,7 @@ def and_lines(
 ) -> Any:
     """AND the lines `lines[first:first + count]`, counted from `words[base]`, into `out[at:]`.
 
-    `lines` is uint16. Gives a number with bit w set where word w has any bit left.
+    `lines` is uint16. Returns a mask: bit w is set if word w of the result is not 0.
     """
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -82,7 +82,7 @@ def and_lines(
 def or_lines(
     context: Any, words: Any, base: Any, lines: Any, first: Any, count: Any, out: Any, at: Any
 ) -> Any:
-    """OR lines, as `and_lines` does AND."""
+    """OR lines. Arguments and result are as in `and_lines`."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _combine(context, builder, signature, args, 0, "or_")
@@ -92,9 +92,9 @@ def or_lines(
 
 @intrinsic
 def pack(context: Any, slots: Any, at: Any, mask: Any, out: Any, to: Any) -> Any:
-    """Write those of `slots[at:at + 16]` whose bit in `mask` is set to `out[to:]`, in order.
+    """Write the elements of `slots[at:at + 16]` whose bit in `mask` is set to `out[to:]`, in order.
 
-    Sixteen places of `out` are written, whatever the mask. Both arrays are int32.
+    Always overwrites sixteen places of `out`. Both arrays are int32.
     """
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -123,7 +123,7 @@ def pack(context: Any, slots: Any, at: Any, mask: Any, out: Any, to: Any) -> Any
 
 @intrinsic
 def popcount(context: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
+    """The number of set bits in a word."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -133,7 +133,7 @@ def popcount(context: Any, word: Any) -> Any:
 
 @intrinsic
 def trailing(context: Any, word: Any) -> Any:
-    """The place of the lowest bit that is set; there must be one."""
+    """The position of the lowest set bit. The word must not be 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -141,15 +141,15 @@ def trailing(context: Any, word: Any) -> Any:
     return types.int64(types.uint64), build
 
 
-LANES = 32  # 16-bit numbers of a line
+LANES = 32  # 16-bit numbers per line
 _LANES = ir.VectorType(ir.IntType(16), LANES)
 
 
 @intrinsic
 def above(context: Any, left: Any, at: Any, right: Any, to: Any) -> Any:
-    """How `left[at:at + 32]` compares with `right[to:to + 32]`, both int16, lane by lane.
+    """Compare `left[at:at + 32]` with `right[to:to + 32]`, both int16, lane by lane.
 
-    2 where all are greater, 1 where all are greater or equal, otherwise 0.
+    Returns 2 if all lanes are greater, 1 if all are greater or equal, otherwise 0.
     """
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -173,14 +173,14 @@ def above(context: Any, left: Any, at: Any, right: Any, to: Any) -> Any:
 
 
 TELLS = "avx512f" in get_host_cpu_features() and get_host_cpu_features()["avx512f"]
-"""Whether `tell` is one instruction; elsewhere it is many, and taking bit by bit is quicker."""
+"""Whether `tell` compiles to one instruction. Without AVX-512, extracting bit by bit is faster."""
 
 
 @intrinsic
 def tell(context: Any, word: Any, first: Any, out: Any, at: Any) -> Any:
-    """Write the places of the bits of a word, counted from `first`, to `out[at:]`, which is int32.
+    """Write the positions of the set bits of a word, plus `first`, to `out[at:]` (int32).
 
-    Up to sixteen more places of `out` may be written. Gives where they end.
+    May overwrite up to sixteen further places of `out`. Returns the end of the positions.
     """
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -236,7 +236,7 @@ def repeat(context: Any, value: Any, out: Any, at: Any) -> Any:
 
 @intrinsic
 def prefetch(context: Any, array: Any, at: Any) -> Any:
-    """Have `array[at]` brought into the cache, without waiting for it."""
+    """Prefetch `array[at]` into the cache, without waiting."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds = signature.args

@@ -1,1 +1,1 @@
-"""Where clauses should lie: what events look like, what steps cost, what that decides."""
+"""Deciding where clauses go: the events seen, the cost of each step, the resulting layout."""

@@ -1,10 +1,10 @@
-"""How long each step takes here: small real indexes, passed over by the real kernels.
+"""Measure each step on this machine: the real kernels over small real indexes.
 
-What is timed is what matching runs, so that a kernel that gets faster gets cheaper for the planner
-too. Each step meets memory as it does among many clauses: a table of keys that no cache holds,
-clauses from all over a table, blocks that a thousand events pass over one after the other.
+The timed code is the code that matching runs, so a faster kernel is also cheaper for the planner.
+Each step accesses memory as it does with many clauses: a table of keys too large for any cache,
+clauses at random places in a table, blocks that a thousand events pass over in turn.
 
-The least of a few runs counts. Whatever else a machine does can only make a run longer.
+The fastest of a few runs counts, because other load on the machine can only make a run slower.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tamis.match.default.structure.routes import DENSE_FROM, SPARSE_LINES, Route
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _RUNS = 5
-_EVENTS = 1000  # a batch
-_VALUES = 1 << 40  # codes are less
+_EVENTS = 1000  # per batch
+_VALUES = 1 << 40  # codes are below this
 _KEYS = 1 << 20  # a table of 40 MB
-_LOOKED_UP = 10  # attributes of an event
-_ENTRIES, _RUN = 1 << 13, 16  # clauses in buckets, and how many to a bucket
+_LOOKED_UP = 10  # attributes per event
+_ENTRIES, _RUN = 1 << 13, 16  # clauses in buckets, and clauses per bucket
 _CLAUSES, _TERMS = 1 << 17, 4  # a table of 13 MB
 _VERIFIED = 20_000
-_FAMILY, _COLUMNS = 4 * BLOCK, 10  # clauses, of each of two sorts
-_STEPS = 512  # different values of an attribute, where it does not matter: fewer are cut sooner
-_FAR = 1e9  # what is not wanted costs
-_WORDS, _ROWS = 64 * WORDS, 256  # a bitmap of 32,768 bits for each of some events
+_FAMILY, _COLUMNS = 4 * BLOCK, 10  # clauses of each of two kinds, and columns
+_STEPS = 512  # distinct interval ends per attribute: few, to keep building the cells fast
+_FAR = 1e9  # the cost of an unwanted route
+_WORDS, _ROWS = 64 * WORDS, 256  # a bitmap of 32,768 bits for each of 256 events
 
 
 class MeasuredCosts(NamedTuple):
@@ -64,14 +64,14 @@ class MeasuredCosts(NamedTuple):
 
 
 def measure() -> MeasuredCosts:
-    """All steps. Takes about 0.1 s."""
+    """Measure all steps. Takes about 0.1 s."""
     rng = np.random.default_rng(1)
     line, check = _lines_and_checks(rng)
     return MeasuredCosts(_probe(rng), _visit(rng), _verify(rng), line, check, _bit(rng))
 
 
 def _least(run: Callable[[int], object], runs: int = _RUNS) -> float:
-    """Nanoseconds of the fastest run. The first is not counted: code may have to be loaded."""
+    """Nanoseconds of the fastest run. The first run does not count: it may load code."""
     run(0)
     taken = []
     for i in range(1, runs + 1):
@@ -82,13 +82,13 @@ def _least(run: Callable[[int], object], runs: int = _RUNS) -> float:
 
 
 def _probe(rng: np.random.Generator) -> float:
-    """A key that is looked up in a large table and not there."""
+    """Look up a missing key in a large table."""
     empty = no_buckets()
     times = _KEYS // len(empty.key)
-    # Written to, as pages of zeros that nobody wrote to are all one page, which is in the cache.
+    # `tile` writes the pages: untouched zero pages are all one physical page, which is cached.
     buckets = empty._replace(key=np.tile(empty.key, times), bucket=np.tile(empty.bucket, times))
     schemes = _keyed_by(range(_LOOKED_UP), _LOOKED_UP)
-    batches = [  # a new one each time: what was looked up before is in the cache
+    batches = [  # a new one for each run: keys looked up before are in the cache
         _events(rng.integers(_VALUES, size=(_EVENTS, _LOOKED_UP))) for _ in range(_RUNS + 1)
     ]
     buffers = _lookup_buffers(_LOOKED_UP)
@@ -100,7 +100,7 @@ def _probe(rng: np.random.Generator) -> float:
 
 
 def _visit(rng: np.random.Generator) -> float:
-    """An entry of a bucket, which an event decides by two constraints."""
+    """Visit a bucket entry and compare its two constraints with the event."""
     values = rng.integers(_VALUES, size=_ENTRIES // _RUN)
     table = PackedTable()
     low = rng.integers(_STEPS, size=(_ENTRIES, 3)) * (_VALUES // _STEPS)
@@ -124,7 +124,7 @@ def _visit(rng: np.random.Generator) -> float:
 
 
 def _verify(rng: np.random.Generator) -> float:
-    """A clause from anywhere in the table; most hold up to the second or third term."""
+    """Verify a clause at a random place in the table. Most are decided by the third term."""
     table = PackedTable()
     low = rng.integers(_VALUES // 4, size=(_CLAUSES, _TERMS))
     _fill(table, low, np.full_like(low, HIGHEST))
@@ -144,8 +144,8 @@ def _verify(rng: np.random.Generator) -> float:
 
 
 def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
-    """A line of a block where nothing is left of it, and a candidate of a block where much is."""
-    shares = np.repeat([0.3, 0.66], _FAMILY)[:, None]  # of values: of clauses none, or 1 in 64
+    """A line in blocks without candidates, and a candidate in blocks with many."""
+    shares = np.repeat([0.3, 0.66], _FAMILY)[:, None]  # of values; leaves no clause, or 1 in 64
     wide = (shares * _STEPS).astype(np.int64)
     low = rng.integers(_STEPS - wide, size=(2 * _FAMILY, _COLUMNS))
     step = _VALUES // _STEPS
@@ -160,7 +160,7 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
     doubts = doubts_for(out.shape[1])
 
     def passing(first: int, last: int) -> tuple[float, int]:
-        """Nanoseconds for some blocks, and pairs that were found."""
+        """Nanoseconds for some blocks, and the number of pairs found."""
 
         def run(_: int) -> int:
             doubts.many[0] = 0
@@ -180,7 +180,7 @@ def _lines_and_checks(rng: np.random.Generator) -> tuple[float, float]:
 
 
 def _bit(rng: np.random.Generator) -> float:
-    """A bit of a bitmap of which one in eight is set, written down as a slot."""
+    """Write the slot of a set bit, in a bitmap where one bit in eight is set."""
     words = rng.integers(1 << 64, size=(3, _ROWS * _WORDS), dtype=np.uint64)
     words = words[0] & words[1] & words[2]
     counts = np.bitwise_count(words).reshape(_ROWS, _WORDS).sum(axis=1, dtype=np.int64)
@@ -195,11 +195,11 @@ def _bit(rng: np.random.Generator) -> float:
     return _least(run) / int(ends[-1])
 
 
-# -- what is passed over ------------------------------------------------------------------------
+# -- test data ------------------------------------------------------------------------------------
 
 
 def _fill(table: PackedTable, low: Int64s, high: Int64s) -> None:
-    """Clauses with an interval for each attribute."""
+    """Add clauses with one interval per attribute."""
     many, terms = low.shape
     table.add(
         np.arange(many),
@@ -217,7 +217,7 @@ def _fill(table: PackedTable, low: Int64s, high: Int64s) -> None:
 def _index(
     table: PackedTable, low: Int64s, high: Int64s, schemes: Schemes, columns: NDArray[np.int32]
 ) -> RoutedIndex:
-    """An index of such clauses: in buckets where there are keys, else in the sparse family."""
+    """An index of such clauses: in buckets if there are keys, else in the sparse family."""
     _fill(table, low, high)
     many, width = low.shape
     none = np.zeros(0, np.int32)
@@ -240,7 +240,7 @@ def _index(
 
 
 def _keyed_by(attributes: Iterable[int], width: int) -> Schemes:
-    """Keys that are single values of these attributes."""
+    """Schemes whose keys are single values of these attributes."""
     grains = np.zeros(width, np.int64)
     grains[list(attributes)] = 1
     none = np.zeros(0, np.int64)
@@ -255,7 +255,7 @@ def _keyed_by(attributes: Iterable[int], width: int) -> Schemes:
 
 
 def _events(codes: Int64s) -> Events:
-    """Events with a value for each attribute."""
+    """Events with one value per attribute."""
     many, width = codes.shape
     return Events(
         np.arange(many + 1) * width,
@@ -267,7 +267,7 @@ def _events(codes: Int64s) -> Events:
 
 
 def _lookup_buffers(width: int) -> ChunkBuffers:
-    """For what an event meets in buckets."""
+    """Buffers for looking up buckets."""
     return empty_buffers()._replace(
         binding=Binding(np.zeros(2 * width, np.int32), np.zeros(width, np.int32)),
         met=np.empty(_EVENTS * _RUN, np.int32),

@@ -1,6 +1,6 @@
-"""Why one clause lies where it does: what it would cost in every other place.
+"""Why one clause is placed where it is: its cost in every other place.
 
-The function that decides is asked again and again, each time with one place only to choose from.
+The deciding function is called once per place, each time with only that place to choose from.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tamis.match.default.structure.routes import (
 from tamis.match.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Placement
 
 Int64s = NDArray[np.int64]
-_NEVER, _ALWAYS = np.inf, -1.0  # shares of events from which on a clause is for the dense family
-_FAR = 1e18  # so dear that anything else is cheaper
+_NEVER, _ALWAYS = np.inf, -1.0  # thresholds (share of events) for the dense family
+_FAR = 1e18  # a cost above any other
 
 
 def choices(
     clauses: ClauseStorage, indexes: Sequence[RoutedIndex], slots: Int64s
 ) -> tuple[Choice, ...]:
-    """The choice that was made for each of the slots."""
+    """The choice made for the clause in each slot."""
     return tuple(
         _choice(index, clauses, np.array([slot]))
         for slot in slots.tolist()
@@ -68,7 +68,7 @@ def _place(index: RoutedIndex, kind: int, scheme: int) -> tuple[str, tuple[int, 
 
 
 def _ways(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Iterator[Placement]:
-    """Both families, every key of one attribute, and every combination that the plan has."""
+    """Both families, every single-attribute key, and every combination in the plan."""
     width = len(index.cells.bound)
     nothing = np.zeros(width, np.int64)
     none = _only(index, nothing, ())
@@ -99,7 +99,7 @@ def _ways(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Iterator[
 
 
 def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
-    """The combinations of some of these attributes."""
+    """The combinations whose attributes are all among these."""
     if len(schemes.start) == 1:
         return []
     inside = np.logical_and.reduceat(np.isin(schemes.attribute, attributes), schemes.start[:-1])
@@ -107,12 +107,12 @@ def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
 
 
 def _only(index: RoutedIndex, allowed: Int64s, combined: tuple[int, ...]) -> Schemes:
-    """Schemes of some grains, and of one combination or none."""
+    """Schemes with only these grains, and one combination or none."""
     pivot = np.zeros(len(allowed) + 1, np.int64)
     if combined:
         pivot[combined[0] + 1 :] = 1
         allowed = allowed.copy()
-        allowed[combined[0]] = 1 << (GRAINS - 1)  # no grain, but not nothing: it is looked at
+        allowed[combined[0]] = 1 << (GRAINS - 1)  # no real grain, but non-zero: considered
     return Schemes(
         allowed,
         index.schemes.used,

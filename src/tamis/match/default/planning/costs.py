@@ -1,12 +1,12 @@
-"""What each step takes, in nanoseconds, for `routes` to choose by.
+"""The cost of each step in nanoseconds, from which `routes` chooses.
 
-Where clauses are few, any plan will do, and the usual costs are taken: a small engine starts at
-once. Where they are many, the steps are measured on this machine, once a process (`measuring`).
-What is measured is believed within a factor of four of what is usual, so that a machine that was
-busy for a moment cannot spoil a plan.
+With few clauses any plan will do, so the usual (default) costs apply and a small engine starts
+immediately. With many clauses the steps are measured on this machine, once per process (see
+`calibration`). Measured costs are clamped to within a factor of four of the usual ones, so that a
+machine that was briefly busy cannot spoil a plan.
 
-With TAMIS_COSTS=usual in the environment the usual costs are taken always, and the same clauses and
-events give the same plan on every machine.
+With TAMIS_COSTS=usual in the environment, the usual costs always apply. The same clauses and events
+then give the same plan on every machine.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from tamis.match.default.planning.calibration import MeasuredCosts, measure
 from tamis.match.default.structure.routes import DENSE_FROM
 
 Floats = NDArray[np.float64]
-NAMES = MeasuredCosts._fields  # of the first costs, in their order
+NAMES = MeasuredCosts._fields  # names of the first costs, in order
 USUAL = MeasuredCosts(probe=20.0, visit=3.0, verify=25.0, line=0.5, check=12.0, bit=0.6)
 _VARIABLE = "TAMIS_COSTS"
-_FEW = 20_000  # clauses: up to there nothing is measured
+_FEW = 20_000  # with fewer clauses nothing is measured
 _FACTOR = 4.0
-_DENSE_FROM = 1 / 64  # of events
+_DENSE_FROM = 1 / 64  # share of events
 _lock = Lock()
-_known: list[MeasuredCosts] = []  # the costs of this machine, once they are measured
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=Lock()))  # it may be held
+_known: list[MeasuredCosts] = []  # the costs of this machine, once measured
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=Lock()))  # may be held at a fork
 
 
 def costs(clauses: int) -> Floats:
-    """The costs for so many clauses: `NAMES`, then what a layout fills in; see `routes`."""
+    """The costs for that many clauses: `NAMES`, then those that a layout fills in (`routes`)."""
     return _array(USUAL if _usual() or clauses < _FEW else measured())
 
 
 def measured() -> MeasuredCosts:
-    """The costs of this machine."""
+    """The costs of this machine. Measured on the first call."""
     with _lock:
         if not _known:
             _known.append(believed(measure()))
@@ -47,7 +47,7 @@ def measured() -> MeasuredCosts:
 
 
 def believed(found: MeasuredCosts) -> MeasuredCosts:
-    """What was measured, within bounds."""
+    """The measured costs, clamped."""
     limits = zip(found, USUAL, strict=True)
     return MeasuredCosts(
         *(min(max(one, usual / _FACTOR), usual * _FACTOR) for one, usual in limits)
@@ -55,14 +55,14 @@ def believed(found: MeasuredCosts) -> MeasuredCosts:
 
 
 def named(array: Floats) -> dict[str, float]:
-    """The costs of an array by name."""
+    """The costs of an array, by name."""
     return dict(zip(NAMES, array.tolist(), strict=False))
 
 
 def _usual() -> bool:
     wanted = os.environ.get(_VARIABLE) or "measured"
     if wanted not in ("usual", "measured"):
-        raise MatcherError(f"{_VARIABLE} is 'usual' or 'measured', not {wanted!r}")
+        raise MatcherError(f"{_VARIABLE} must be 'usual' or 'measured', got {wanted!r}")
     return wanted == "usual"
 
 

@@ -1,7 +1,7 @@
-"""The plan of an index, told: counts as they are, costs as they were expected.
+"""The description of a plan: actual counts and expected costs.
 
-What lies where is counted. What it costs is asked of the same function that decided it, for all
-clauses or, where they are very many, for a sample of them.
+Clauses, buckets and bytes are counted. Costs come from the same function that made the decisions,
+for all clauses or, if there are very many, for a sample.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def tell(
     slots: Int64s | None,
     lines: int,
 ) -> Plan:
-    """The plan of a matcher: its index, or two while clauses move from the first to the last.
+    """The plan of a matcher with one index, or two while clauses move from the first to the last.
 
-    `events` are those that it was made for. `slots` are those to be told of one by one, `lines`
-    the most of a sort of anything else.
+    `events` is the number of events the plan is based on. `slots` are the clauses to explain
+    individually. `lines` is the maximum number of other entries of each kind.
     """
     if not indexes and len(clauses):
         raise MatcherError(
@@ -99,7 +99,7 @@ def tell(
 
 
 def _costs(index: RoutedIndex) -> dict[str, float]:
-    """The costs that it was made with; infinite ones, which JSON cannot say, are not in use."""
+    """The costs behind the index. Infinite ones mark unused steps; JSON cannot express them."""
     named = {name: float(index.costs[getattr(routes, name.upper())]) for name in _STEPS}
     return {name: cost for name, cost in named.items() if isfinite(cost)}
 
@@ -121,7 +121,7 @@ def _routes(index: RoutedIndex, expected: Expected, lines: int) -> Iterator[Rout
 
 
 class _RouteKeys(NamedTuple):
-    """By sort of key: what lies there, and what it costs."""
+    """Per scheme: its contents and its costs."""
 
     scheme: Int64s
     buckets: Int64s
@@ -134,7 +134,7 @@ class _RouteKeys(NamedTuple):
     in_family: Floats
 
     def line(self, some: Int64s, sort: str, attributes: tuple[int, ...], cells: int) -> Route:
-        """Some of them in one line."""
+        """Some schemes, summed up in one route."""
         ns = float(self.ns[some].sum())
         return Route(
             sort=sort,
@@ -160,7 +160,7 @@ def _keys(index: RoutedIndex, expected: Expected) -> _RouteKeys:
     met = np.zeros(size)
     _count(index, scheme, clauses, entries, met)
     used = np.flatnonzero(entries)
-    # A key that is looked up costs something even when nothing lies under it any more.
+    # Looking up a key costs time even if its bucket has become empty.
     grains = [GRAINS * np.flatnonzero(schemes.used >> g & 1) + g for g in range(WHOLE + 1)]
     combined = COMBINED + np.arange(len(schemes.start) - 1)
     names, which = np.unique(np.concatenate([scheme[used], *grains, combined]), return_inverse=True)
@@ -170,7 +170,7 @@ def _keys(index: RoutedIndex, expected: Expected) -> _RouteKeys:
     look_ups, looking = _look_ups(index, names)
     there = np.bincount(which, minlength=many)
     values = np.zeros(many, np.int64)
-    values[names >= COMBINED] = np.diff(schemes.start)  # a single value is in the bucket itself
+    values[names >= COMBINED] = np.diff(schemes.start)  # a single value is stored in the bucket
     words = 1 + len(buckets.bucket) // size + values
     lying = _sums(which, entries[used], many).astype(np.int64)
     return _RouteKeys(
@@ -191,7 +191,7 @@ def _sums(which: Int64s, of: NDArray[Any], many: int) -> Floats:
 
 
 def _look_ups(index: RoutedIndex, names: Int64s) -> tuple[Floats, Floats]:
-    """How often each sort of key is looked up, and what that takes, met or not."""
+    """How often the keys of each scheme are looked up, and the cost, whether found or not."""
     schemes, bound, costs = index.schemes, index.cells.bound, index.costs
     single = names < COMBINED
     often, considered = np.zeros(len(names)), np.zeros(len(names))
@@ -207,7 +207,7 @@ def _look_ups(index: RoutedIndex, names: Int64s) -> tuple[Floats, Floats]:
 def _count(
     index: RoutedIndex, scheme: Int64s, clauses: Int64s, entries: Int64s, met: Floats
 ) -> None:
-    """For each bucket: its scheme, its clauses and entries, and how many of them an event meets."""
+    """For each bucket: its scheme, clauses, entries, and the expected entries met per event."""
     cells, schemes = index.cells, index.schemes
     start, cuts, bound, below, single = (
         cells.start, cells.cuts, cells.bound, cells.below, cells.single,
@@ -257,7 +257,7 @@ def _of_sort(scheme: Int64s, sort: str) -> Int64s:
 def _lines(
     index: RoutedIndex, keys: _RouteKeys, mine: Int64s, sort: str, lines: int
 ) -> Iterator[Route]:
-    """Keys of one sort, those with the most clauses one by one."""
+    """The schemes of one sort. Those with the most clauses get a route each."""
     order = mine[np.argsort(-keys.clauses[mine], kind="stable")]
     alone, rest = split(order, lines)
     for at in alone.tolist():
@@ -275,7 +275,7 @@ def _lines(
 
 
 def split(order: Int64s, lines: int) -> tuple[Int64s, Int64s]:
-    """The first few, and the others. One other is told like the first: it takes the same line."""
+    """The first few, and the others. A single other joins the first: it takes one line anyway."""
     return (order, order[:0]) if len(order) <= lines + 1 else (order[:lines], order[lines:])
 
 

@@ -1,4 +1,4 @@
-"""The events that a plan was made for and those seen since, and when to compare the two."""
+"""The events a plan is based on, the events seen since, and when to compare the two."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tamis.encode.batch import EventBatch, Pairs
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_EVENTS = 1024  # of a sample
-_TOO_FEW = 64  # events to make a plan for, once there are more
-_LOOK = 32_768  # events from one look to the next at most
-_RECENT = 256  # batches that are remembered until the next look
-_DRIFT = 0.25  # share of events by which two samples differ much
-_ENOUGH = 64  # values of an attribute, to say where they lie
+_EVENTS = 1024  # maximum size of a sample
+_TOO_FEW = 64  # a plan based on fewer events is replaced once there are this many
+_LOOK = 32_768  # maximum number of events between two comparisons
+_RECENT = 256  # batches remembered until the next comparison
+_DRIFT = 0.25  # two samples differ much if a share differs by more than this
+_ENOUGH = 64  # minimum values of an attribute to compare quartiles
 
 
 class EventSample(NamedTuple):
-    """Pairs of some events."""
+    """The pairs of some events."""
 
     attribute: NDArray[np.int32]
     code: Int64s
@@ -35,7 +35,7 @@ class EventSample(NamedTuple):
         return EventSample(pairs.attribute[part].copy(), pairs.code[part].copy(), events)
 
     def joined(self, *others: EventSample) -> EventSample:
-        """All of them, or the last events where they are many."""
+        """This sample and the others together, cut to the last events."""
         kept: list[EventSample] = []
         room = _EVENTS
         for each in (*others[::-1], self):
@@ -51,16 +51,16 @@ class EventSample(NamedTuple):
         )
 
     def differs(self, other: Outline) -> bool:
-        """Whether events have changed so much that a plan for the others may be a bad one.
+        """Whether events have changed so much that the plan for the old ones may be bad.
 
-        Compared is how often each attribute is bound, and the quartiles of its values.
+        Compares how often each attribute is bound, and the quartiles of its values.
         """
         width = len(other.many)
         asked = self.attribute < width
         attribute, code = self.attribute[asked], self.code[asked]
         many = np.bincount(attribute, minlength=width)
         share = many / max(1, self.events) - other.many / max(1, other.events)
-        # Two samples of the same events differ too, the smaller they are the more.
+        # Two samples of the same distribution also differ, more so if they are small.
         chance = 2 / max(1, min(self.events, other.events)) ** 0.5
         if (np.abs(share) > _DRIFT + chance).any():
             return True
@@ -72,26 +72,26 @@ class EventSample(NamedTuple):
         return False
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """For saving."""
+        """The arrays to save."""
         return {"sample.attribute": self.attribute, "sample.code": self.code}
 
     @staticmethod
     def restored(arrays: Mapping[str, NDArray[Any]], events: int) -> EventSample:
-        """What `arrays` gave."""
+        """A sample from its saved arrays."""
         return EventSample(arrays["sample.attribute"], arrays["sample.code"], events)
 
 
 class Outline(NamedTuple):
-    """What later samples are compared with, by attribute: it is the same for all of them."""
+    """The reference for later samples, by attribute. Computed once per plan."""
 
     events: int
-    many: Int64s  # values
-    quartiles: Int64s  # a row for each of the three
+    many: Int64s  # number of values
+    quartiles: Int64s  # one row for each of the three
     below: Floats  # the share of values below each
 
     @staticmethod
     def of(sample: EventSample, width: int) -> Outline:
-        """Of a sample, for a table of so many attributes."""
+        """The outline of a sample, for a clause table with `width` attributes."""
         many = np.bincount(sample.attribute[sample.attribute < width], minlength=width)
         quartiles, below = np.zeros((3, width), np.int64), np.zeros((3, width))
         for a in np.flatnonzero(many).tolist():
@@ -102,22 +102,22 @@ class Outline(NamedTuple):
 
 
 def no_sample() -> EventSample:
-    """Of no events."""
+    """An empty sample."""
     return EventSample(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
 
 class EventWatch:
-    """What a matcher has seen of events, and whether its plan is still good for them."""
+    """Watches the events of a matcher and tells whether its plan still suits them."""
 
     def __init__(self) -> None:
         self.planned_for = self.sample = no_sample()
-        self._recent: list[EventSample] = []  # the latest since the last look
-        self._seen = 0  # events since then
+        self._recent: list[EventSample] = []  # samples since the last comparison
+        self._seen = 0  # events since the last comparison
         self._matched = 0  # events since the plan
-        self._outline: Outline | None = None  # of those that it was made for
+        self._outline: Outline | None = None  # of the events the plan is based on
 
     def see(self, batch: EventBatch, *, must: bool) -> bool:
-        """Take note of a batch; whether it is time to look, as it is where one `must`."""
+        """Record a batch. Returns whether a comparison is due; it always is with `must`."""
         self._seen += len(batch)
         self._matched += len(batch)
         due = self._due()
@@ -131,26 +131,26 @@ class EventWatch:
         return True
 
     def planned(self, sample: EventSample) -> None:
-        """A plan was made for these events."""
+        """Record that a plan was made for these events."""
         self.planned_for, self._outline, self._matched = sample, None, 0
 
     @property
     def enough(self) -> bool:
-        """Whether the plan was made for the first few events, and there are enough by now."""
+        """Whether the plan is based on too few events and there are enough events now."""
         return self.planned_for.events < _TOO_FEW <= self.sample.events
 
     def differs(self, width: int) -> bool:
-        """Whether events have become others, of a table of so many attributes."""
+        """Whether events have drifted. `width` is the number of attributes in the clause table."""
         if self._outline is None or len(self._outline.many) != width:
             self._outline = Outline.of(self.planned_for, width)
         return self.sample.differs(self._outline)
 
     def _due(self) -> int:
-        """After how many events the next look is due.
+        """The number of events until the next comparison.
 
-        The first batches may be of any size, and a plan for too few events must not outlive them.
-        Later, to look should take little beside matching: the longer a plan has been good, the
-        longer it is until the next look.
+        The first batches may have any size, and a plan based on too few events must not outlive
+        them. Later, the comparison should cost little compared with matching: the longer a plan has
+        been good, the longer the wait.
         """
         if self.planned_for.events < _TOO_FEW:
             return _TOO_FEW - self.sample.events

@@ -1,4 +1,4 @@
-"""What clauses are expected to cost, asked of the function that decided where they go."""
+"""The expected cost of clauses, from the same function that decided where they go."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from tamis.match.default.structure.routes import (
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_ASKED = 1_000_000  # clauses whose cost is asked for; of more, a sample
+_ASKED = 1_000_000  # maximum clauses to evaluate; above that, a sample
 
 
 class Expected(NamedTuple):
-    """What is expected of some clauses; `scale` is how many of all each of them stands for."""
+    """Expected figures of some clauses. Each represents `scale` clauses of the whole set."""
 
     kind: NDArray[np.int8]
     scheme: Int64s
     cost: Floats
     in_family: Floats
-    likely: Floats  # to hold
-    reached: Floats  # how likely the columns of its family let it through
+    likely: Floats  # probability that it holds
+    reached: Floats  # probability that the columns of its family let it through
     scale: float
     intervals: Int64s  # by attribute
-    exact: Int64s  # of those
+    exact: Int64s  # intervals whose ends are cell boundaries, by attribute
 
 
 def expect(index: RoutedIndex, clauses: ClauseStorage, slots: Int64s) -> Expected:
-    """What is expected of the clauses in these slots, or of a sample where they are very many."""
+    """The expected figures of the clauses in these slots, or of a sample if there are many."""
     some = slots
     if len(slots) > _ASKED:
         some = np.sort(np.random.default_rng(0).choice(slots, _ASKED, replace=False))
@@ -61,8 +61,7 @@ def expect(index: RoutedIndex, clauses: ClauseStorage, slots: Int64s) -> Expecte
 
 @kernel
 def _weigh(index: RoutedIndex, clauses: PackedClauses, slots: Int64s, expected: Expected) -> None:
-    """Fill in what is not about routes: how likely clauses are to hold and to be met, and by
-    attribute their intervals, and how many of those begin and end with a cell."""
+    """Fill in `likely`, `reached`, `intervals` and `exact`."""
     kind, likely, reached, intervals, exact = (
         expected.kind, expected.likely, expected.reached, expected.intervals, expected.exact,
     )  # fmt: skip
@@ -92,5 +91,5 @@ def _weigh(index: RoutedIndex, clauses: PackedClauses, slots: Int64s, expected: 
 
 
 def cells_of(grain: int) -> int:
-    """Cells of a run of a grain; 0 where it is none."""
+    """The number of cells in a run of this grain; 0 if the grain has no runs."""
     return 1 << shift_of(grain) if 0 < grain < WHOLE else 0

@@ -1,8 +1,8 @@
-"""The layout: cells, keys and columns chosen for the clauses there are and the events seen.
+"""The layout: cells, keys and columns chosen for the current clauses and the events seen.
 
-A sample of the clauses is routed with everything allowed; then what does not pay is struck out. A
-key that few clauses use costs every event a look-up and saves little. A column that few clauses ask
-about costs every block a line and rules little out.
+A sample of the clauses is routed with all keys and columns allowed. Those that do not pay off are
+then removed. A key that few clauses use costs every event a look-up and saves little. A column that
+few clauses constrain costs every block a line and rules out little.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ from tamis.match.default.structure.routes import (
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_SURVEYED = 50_000  # clauses of a sample
-_FEW = 512  # so few clauses are one block: nothing is gained by keys
-_SHARE = 1 / 50  # of a family's clauses that must ask about an attribute for it to be a column
-_COLUMNS = 30  # at most, which is two lines of a record
-_SPARE = 1.05  # room beyond what is expected
-_LOOKED_AT = 256  # combinations, and attributes
-_BY_CHANCE = 4.0  # times as often as if values were drawn apart: still taken for chance
-_RARE = 1e-3  # what is met less often than this is rare enough all the same
-_COMBINED = 3  # attributes of a key at most
+_SURVEYED = 50_000  # maximum clauses in a sample
+_FEW = 512  # up to this many clauses fit in one block, and keys gain nothing
+_SHARE = 1 / 50  # minimum share of a family's clauses that constrain a column
+_COLUMNS = 30  # maximum columns: two lines of a record
+_SPARE = 1.05  # spare capacity: 5 % above the expected number
+_LOOKED_AT = 256  # maximum combinations, and attributes, to test for independence
+_BY_CHANCE = 4.0  # values that co-occur up to this many times the expected rate are independent
+_RARE = 1e-3  # a combination met less often than this is rare enough in any case
+_COMBINED = 3  # maximum attributes of a key
 _GRAINS = (1 << (WHOLE + 1)) - 1
 
 
 class SurveyedClauses(NamedTuple):
-    """A sample of clauses, in a table of its own: what a plan is made from, in any thread."""
+    """A sample of clauses, copied to its own table so that any thread can plan from it."""
 
     clauses: PackedTable
-    live: int  # of which it is a sample
+    live: int  # the number of clauses sampled from
 
     @staticmethod
     def of(clauses: ClauseStorage) -> SurveyedClauses:
-        """A sample of the clauses there are now."""
+        """A sample of the current clauses."""
         live = clauses.live_slots()
         rng = np.random.default_rng(len(live))
         some = live if len(live) <= _SURVEYED else rng.choice(live, _SURVEYED, replace=False)
@@ -75,7 +75,7 @@ class SurveyedClauses(NamedTuple):
 def lay_out(
     asked: SurveyedClauses, sample: EventSample, costs: Floats, width: int, slots: int
 ) -> RoutedIndex:
-    """An empty index for clauses like these."""
+    """An empty index with a layout for clauses like these."""
     clauses = asked.clauses
     some = clauses.live_slots()
     starts, (attribute, _, kind, low, high) = clauses.terms(some)
@@ -91,7 +91,7 @@ def lay_out(
     index = _with_schemes(index, clauses, some, scale, sample)
     surveyed = _survey(index, clauses, some)
     if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
-        index.costs[DENSE_FROM] = np.inf  # not worth passes of their own
+        index.costs[DENSE_FROM] = np.inf  # too few clauses for a separate pass
         surveyed = _survey(index, clauses, some)
     owner = np.repeat(surveyed.kind, np.diff(starts))
     columns, expected = {}, {}
@@ -101,7 +101,7 @@ def lay_out(
         expected[which] = int(count * scale * _SPARE)
     sparse = make_family(_ordered(columns[SPARSE], cells), cells, dense=False)
     dense = make_family(columns[DENSE], cells, dense=True)
-    # Room for all that is expected, at once: memory that is not used yet costs nothing.
+    # Reserve the full expected capacity now: untouched memory costs nothing.
     return index._replace(
         sparse=family_with_room(sparse, expected[SPARSE]) if expected[SPARSE] else sparse,
         dense=family_with_room(dense, expected[DENSE]) if expected[DENSE] else dense,
@@ -109,13 +109,13 @@ def lay_out(
 
 
 def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
-    """All live slots, clauses with near intervals together, so that blocks can be skipped.
+    """All live slots, clauses with similar intervals together, so that blocks can be skipped.
 
-    While others change the clauses, this may read what has just been overwritten, and put a clause
-    into the wrong order; nothing depends on that but speed.
+    If another thread changes the clauses meanwhile, this may read overwritten rows and misplace a
+    clause in the order. That affects only speed.
     """
     where = clauses.where.copy()
-    # Clauses that came since may lie in newer memory, past the end of what is looked at.
+    # Clauses added since may be in newer memory, past the end of these rows.
     ends = ROW * ((where >> COUNT_BITS) + (where & COUNT_MASK))
     live = np.flatnonzero((where >= 0) & (ends <= len(clauses.rows)))
     clauses = clauses._replace(where=where)
@@ -129,7 +129,7 @@ def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
 
 
 class Survey(NamedTuple):
-    """The routes of some clauses, without having taken them."""
+    """The routes that some clauses would take."""
 
     kind: NDArray[np.int8]
     scheme: Int64s
@@ -147,14 +147,14 @@ def _survey(index: RoutedIndex, clauses: PackedTable, slots: Int64s) -> Survey:
 
 
 def _columns(asked: Int64s, clauses: int) -> NDArray[np.int32]:
-    """The attributes that enough clauses ask about, those asked most first."""
+    """The attributes that enough clauses constrain, at most `_COLUMNS`, ascending."""
     enough = np.flatnonzero(asked >= max(1, _SHARE * clauses))
     most = enough[np.argsort(-asked[enough], kind="stable")][:_COLUMNS]
     return np.sort(most).astype(np.int32)
 
 
 def _ordered(columns: NDArray[np.int32], cells: ValueCells) -> NDArray[np.int32]:
-    """The columns, those with the most rows first: they tell clauses apart best."""
+    """The columns, those with the most rows first: they separate clauses best."""
     rows = np.diff(cells.row_start)[columns]
     return columns[np.argsort(-rows, kind="stable")]
 
@@ -162,18 +162,18 @@ def _ordered(columns: NDArray[np.int32], cells: ValueCells) -> NDArray[np.int32]
 def _with_schemes(
     index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
 ) -> RoutedIndex:
-    """The index with the keys that pay."""
+    """The index with only the keys that pay off."""
     width = len(index.cells.bound)
     open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
     combined = _combinations(open_to_all, clauses, some, scale, sample)
     index = index._replace(schemes=_schemes(width, _GRAINS, combined, index.cells))
-    for _ in range(2):  # what is struck out moves clauses to other keys, which may then pay more
+    for _ in range(2):  # removing a key moves its clauses to other keys, which may then pay off
         routed = _survey(index, clauses, some)
         keyed = routed.kind == BUCKET
         names, which = np.unique(routed.scheme[keyed], return_inverse=True)
         saved = scale * np.bincount(which, (routed.in_family - routed.cost)[keyed], len(names))
         pays = np.zeros(len(names), np.bool_)
-        # Keys that no clause of the survey has may suit others, where even one is worth a look-up.
+        # A key outside the survey stays allowed if a single clause is worth its look-up.
         single = index.costs[PROBE] * index.cells.bound < routed.in_family.mean()
         allowed = np.where(single, _GRAINS, 0)
         kept: list[tuple[int, ...]] = []
@@ -193,9 +193,9 @@ def _with_schemes(
 
 
 def _looked_up(index: RoutedIndex, attributes: tuple[int, ...]) -> float:
-    """What a key costs an event, met or not.
+    """The cost of a key per event, whether found or not.
 
-    A combination has to be considered whenever its rarest attribute is bound.
+    A combination is considered whenever its rarest attribute is bound.
     """
     bound = index.cells.bound[list(attributes)]
     considered = index.costs[VISIT] * bound.min() if len(attributes) > 1 else 0.0
@@ -205,7 +205,7 @@ def _looked_up(index: RoutedIndex, attributes: tuple[int, ...]) -> float:
 def _combinations(
     index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
 ) -> list[tuple[int, ...]]:
-    """Sets of attributes whose values together are a key that saves more than it costs."""
+    """Sets of attributes whose combined values form a key that saves more than it costs."""
     attribute = np.empty(len(some) * _COMBINED, np.int64)
     chance = np.empty(len(some) * _COMBINED)
     rarest_points(index, clauses.view, some, _COMBINED, attribute, chance)
@@ -226,10 +226,10 @@ def _combinations(
 def _independent(
     combined: list[tuple[int, ...]], cells: ValueCells, clauses: PackedTable, sample: EventSample
 ) -> list[tuple[int, ...]]:
-    """The combinations whose values do not come together more often than by chance.
+    """The combinations whose values do not occur together more often than by chance.
 
-    Where the value of one attribute goes with that of another, in clauses as in events, a key of
-    both is met as often as a key of one, and gains nothing. Looked at only where that is little.
+    If the values of two attributes are correlated, in clauses and in events, a key of both is met
+    as often as a key of one and gains nothing. The test is skipped if it would take too long.
     """
     width = len(cells.bound)
     if not combined or len(combined) > _LOOKED_AT or width > _LOOKED_AT:
@@ -238,7 +238,8 @@ def _independent(
     clause = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     point = (kind == SOME) & (low == high)
     asked = _table(clause[point], attribute[point], low[point], len(starts) - 1, width)
-    # A sample does not say where an event ends; its attributes ascend, so mostly they do.
+    # A sample does not record event boundaries. Attributes ascend within an event, so a descent
+    # marks most boundaries.
     event = np.cumsum(np.diff(sample.attribute, prepend=sample.attribute[:1]) < 0, dtype=np.int64)
     seen = _table(event, sample.attribute, sample.code, sample.events, width)
     kept: list[tuple[int, ...]] = []
@@ -256,7 +257,7 @@ _Values = tuple[Int64s, NDArray[np.bool_]]
 def _table(
     row: Int64s, attribute: NDArray[np.int32], value: Int64s, rows: int, width: int
 ) -> _Values:
-    """Values by row and attribute, and where there are any; one of several."""
+    """Values by row and attribute, and where they exist. Of several values, one is kept."""
     inside = (attribute < width) & (row < rows)
     values, there = np.zeros((rows, width), np.int64), np.zeros((rows, width), np.bool_)
     values[row[inside], attribute[inside]] = value[inside]
@@ -265,7 +266,7 @@ def _table(
 
 
 def _together(asked: _Values, seen: _Values, attributes: tuple[int, ...]) -> float:
-    """How often an event has the values that a clause asks for."""
+    """The probability that an event has the values that a clause requires."""
     keys = []
     for values, there in (asked, seen):
         whole = there[:, attributes].all(axis=1)

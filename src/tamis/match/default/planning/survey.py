@@ -1,4 +1,4 @@
-"""What routes would be, and what is needed to choose the keys and the order of clauses."""
+"""Kernels for planning: the routes of clauses, their rarest values, their order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def survey(
     cost: Floats,
     in_family: Floats,
 ) -> None:
-    """What `choose` says of some clauses, without doing it; schemes without their term."""
+    """The result of `choose` for some clauses, without placing them. Schemes omit the term."""
     where, rows = clauses
     cells, schemes, costs = index.cells, index.schemes, index.costs
     columns = (index.sparse.column_of, index.dense.column_of)
@@ -59,9 +59,10 @@ def rarest_points(
     attribute: Int64s,
     chance: Floats,
 ) -> None:
-    """For each clause, the attributes of its rarest single values, rarest first; -1 where none.
+    """For each clause, the attributes of its rarest single values, rarest first, padded with -1.
 
-    `attribute[i * most:]` and how likely each is met; one value for each attribute.
+    Those of clause i are at `attribute[i * most:]`, their probabilities at `chance[i * most:]`.
+    Each attribute counts once.
     """
     where, rows = clauses
     cells, width = index.cells, len(index.schemes.allowed)
@@ -91,10 +92,10 @@ def rarest_points(
 def nearness(
     cells: ValueCells, clauses: PackedClauses, slots: Int64s, attributes: Int64s, keys: Int64s
 ) -> None:
-    """A number for each clause such that clauses with near numbers have near intervals.
+    """A sort key for each clause: clauses with close keys have similar intervals.
 
-    For each of a few attributes: in which eighth of the rows its interval begins, and ends.
-    Attributes come with the number of their rows behind them.
+    The key has, for each of a few attributes, the eighths of the rows in which the interval begins
+    and ends. Each attribute in `attributes` is followed by its number of rows.
     """
     where, rows = clauses
     row_start, row_cuts = cells.row_start, cells.row_cuts

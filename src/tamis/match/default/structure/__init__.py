@@ -1,1 +1,1 @@
-"""What clauses lie in: cells, buckets, families of bitmaps, and the packed table."""
+"""The data structures that hold clauses: cells, buckets, bitmap families, the packed table."""

@@ -1,13 +1,13 @@
-"""Buckets: slots by key, where a key is a value, a cell, or a combination of values.
+"""Buckets: slots by key, where a key is a value, a run of cells, or a combination of values.
 
-A key belongs to a *scheme*, which says what it is made of: scheme `8 a + g` is attribute a at grain
-g (grain 0 the value itself, the others wider and wider runs of cells), and a scheme from `COMBINED`
-on a combination of attributes. Keys are found by hashing and compared in full, so that two keys are
-never taken for each other. A bucket is a run of entries in one pool; runs double when they are full
-and leave their old place to others.
+A key belongs to a *scheme*, which defines its parts. Scheme `8 a + g` is attribute a at grain g:
+grain 0 is the value itself, higher grains are wider and wider runs of cells. Schemes from
+`COMBINED` on are combinations of attributes. Keys are hashed and compared in full, so different
+keys never share a bucket. A bucket is a run of entries in one pool. A full run moves to one of
+double size, and its old place is reused.
 
-An entry carries, beside the slot, two of the clause's other constraints in the form of cells. Most
-clauses are decided by these without a look at the clause itself, which lies elsewhere.
+An entry holds the slot and two other constraints of the clause, as cells. These decide most clauses
+without a read of the clause itself, which is elsewhere in memory.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tamis.index.kernel import inlined, kernel
 
 Int64s = NDArray[np.int64]
 ENTRY = 3  # words: slot and kind, two constraints
-ALL, TWO, MORE = 0, 1, 2  # kinds: the key says it all; the two constraints do; they do not
+ALL, TWO, MORE = 0, 1, 2  # the clause is decided by: the key; the two constraints; verification
 NOTHING = -1  # no constraint
 GRAINS = 8
 COMBINED = 1 << 40
-BUCKET = 4  # words: scheme, value or where the values are, where the entries are, size and room
-VALUES_SHIFT = 48  # a bucket's first word is its scheme, and above it how many values the key has
+BUCKET = 4  # words: scheme, value or its offset, offset of the entries, size and capacity
+VALUES_SHIFT = 48  # the first word has the scheme and, above this bit, the key's number of values
 _CLASSES = 40
-POOL_TOP, VALUES_TOP, KEYS, LIVE, SEED = range(5)  # of `head`; the last: what hashes begin with
+POOL_TOP, VALUES_TOP, KEYS, LIVE, SEED = range(5)  # positions in `head`
 _MULTIPLIER = 0x9E3779B97F4A7C15 - 2**64
 _FIRST = 0xBF58476D1CE4E5B9 - 2**64
 _SECOND = 0x94D049BB133111EB - 2**64
 
 
 class Buckets(NamedTuple):
-    """The arrays, as kernels see them. `key` is 0 where there is no bucket."""
+    """The arrays, as kernels see them. `key` is 0 in a free cell of the hash table."""
 
     key: Int64s
     bucket: Int64s
@@ -47,7 +47,7 @@ class Buckets(NamedTuple):
 
 
 def no_buckets() -> Buckets:
-    """Empty, with room for a few."""
+    """An empty table with capacity for a few buckets."""
     return Buckets(
         np.zeros(16, np.int64),
         np.zeros(16 * BUCKET, np.int64),
@@ -59,14 +59,14 @@ def no_buckets() -> Buckets:
 
 
 def seed() -> int:
-    """What hashes begin with: a secret, so that nobody can choose values that all meet."""
+    """A secret seed for the hash, so that nobody can choose values that all collide."""
     return secrets.randbits(62)
 
 
 def with_room(buckets: Buckets, keys: int, entries: int, values: int) -> Buckets:
-    """The same with room for so many more keys, entries of pool, and values.
+    """The table with capacity for more keys, pool entries, and values.
 
-    When the table of keys is full, buckets that became empty are left out of the new one.
+    If the hash table has to grow, empty buckets are dropped.
     """
     key, bucket, pool, stored, free, head = buckets
     if 2 * (int(head[KEYS]) + keys) > len(key):
@@ -86,22 +86,22 @@ def _fit(array: Int64s, size: int) -> Int64s:
     if size <= len(array):
         return array
     wider = np.empty(max(size, len(array) * 3 // 2), np.int64)
-    wider[: len(array)] = array  # what lies behind is written before it is read
+    wider[: len(array)] = array  # the rest is written before it is read
     return wider
 
 
 @inlined
 def first_hash(scheme: int, seed: int) -> int:
-    """The hash of a key of no values yet."""
+    """The hash of a key without values."""
     return (scheme + 1) * _MULTIPLIER ^ seed
 
 
 @inlined
 def next_hash(hash: int, value: int) -> int:
-    """The hash with one more value.
+    """Add one value to the hash.
 
-    Codes of decimals differ in their upper bits only, those of labels in the middle ones, and the
-    table goes by the lower ones: every bit has to reach every other (SplitMix64's last steps).
+    Codes of decimals differ only in their upper bits, codes of labels in the middle bits. The table
+    uses the lower bits, so every input bit must affect every output bit (the SplitMix64 finaliser).
     """
     mixed = hash * _MULTIPLIER + value
     mixed = (mixed ^ ((mixed >> 30) & 0x3FFFFFFFF)) * _FIRST
@@ -111,13 +111,13 @@ def next_hash(hash: int, value: int) -> int:
 
 @inlined
 def last_hash(hash: int) -> int:
-    """A hash that is not 0, which stands for no key."""
+    """The final hash. It is never 0, because 0 marks a free cell."""
     return hash if hash != 0 else 1
 
 
 @kernel
 def _used(key: Int64s, bucket: Int64s) -> int:
-    """How many buckets are not empty."""
+    """The number of non-empty buckets."""
     many = 0
     for i in range(len(key)):
         many += key[i] != 0 and bucket[BUCKET * i + 3] >> 8 > 0
@@ -126,7 +126,7 @@ def _used(key: Int64s, bucket: Int64s) -> int:
 
 @kernel
 def _rehash(old: Buckets, key: Int64s, bucket: Int64s, stored: Int64s) -> None:
-    """Move the buckets that are not empty to a new table, and their values; free the others."""
+    """Move the non-empty buckets and their values to a new table. Free the runs of the others."""
     mask = len(key) - 1
     old.head[KEYS] = 0
     old.head[VALUES_TOP] = 0
@@ -162,7 +162,7 @@ def _rehash(old: Buckets, key: Int64s, bucket: Int64s, stored: Int64s) -> None:
 def find(
     key: Int64s, bucket: Int64s, stored: Int64s, hash: int, scheme: int, values: Int64s, many: int
 ) -> int:
-    """Where a key's bucket is, or -1. `values[:many]` are its values."""
+    """The position of a key's bucket, or -1. The key's values are `values[:many]`."""
     mask = len(key) - 1
     at = hash & mask
     while key[at] != 0:
@@ -193,9 +193,9 @@ def put(
     two: int,
     place_of: Int64s,
 ) -> int:
-    """Add an entry to a key's bucket; gives its place in the pool, or -1 if there is no room.
+    """Add an entry to a key's bucket. Returns its place in the pool, or -1 if the pool is full.
 
-    There must be room for one more key and for its values. `place_of` follows entries that move.
+    There must be capacity for one more key and its values. Updates `place_of` of moved entries.
     """
     key, bucket, pool, stored, free, head = buckets
     at = find(key, bucket, stored, hash, scheme, values, many)
@@ -218,7 +218,7 @@ def put(
         head[KEYS] += 1
     start = bucket[BUCKET * at + 2]
     size = bucket[BUCKET * at + 3] >> 8
-    grade = bucket[BUCKET * at + 3] & 0xFF  # room for 2^(grade - 1) entries
+    grade = bucket[BUCKET * at + 3] & 0xFF  # capacity for 2^(grade - 1) entries
     capacity = (1 << grade) >> 1
     if size == capacity:
         grade += 1
@@ -246,7 +246,7 @@ def put(
 
 @inlined
 def _take(free: Int64s, head: Int64s, pool: Int64s, grade: int) -> int:
-    """A run of 2^(grade - 1) entries, or -1. A free run keeps the next one in its first word."""
+    """Take a run of 2^(grade - 1) entries, or -1. A free run's first word links to the next."""
     if free[grade] >= 0:
         start = free[grade]
         free[grade] = pool[ENTRY * start]
@@ -261,7 +261,7 @@ def _take(free: Int64s, head: Int64s, pool: Int64s, grade: int) -> int:
 
 @inlined
 def drop(bucket: Int64s, pool: Int64s, head: Int64s, at: int, place: int, place_of: Int64s) -> None:
-    """Take an entry out of a bucket: the last one takes its place."""
+    """Remove an entry from a bucket. The last entry takes its place."""
     start, size = run_of(bucket, at)
     last = start + size - 1
     for i in range(ENTRY):
@@ -274,7 +274,7 @@ def drop(bucket: Int64s, pool: Int64s, head: Int64s, at: int, place: int, place_
 
 @inlined
 def entry_word(slot: int, kind: int, copy: bool) -> int:
-    """The first word of an entry. Where a slot has several entries, all but one are copies."""
+    """The first word of an entry. If a slot has several entries, all but one are copies."""
     return slot | (kind << 32) | ((1 << 40) if copy else 0)
 
 
@@ -292,17 +292,17 @@ def kind_in(word: int) -> int:
 
 @inlined
 def is_copy(word: int) -> bool:
-    """Whether the slot has its first entry elsewhere."""
+    """Whether the entry is a copy: the first entry of its slot is elsewhere."""
     return (word >> 40) & 1 == 1
 
 
 @inlined
 def constraint_word(attribute: int, low: int, high: int) -> int:
-    """A constraint as an entry has it: bounds are lanes, see `family.lower_lane`."""
+    """A constraint as stored in an entry. The bounds are lanes (see `family.lower_lane`)."""
     return attribute | ((low & 0xFFFF) << 16) | (high << 32)
 
 
 @inlined
 def run_of(bucket: Int64s, at: int) -> tuple[int, int]:
-    """Where a bucket's entries begin, and how many there are."""
+    """The start and the number of a bucket's entries."""
     return bucket[BUCKET * at + 2], bucket[BUCKET * at + 3] >> 8

@@ -1,12 +1,12 @@
-"""Cells: the values of each attribute cut where clauses begin and end.
+"""Cells: the values of each attribute, cut where the intervals of clauses begin and end.
 
-Each attribute has up to 30,000 fine cells, and some rows, which are runs of fine cells. Where
-there are as many cells as different ends of intervals, a cell lies wholly inside or outside every
-interval, and telling the cell is telling the value. Otherwise the cuts are spread evenly over the
-ends (equi-depth), so that skewed clauses get the same share of precision as even ones.
+Each attribute has up to 30,000 fine cells, and some rows, which are runs of fine cells. If every
+distinct interval end has its own cut, each cell is entirely inside or outside every interval, and
+the cell is as precise as the value. Otherwise the cuts are spread evenly over the interval ends
+(equi-depth), so that skewed clauses get the same share of precision as uniform ones.
 
-Beside the cuts stands what is known of events: how often each attribute is bound, and where its
-values fall. That is what a planner needs to know how often a clause will be met.
+The structure also holds statistics of events: how often each attribute is bound, and where its
+values fall. The planner needs them to estimate how often a clause will be met.
 """
 
 from __future__ import annotations
@@ -22,41 +22,42 @@ from tamis.match.default.structure.guide import Guide, make_guide
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-FINE = 30_000  # cells: with two to spare they fit 16-bit lanes, signed
-LINES = 320  # of a block, shared out among attributes: 20 KB, which stay in the first-level cache
-ROWS = 200  # of an attribute at most
-_FEW = 8  # and at least, if there are as many cuts
-_HOT = 0.02  # a value that this share of events has gets a row of its own
-_PRIOR = 4.0  # how many events the first guess is worth
+FINE = 30_000  # maximum cells: with two to spare they fit signed 16-bit lanes
+LINES = 320  # lines per block, divided among the attributes: 20 KB, which fit in the L1 cache
+ROWS = 200  # maximum rows per attribute
+_FEW = 8  # minimum rows per attribute, if it has that many cuts
+_HOT = 0.02  # a value that occurs in more than this share of events gets its own row
+_PRIOR = 4.0  # weight of the prior, in events
 
 
 class ValueCells(NamedTuple):
     """Cuts by attribute, as kernels see them.
 
-    Attribute a has the cuts `cuts[start[a]:start[a + 1]]`: a value is in the cell whose number is
-    how many cuts are not above it, so there is one cell more than cuts. Likewise
-    `row_cuts[row_start[a]:row_start[a + 1]]`, which are some of the cuts, for rows; row 0 is "not
-    bound", so values are in row 1 or above.
+    Attribute a has the cuts `cuts[start[a]:start[a + 1]]`. The cell of a value is the number of
+    cuts at or below it, so there is one cell more than cuts. Rows have the cuts
+    `row_cuts[row_start[a]:row_start[a + 1]]`, a subset. Row 0 is "not bound", so values are in row
+    1 or above.
 
-    Of events it says how often each attribute is bound, and given that it is: `below`, how often
-    the value lies below each cell and below the end, `row_below` the same of rows, and `single`,
-    how often it is one particular value of a cell, of those that clauses ask for.
+    The statistics of events: `bound` is how often each attribute is bound. The others are
+    conditional on that. `below` is the probability that the value is below each cell, and below the
+    end. `row_below` is the same for rows. `single` is the probability of one particular value in a
+    cell, among those that clauses require.
     """
 
     start: Int64s
     cuts: Int64s
     row_start: Int64s
     row_cuts: Int64s
-    row_of_cell: NDArray[np.uint8]  # attribute a's cells begin at `start[a] + a`
+    row_of_cell: NDArray[np.uint8]  # those of attribute a begin at `start[a] + a`
     bound: Floats
-    below: Floats  # attribute a's begin at `start[a] + 2 * a`
-    row_below: Floats  # attribute a's begin at `row_start[a] + 2 * a`, with that of row 1
-    single: Floats  # attribute a's cells begin at `start[a] + a`
-    guide: Guide  # to the cuts
+    below: Floats  # those of attribute a begin at `start[a] + 2 * a`
+    row_below: Floats  # those of attribute a begin at `row_start[a] + 2 * a`, with row 1
+    single: Floats  # those of attribute a begin at `start[a] + a`
+    guide: Guide  # speeds up the search among the cuts
 
 
 def no_cells() -> ValueCells:
-    """For no attributes."""
+    """Cells without attributes."""
     none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
     rows = np.zeros(0, np.uint8)
     guide = make_guide(one, none)
@@ -74,7 +75,7 @@ def cut(
     bound_code: Int64s,
     events: int,
 ) -> ValueCells:
-    """Cells from intervals of clauses (rows of `SOME` terms), and from pairs of some events.
+    """Build cells from the intervals of clauses (rows of `SOME` terms) and from pairs of events.
 
     O(rows log rows).
     """
@@ -86,7 +87,7 @@ def cut(
     event_edge = np.searchsorted(bound_attribute[event_order], np.arange(width + 1))
     uses = np.diff(edge)
     likely = uses / max(1, int(uses.max(initial=1)))
-    # Rows tell ranges apart, so they go where the ranges are.
+    # Rows separate ranges, so attributes with more ranges get more rows.
     ranges = np.bincount(attribute[order][low < high], minlength=width)
     rows = (LINES * ranges / max(1, int(ranges.sum()))).astype(np.int64).clip(_FEW, ROWS)
     parts: list[_Part] = []
@@ -95,7 +96,7 @@ def cut(
         mine = slice(edge[a], edge[a + 1])
         seen = codes[event_edge[a] : event_edge[a + 1]]
         parts.append(_cut_one(low[mine], high[mine], seen, int(rows[a])))
-        # Without events to tell, publishers are taken to speak of what subscribers ask.
+        # Prior: publishers bind the attributes that subscribers constrain.
         bound[a] = (min(len(seen), events) + _PRIOR * likely[a]) / (events + _PRIOR)
     if not parts:
         return no_cells()
@@ -119,7 +120,7 @@ def cut(
 
 
 class _Part(NamedTuple):
-    """What one attribute has of `ValueCells`."""
+    """The part of `ValueCells` for one attribute."""
 
     cuts: Int64s
     row_cuts: Int64s
@@ -154,9 +155,9 @@ def _cut_one(low: Int64s, high: Int64s, seen: Int64s, rows: int) -> _Part:
     row_cuts = _spread(cuts, weights, rows - 2)
     if len(hot) and len(cuts) > rows - 2:
         row_cuts = np.union1d(_spread(cuts, weights, rows - 2 - len(hot)), hot)
-    opened = np.searchsorted(cuts, row_cuts) + 1  # the cell that each row begins with
+    opened = np.searchsorted(cuts, row_cuts) + 1  # the first cell of each row
     row = np.searchsorted(opened, np.arange(len(cuts) + 1), side="right")
-    # Events are too few to tell each cell's share: each row's is spread evenly over its cells.
+    # There are too few events to estimate each cell: the share of a row is spread over its cells.
     sizes = np.bincount(row, minlength=len(row_cuts) + 1)
     mass = np.bincount(np.searchsorted(row_cuts, seen, side="right"), minlength=len(sizes))
     share = (mass + _PRIOR / len(sizes)) / (len(seen) + _PRIOR)
@@ -170,7 +171,7 @@ def _cut_one(low: Int64s, high: Int64s, seen: Int64s, rows: int) -> _Part:
 
 
 def _spread(values: Int64s, counts: NDArray[Any], most: int) -> Int64s:
-    """At most so many of the values, such that about as many ends lie between any two."""
+    """At most `most` of the values, with about the same number of ends between any two."""
     if len(values) <= most:
         return values
     ends = np.cumsum(counts)
@@ -185,7 +186,7 @@ def cell_of(start: Int64s, cuts: Int64s, attribute: int, value: int) -> int:
     low = start[attribute]
     size = start[attribute + 1] - low
     first = low
-    while size > 0:  # without a branch on the comparison, which is a coin toss
+    while size > 0:  # no branch on the comparison, which is unpredictable
         half = size >> 1
         step = half + 1 if cuts[low + half] <= value else 0
         low += step

@@ -1,14 +1,14 @@
 """A family: clauses as bitmaps, one line of bits for each row of each column.
 
-A column is an attribute; its rows are its cells (see `cells`), and first a row for events that do
-not bind it. Bit i of a line says that clause i is satisfied there, or does not ask. The AND of one
-line for each column is then all clauses that may match. A block of 512 clauses has its lines
-together, a cache line each, so that the block stays in cache while a batch of events passes.
+A column is an attribute. Its rows are those of `cells`; row 0 is for events that do not bind it.
+Bit i of a line is set if clause i holds in that row or does not constrain the attribute. The AND of
+one line per column is the set of candidates. The lines of a block of 512 clauses are contiguous,
+one cache line each, so the block stays in cache while a batch of events passes over it.
 
-What may match is either decided by a *record*, which has the bounds of a clause as cells of its
-columns, 32 lanes to a line, compared at once; or, in a family where many match, by *edges*, lines
-that say for which clauses an interval begins or ends within a row. Neither decides what a family
-cannot express: those clauses are looked at one by one.
+Candidates are decided in one of two ways. A sparse family has *records*: the bounds of a clause as
+cells, 32 lanes per line, compared in one step. A dense family, where many clauses match, has
+*edges*: lines that mark the clauses with an interval that begins or ends inside a row. Clauses that
+a family cannot express are verified one by one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK,
 
 Int64s = NDArray[np.int64]
 Words = NDArray[np.uint64]
-BLOCK = 64 * WORDS  # clauses
-COLUMNS = 15  # of one line of a record: the last lane is the flag
+BLOCK = 64 * WORDS  # clauses per block
+COLUMNS = 15  # per line of a record: the last lane is the flag
 NO_BOUND = -32768
 _LINE = 64  # bytes
-TOP, FREE, LIVE, EDGED = range(4)  # of `head`; the last: clauses that edges have marked
+TOP, FREE, LIVE, EDGED = range(4)  # positions in `head`; EDGED counts clauses marked in `edges`
 
 
 class Family(NamedTuple):
@@ -38,23 +38,23 @@ class Family(NamedTuple):
 
     Line r of block b is `bits[8 (b lines + r):][:8]`. Column k has the rows `base[k]` to
     `base[k + 1] - 1`. `zone[b // 64 * lines + r]` has a bit for each of 64 blocks: whether line r
-    has any bit there. Clause i of a block is at place `512 b + i`; `slot_of` is its slot, or less
-    than 0 where the place is free.
+    of that block has any bit set. Clause i of block b is at place `512 b + i`. `slot_of` is the
+    slot of a place, or negative if the place is free.
     """
 
     attribute: NDArray[np.int32]
     base: NDArray[np.int32]
-    column_of: NDArray[np.int32]  # of each attribute, or -1
+    column_of: NDArray[np.int32]  # the column of each attribute, or -1
     bits: Words
-    edges: Words  # like bits, with one line more for what edges cannot tell; or nothing
+    edges: Words  # like bits, plus one line for clauses to verify; empty in a sparse family
     zone: Words
-    records: NDArray[np.int16]  # or nothing
+    records: NDArray[np.int16]  # empty in a dense family
     slot_of: NDArray[np.int32]
     head: Int64s
 
 
 def make_family(attributes: NDArray[np.int32], cells: ValueCells, *, dense: bool) -> Family:
-    """An empty family of some attributes; a dense one has edges, others records."""
+    """An empty family with these attributes as columns."""
     if not len(attributes):
         attributes = np.array([-1], np.int32)  # a column that no event binds
     rows = np.ones(len(attributes), np.int64)
@@ -79,17 +79,17 @@ def make_family(attributes: NDArray[np.int32], cells: ValueCells, *, dense: bool
 
 
 def lines(family: Family) -> int:
-    """Lines of a block."""
+    """The number of lines per block."""
     return int(family.base[-1])
 
 
 def is_dense(family: Family) -> bool:
-    """Whether it has edges."""
+    """Whether the family is dense: it has edges, not records."""
     return len(family.edges) > 0
 
 
 def family_with_room(family: Family, more: int) -> Family:
-    """The same with room for so many more clauses."""
+    """The family with capacity for `more` further clauses."""
     blocks = len(family.slot_of) // BLOCK
     needed = -(-(int(family.head[TOP]) + more) // BLOCK)
     if needed <= blocks:
@@ -108,12 +108,12 @@ def family_with_room(family: Family, more: int) -> Family:
 
 
 def blocks_of(family: Family) -> int:
-    """How many blocks are in use."""
+    """The number of blocks in use."""
     return -(-int(family.head[TOP]) // BLOCK)
 
 
 def record_lines(family: Family) -> int:
-    """Lines of a record."""
+    """The number of lines per record."""
     return -(-len(family.attribute) // COLUMNS)
 
 
@@ -128,9 +128,9 @@ def _fit(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
 
 
 def aligned(size: int, kind: Any) -> NDArray[Any]:
-    """Zeros that begin with a cache line, so that a line of bits is never two of the cache.
+    """Zeros, aligned so that a line of bits never straddles two cache lines.
 
-    Zeroed pages come from the system untouched, and are not paid for before they are used.
+    The system provides zeroed pages lazily, so they cost nothing before they are used.
     """
     step = np.dtype(kind).itemsize
     raw = np.zeros(size * step + _LINE, np.uint8)
@@ -140,7 +140,7 @@ def aligned(size: int, kind: Any) -> NDArray[Any]:
 
 @inlined
 def _mark(words: Words, line: int, place: int, on: bool) -> None:
-    """Set or clear a clause's bit of a line (counted from the block's first)."""
+    """Set or clear the bit of a clause in a line."""
     at = WORDS * line + ((place >> 6) & (WORDS - 1))
     bit = np.uint64(1) << np.uint64(place & 63)
     if on:
@@ -151,7 +151,7 @@ def _mark(words: Words, line: int, place: int, on: bool) -> None:
 
 @inlined
 def take_place(slot_of: NDArray[np.int32], head: Int64s) -> int:
-    """A free place. There must be room."""
+    """Take a free place. The family must have capacity."""
     place = head[FREE]
     if place >= 0:
         head[FREE] = -2 - np.int64(slot_of[place])
@@ -164,7 +164,7 @@ def take_place(slot_of: NDArray[np.int32], head: Int64s) -> int:
 
 @kernel
 def leave_place(family: Family, place: int) -> None:
-    """Free a place: without a bit in the first column it never matches."""
+    """Free a place. Clears its bits in the first column, so that it never matches."""
     _, base, _, bits, _, _, _, slot_of, head = family
     block = place // BLOCK
     first = block * int(base[-1])
@@ -179,7 +179,7 @@ def leave_place(family: Family, place: int) -> None:
 def write(
     family: Family, cells: ValueCells, where: Int64s, rows: Int64s, place: int, slot: int
 ) -> None:
-    """Write the clause of a slot to a place, over whatever was there."""
+    """Write the clause of a slot to a place, replacing the old contents."""
     attribute, base, column_of, bits, edges, zone, records, slot_of, head = family
     start, cuts, row_start, row_cuts = cells[:4]
     lines = int(base[-1])
@@ -251,7 +251,7 @@ def write(
         if dense:
             _mark(edges, edge_first + lines, place, True)
         else:
-            records[record + COLUMNS] = 0  # equal to the event's lane: it may match, no more
+            records[record + COLUMNS] = 0  # equals the event's lane: at most "may match"
     group = block // 64 * lines
     bit = np.uint64(1) << np.uint64(block & 63)
     for r in range(lines):
@@ -261,7 +261,7 @@ def write(
 
 @inlined
 def lower_lane(start: Int64s, cuts: Int64s, attribute: int, low: int) -> int:
-    """A lower bound as a lane: events above it satisfy it, those equal to it may."""
+    """A lower bound as a lane: events above it satisfy it; events equal to it may."""
     lane = NO_BOUND
     if low != LOWEST:
         cell = cell_of(start, cuts, attribute, low)
@@ -271,7 +271,7 @@ def lower_lane(start: Int64s, cuts: Int64s, attribute: int, low: int) -> int:
 
 @inlined
 def upper_lane(start: Int64s, cuts: Int64s, attribute: int, high: int) -> int:
-    """An upper bound as a lane: events below it satisfy it, those equal to it may."""
+    """An upper bound as a lane: events below it satisfy it; events equal to it may."""
     lane = -NO_BOUND
     if high != HIGHEST:
         cell = cell_of(start, cuts, attribute, high)

@@ -1,14 +1,14 @@
-"""A guide to cells: where among the cuts of an attribute to look for a value.
+"""A guide to cells: a look-up table that narrows the search for a value among the cuts.
 
-A binary search over two thousand cuts is eleven guesses, and each is a coin toss to the processor:
-50 ns a value, more than all else that is done for it where subscriptions are few. So the range of
-the cuts is divided into equal slots, two to four times as many as cuts, and for each it is noted
-between which two cuts its values lie. That leaves a cut or two to compare with: 7 ns, where many
-values of an attribute are looked up one after the other. Where cuts crowd together in few slots the
-search there is the binary one, and no worse than it was.
+A binary search over two thousand cuts makes eleven comparisons, and the processor cannot predict
+any of them: 50 ns per value, more than all other work if subscriptions are few. So the range of the
+cuts is divided into equal slots, two to four times as many as cuts. Each slot records between which
+cuts its values lie. That leaves one or two cuts to compare: 7 ns per value if many values of an
+attribute are looked up in turn. If cuts crowd into few slots, the search there is binary and no
+slower than without the guide.
 
-The slots span the middle of the cuts: one that lies far out, as a 0 among doubles does, would make
-all of them too wide. Values beyond are in the first slot or the last.
+The slots span only the middle of the cuts, because an outlier, like a 0 among doubles, would
+make all slots too wide. Values outside are in the first or last slot.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from tamis.index.kernel import inlined
 
 Int64s = NDArray[np.int64]
-_SLOTS = 4  # for each cut, or half as many: a power of two is wide
-_LAST = 2  # cuts that are compared with in any case
-_OUTER = 64  # one cut in so many lies outside, at each end
+_SLOTS = 4  # slots per cut; may be half as many, because the slot width is a power of two
+_LAST = 2  # cuts that are always compared
+_OUTER = 64  # one cut in 64 is outside the slots, at each end
 
 
 class Guide(NamedTuple):
     """Slots by attribute: a value v is in slot `(v - base[a]) >> shift[a]`, or the last.
 
-    Of the cuts of attribute a, `below[start[a] + slot]` are not above any value of the slot, and
-    `below[start[a] + slot + 1]` not above some.
+    `below[start[a] + slot]` is the number of cuts at or below every value in the slot;
+    `below[start[a] + slot + 1]` is the number of cuts at or below at least one of its values.
     """
 
     start: Int64s
@@ -40,7 +40,7 @@ class Guide(NamedTuple):
 
 
 def make_guide(starts: Int64s, cuts: Int64s) -> Guide:
-    """For the cuts `cuts[starts[a]:starts[a + 1]]` of each attribute, ascending. O(cuts)."""
+    """Build the guide. The cuts of attribute a are `cuts[starts[a]:starts[a + 1]]`. O(cuts)."""
     width = len(starts) - 1
     start, base, shift = (np.zeros(width + each, np.int64) for each in (1, 0, 0))
     below: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
@@ -50,7 +50,7 @@ def make_guide(starts: Int64s, cuts: Int64s) -> Guide:
         if len(mine):
             outer = len(mine) // _OUTER
             first, last = int(mine[outer]), int(mine[-1 - outer])
-            # Numbers of Python: between the ends of 64 bits there may be more than 64 bits hold.
+            # Python integers: the difference of two int64 values may not fit in an int64.
             shift[a] = max(0, ((last - first) // (_SLOTS * len(mine))).bit_length())
             base[a] = first
             steps = np.arange(1, ((last - first) >> int(shift[a])) + 1, dtype=np.uint64)
@@ -62,18 +62,18 @@ def make_guide(starts: Int64s, cuts: Int64s) -> Guide:
 
 
 class GuideSlots(NamedTuple):
-    """The slots of one attribute, for a loop over its values, and its cuts."""
+    """The slots and cuts of one attribute, for a loop over its values."""
 
     base: int
     shift: np.uint64
     last: np.uint64
     below: NDArray[np.int32]
-    cuts: Int64s  # and those of attributes after it
+    cuts: Int64s  # followed by those of later attributes
 
 
 @inlined
 def slots_of(guide: Guide, start: Int64s, cuts: Int64s, attribute: int) -> GuideSlots:
-    """The slots of an attribute, which has cuts."""
+    """The slots of an attribute, which must have cuts."""
     first, end = guide.start[attribute], guide.start[attribute + 1]
     return GuideSlots(
         guide.base[attribute],
@@ -87,14 +87,14 @@ def slots_of(guide: Guide, start: Int64s, cuts: Int64s, attribute: int) -> Guide
 @inlined
 def slot_of(slots: GuideSlots, value: int) -> np.uint64:
     """The slot of a value."""
-    # The difference may need all 64 bits; a value below the base is in slot 0, as the base is.
+    # Unsigned, because the difference may need all 64 bits. Values below the base are in slot 0.
     far = np.uint64(max(value, slots.base)) - np.uint64(slots.base)
     return min(far >> slots.shift, slots.last)
 
 
 @inlined
 def cell_in(slots: GuideSlots, slot: np.uint64, value: int) -> int:
-    """What `cell_of` says of a value of a slot: how many cuts are not above it."""
+    """The cell of a value in a slot, as in `cell_of`: the number of cuts at or below it."""
     below, cuts = slots.below, slots.cuts
     low, high = np.int64(below[slot]), np.int64(below[slot + np.uint64(1)])
     while high - low > _LAST:
@@ -103,8 +103,8 @@ def cell_in(slots: GuideSlots, slot: np.uint64, value: int) -> int:
             low = middle + 1
         else:
             high = middle
-    # A comparison costs little, a wrong guess of how many are left costs ten times as much: so the
-    # last ones are made whether they are needed or not.
+    # A comparison is cheap; a branch misprediction costs ten times as much. So the last comparisons
+    # are always made, needed or not.
     more = 0
     for i in range(_LAST):
         at = np.uint64(min(int(low + i), len(cuts) - 1))

@@ -1,4 +1,4 @@
-"""Putting clauses where their route says, and taking them out again."""
+"""Insert clauses where their route says, and remove them again."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from tamis.match.default.structure.routes import (
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
-NO_KEYS, NO_ENTRIES, NO_PLACES = 1, 2, 3  # why no more could be inserted; the last plus the kind
+NO_KEYS, NO_ENTRIES, NO_PLACES = 1, 2, 3  # what ran out during insertion; add the kind to the last
 
 
 @inlined
@@ -76,7 +76,7 @@ def _entry(
     terms: int,
     keyed: Int64s,
 ) -> tuple[int, int, int]:
-    """Kind of entry and its two constraints, when the terms marked in `keyed` are in the key."""
+    """The kind of an entry and its two constraints. The key covers the terms marked in `keyed`."""
     one, two = NOTHING, NOTHING
     best, second = -1, -1
     rest = 0
@@ -120,10 +120,10 @@ def keys_of(
     values: Int64s,
     keyed: Int64s,
 ) -> tuple[int, int]:
-    """The keys of a clause under a scheme: how many, and of how many values each.
+    """The keys of a clause under a scheme. Returns their number, and the values per key (`many`).
 
-    The values of key i are `values[i * many : (i + 1) * many]`. `keyed` is set for the terms that
-    a key says all of.
+    The values of key i are `values[i * many : (i + 1) * many]`. `keyed` marks the terms that the
+    key fully expresses.
     """
     for t in range(TERMS):
         keyed[t] = 0
@@ -170,9 +170,9 @@ def insert(
     slots: Int64s,
     begin: int,
 ) -> tuple[int, int]:
-    """Route clauses and put them where they belong, from `slots[begin]` on.
+    """Route and insert clauses, starting with `slots[begin]`.
 
-    Gives how many are done, and which structure has no room left if that is less than all.
+    Returns the number inserted and, if that is not all, which structure is full.
     """
     info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
@@ -232,7 +232,7 @@ def _take_out(
     many: int,
     slot: int,
 ) -> None:
-    """Take the entries of a slot out of the buckets of its keys."""
+    """Remove the entries of a slot from the buckets of its keys."""
     key, bucket, pool, stored, _, head = buckets
     for copy in range(copies):
         mine = values[copy * many : copy * many + many]
@@ -248,7 +248,7 @@ def _take_out(
 
 @kernel
 def take_out(index: RoutedIndex, clauses: PackedClauses, slots: Int64s) -> None:
-    """Take clauses out again; they must still be in the table."""
+    """Remove clauses. They must still be in the clause table."""
     info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
     for slot in slots:

@@ -1,9 +1,9 @@
-"""The table of live clauses, laid out for looking at one clause at a time.
+"""The table of live clauses, laid out for random access to single clauses.
 
-`index.clauses.ClauseTable` keeps a column for each part of a row: a clause taken at random costs a
-cache miss for each column. Here the rows of a clause lie together, three words each, so that it
-costs two: where the clause is, and the clause. Both tables stay, because both are in saved indexes,
-under names of their own.
+`index.clauses.ClauseTable` keeps one column per field of a row, so reading a random clause costs
+one cache miss per column. Here the rows of a clause are contiguous, three words each, so it costs
+two: one for the position of the clause, one for the clause. Both tables are kept because saved
+indexes contain both, under different names.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
 Int64s = NDArray[np.int64]
-ROW = 3  # words of a row: what it is, low, high
+ROW = 3  # words per row: attribute, term and kind; low; high
 COUNT_BITS = 24
 COUNT_MASK = (1 << COUNT_BITS) - 1
-_SIZES = 64  # blocks of fewer rows than this are reused
+_SIZES = 64  # blocks with fewer rows than this are reused
 _TOP, _LIVE, _LIVE_ROWS, _WIDTH = range(4)
 
 
 class PackedClauses(NamedTuple):
     """The table as kernels see it.
 
-    `where[slot]` is -1, or the number of the clause's first row and how many there are, in one
-    word. Row r is `rows[3 r : 3 r + 3]`: attribute, term and kind in one word (the attribute in
-    the upper half, the kind in the lowest byte), low, high.
+    `where[slot]` is -1, or one word with the number of the clause's first row and, in the low bits,
+    the number of its rows. Row r is `rows[3 r : 3 r + 3]`: attribute, term and kind in one word
+    (the attribute in the upper half, the kind in the lowest byte), low, high.
     """
 
     where: Int64s
@@ -40,13 +40,13 @@ class PackedClauses(NamedTuple):
 
 
 class PackedTable(HoldsArrays):
-    """Clauses by slot, with add and remove. Removed blocks are reused by blocks of their size."""
+    """Clauses by slot, with add and remove. Freed blocks are reused for blocks of the same size."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give the memory back."""
+        """Remove all clauses and release the memory."""
         self.view = PackedClauses(np.zeros(0, np.int64), np.zeros(0, np.int64))  # for kernels
         self._free = np.full(_SIZES, -1, np.int64)  # first free block of each size
         self._head = np.zeros(4, np.int64)
@@ -57,7 +57,7 @@ class PackedTable(HoldsArrays):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays, as far as they are in use."""
+        """Bytes in use in all arrays."""
         return self.view.where.nbytes + self.view.rows.itemsize * ROW * int(self._head[_TOP])
 
     def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
@@ -70,8 +70,8 @@ class PackedTable(HoldsArrays):
         if top > len(self.view.where):
             self.view = self.view._replace(where=grown(self.view.where, top, -1))
         if needed > len(self.view.rows):
-            # Twice as much: what is not written to costs no memory, and a million clauses are
-            # hundreds of megabytes to copy, which whoever adds the next one would wait for.
+            # Double the size: untouched memory is free, and copying a million clauses means
+            # hundreds of megabytes, during which the caller of `add` has to wait.
             self.view = self.view._replace(rows=_roomy(self.view.rows, max(2 * needed, 256)))
         attribute, term, kind, low, high = rows
         if not _add(
@@ -116,7 +116,7 @@ class PackedTable(HoldsArrays):
         return np.flatnonzero(self.view.where[: self.slots] >= 0)
 
     def mentioning(self, attribute: int) -> Int64s:
-        """The slots whose clause says something of an attribute."""
+        """The slots whose clause mentions an attribute."""
         return _mentioning(*self.view, attribute)
 
     def check(self) -> None:
@@ -144,7 +144,7 @@ class PackedTable(HoldsArrays):
             assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that the table holds, to be saved; not copied."""
+        """The arrays to save, not copied."""
         return {
             "where": self.view.where[: self.slots],
             "rows": self.view.rows[: ROW * int(self._head[_TOP])],
@@ -153,17 +153,20 @@ class PackedTable(HoldsArrays):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `arrays` gave, as it is; the arrays are the table's from then on."""
+        """Restore the table from its saved arrays. The table owns them from now on."""
         where, rows, free, head = (arrays[name] for name in ("where", "rows", "free", "head"))
         fits = all(each.dtype == np.int64 for each in (where, rows, free, head))
         if not (fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * head[_TOP]):
-            raise SavedIndexError("the saved table of clauses does not fit together")
+            raise SavedIndexError(
+                "the saved table of clauses is inconsistent: an array has an unexpected type or "
+                "length; build and save the index again"
+            )
         self.view, self._free, self._head = PackedClauses(where, rows), free, head
         self.slots = len(where)
         self._know_counts()
 
     def own(self) -> None:
-        """Copy what may not be written to, as after a pickle from shared memory."""
+        """Copy read-only arrays: unpickling may place arrays in shared memory."""
         where, rows, self._free, self._head = (
             each if each.flags.writeable else each.copy()
             for each in (*self.view, self._free, self._head)
@@ -171,7 +174,7 @@ class PackedTable(HoldsArrays):
         self.view = PackedClauses(where, rows)
 
     def _know_counts(self) -> None:
-        """Have as plain numbers what every match asks for: reading an array takes longer."""
+        """Cache the counts that every match reads as plain integers, faster than array reads."""
         self.live, self.width = int(self._head[_LIVE]), int(self._head[_WIDTH])
 
     def _pack(self) -> None:
@@ -180,12 +183,12 @@ class PackedTable(HoldsArrays):
         width = self._head[_WIDTH]
         self.clear()
         self.add(live, starts, rows)
-        self._head[_WIDTH] = width  # what was built for it still asks about its attributes
+        self._head[_WIDTH] = width  # buffers and indexes built for this width are still in use
         self._know_counts()
 
 
 def _roomy(array: Int64s, size: int) -> Int64s:
-    """The same with room; the system hands out zeros only where something is written."""
+    """A longer copy. The system allocates zeroed pages only when they are written."""
     wider = np.zeros(size, np.int64)
     wider[: len(array)] = array
     return wider
@@ -199,7 +202,7 @@ def packed_holds(
     span: NDArray[np.int32],
     code: Int64s,
 ) -> bool:
-    """Whether the clause in `slot` holds; see `clauses.holds`.
+    """Whether the clause in `slot` holds, as in `clauses.holds`.
 
     The event's values of attribute a are `code[span[2 a]:span[2 a + 1]]`.
     """
@@ -277,7 +280,7 @@ def _remove(where: Int64s, rows: Int64s, free: Int64s, head: Int64s, slots: Int6
         at = where[slots[i]] >> COUNT_BITS
         count = where[slots[i]] & COUNT_MASK
         where[slots[i]] = -1
-        if 0 < count < _SIZES:  # larger ones wait for the table to be packed
+        if 0 < count < _SIZES:  # larger blocks are reclaimed when the table is packed
             rows[ROW * at] = free[count]
             free[count] = at
         head[_LIVE] -= 1

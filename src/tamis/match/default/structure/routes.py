@@ -1,10 +1,10 @@
-"""Routes: which of the structures holds a clause, decided once, by what it is expected to cost.
+"""Routes: which structure holds a clause, chosen once by expected cost.
 
-A clause can lie in a bucket, under a key that an event must have for the clause to hold, or in one
-of two families of bitmaps. In a bucket it costs something only when the key is met; in a family it
-costs a few bits of every event, and something more when these let it through. Both are known in
-advance from how often events bind each attribute and where their values fall (`cells`), and from
-what each step takes on this machine (`costs`).
+A clause can be in a bucket, under a key that an event must have for the clause to hold, or in one
+of two families of bitmaps. In a bucket it costs time only for events that have the key. In a family
+it costs a few bits for every event, and more if the bitmaps let it through. Both costs are
+estimated from how often events bind each attribute and where their values fall (`cells`), and from
+the time of each step on this machine (`costs`).
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 NOWHERE, BUCKET, SPARSE, DENSE = 0, 1, 2, 3
 PROBE, VISIT, VERIFY, LINE, CHECK, BIT, SPARSE_LINES, DENSE_LINES, DENSE_FROM = range(9)
-"""Costs, in nanoseconds: of looking up a key, of an entry, of verifying a clause, of a line of a
-block, of a candidate of a sparse family, of a bit of a dense one; then what all lines of a clause
-in each family come to, and from what share of matching events on a clause is for the dense one."""
+"""Positions in the array of costs. PROBE to BIT are nanoseconds: to look up a key, to visit an
+entry, to verify a clause, to AND a line of a block, to check a candidate of the sparse family, to
+write a bit of the dense family. SPARSE_LINES and DENSE_LINES are the cost of all lines per clause
+in each family. DENSE_FROM is the share of matching events above which a clause goes to the dense
+family."""
 TERM = 6  # numbers that describe a term
-TERMS = 32  # of a clause; what comes after is not considered, only verified
-COPIES = 8  # entries of one clause at most
-WHOLE = 5  # the coarsest grain: whatever the value
-_MOST = 4  # nodes of a grain that an interval may take
-TERM_SHIFT = 56  # where a scheme is kept for a slot, the term that it is about stands above it
+TERMS = 32  # terms per clause that are considered; further terms are only verified
+COPIES = 8  # maximum entries per clause
+WHOLE = 5  # the coarsest grain: any value
+_MOST = 4  # maximum nodes of a grain per interval
+TERM_SHIFT = 56  # in the scheme stored for a slot, the number of its term is above this bit
 SCHEME = (1 << TERM_SHIFT) - 1
-_SOME = 1 / 64  # of that share: what is enough where rows tell all of a clause
+_SOME = 1 / 64  # factor on DENSE_FROM if rows express the clause exactly
 
 
 class Schemes(NamedTuple):
-    """Which keys there are.
+    """The kinds of keys in use.
 
-    `allowed` and `used` have a bit for each grain, by attribute. Combination c is of the attributes
-    `attribute[start[c]:start[c + 1]]`, ascending; those whose rarest attribute is a are
-    `combined[pivot[a]:pivot[a + 1]]`.
+    `allowed` and `used` have one bit per grain, by attribute. Combination c consists of the
+    attributes `attribute[start[c]:start[c + 1]]`, ascending. The combinations whose rarest
+    attribute is a are `combined[pivot[a]:pivot[a + 1]]`.
     """
 
     allowed: Int64s
@@ -61,7 +63,7 @@ class Schemes(NamedTuple):
 
 
 class RoutedIndex(NamedTuple):
-    """Everything beside the table of clauses. The last three are by slot."""
+    """The whole index, without the clause table. The last three arrays are by slot."""
 
     cells: ValueCells
     schemes: Schemes
@@ -76,7 +78,7 @@ class RoutedIndex(NamedTuple):
 
 @inlined
 def shift_of(grain: int) -> int:
-    """Cells of a node, as a power of two."""
+    """Log2 of the number of cells per node."""
     return 15 if grain == WHOLE else 3 * (grain - 1)
 
 
@@ -84,11 +86,12 @@ def shift_of(grain: int) -> int:
 def describe(
     cells: ValueCells, where: Int64s, rows: Int64s, slot: int, info: Int64s, chance: Floats
 ) -> int:
-    """The terms of a clause, how likely each is to hold, and how likely its rows are met.
+    """Describe the terms of a clause, with two probabilities for each.
 
-    The latter, `chance[TERMS + t]`, is what a bitmap lets through, which knows rows only. A term is
-    six numbers: attribute, kind, first row, rows, and the cells where its first interval begins
-    and ends. Gives how many terms there are; of those past `TERMS` nothing is noted.
+    `chance[t]` is the probability that term t holds. `chance[TERMS + t]` is the probability that a
+    bitmap lets it through, which knows only rows of cells. A term is six numbers in `info`:
+    attribute, kind, first row in the table, number of rows, and the cells where its first interval
+    begins and ends. Returns the number of terms. Terms past `TERMS` are not described.
     """
     start, cuts, row_start, _, row_of_cell, bound, below, row_below, single, _ = cells
     row = ROW * (where[slot] >> COUNT_BITS)
@@ -135,7 +138,7 @@ def describe(
 
 @inlined
 def points(rows: Int64s, info: Int64s, t: int) -> bool:
-    """Whether a term asks for one of a few single values."""
+    """Whether a term requires one of a few single values."""
     count, first = info[TERM * t + 3], info[TERM * t + 2]
     ok = info[TERM * t + 1] == SOME and count <= COPIES
     for i in range(min(count, COPIES)):
@@ -145,7 +148,7 @@ def points(rows: Int64s, info: Int64s, t: int) -> bool:
 
 @inlined
 def point(rows: Int64s, info: Int64s, terms: int, attribute: int) -> int:
-    """The term that asks for a single value of an attribute, or -1."""
+    """The term that requires a single value of an attribute, or -1."""
     found = -1
     for t in range(terms):
         mine = info[TERM * t] == attribute and info[TERM * t + 3] == 1
@@ -167,7 +170,7 @@ def choose(
     chance: Floats,
     terms: int,
 ) -> tuple[int, int, float, float]:
-    """The route of a clause: kind, scheme with its term, what it costs an event, and a family."""
+    """The route of a clause: kind, scheme with its term, cost per event, cost in a family."""
     allowed, _, start, attribute, pivot, combined = schemes
     seen = min(terms, TERMS)
     every = 1.0
@@ -175,8 +178,8 @@ def choose(
         every *= chance[t]
     in_sparse, in_dense = columns
     exact = terms <= TERMS
-    strange, odd = not exact, not exact  # to the dense family, and to the sparse one
-    passing, let_in = 1.0, 1.0  # how likely the columns of each let it through
+    strange, odd = not exact, not exact  # needs verification: in the dense, in the sparse family
+    passing, let_in = 1.0, 1.0  # probability to pass the columns: of the sparse, of the dense one
     for t in range(seen):
         at = TERM * t
         a, kind, row, count = info[at], info[at + 1], info[at + 2], info[at + 3]
@@ -247,7 +250,7 @@ def choose(
 
 @inlined
 def _whole_rows(row_start: Int64s, row_cuts: Int64s, a: int, low: int, high: int) -> bool:
-    """Whether an interval begins and ends with a row."""
+    """Whether both ends of an interval are row boundaries."""
     from_row = cell_of(row_start, row_cuts, a, low)
     to_row = cell_of(row_start, row_cuts, a, high)
     begins = low == LOWEST or opens(row_start, row_cuts, a, from_row, low)
@@ -257,7 +260,7 @@ def _whole_rows(row_start: Int64s, row_cuts: Int64s, a: int, low: int, high: int
 
 @inlined
 def _rest(chance: Floats, terms: int, t: int) -> float:
-    """How likely the two best of the other terms are to hold: what is left to verify."""
+    """The probability that the two most selective other terms hold: the share to verify."""
     best, second = 1.0, 1.0
     for i in range(terms):
         if i != t:

@@ -1,1 +1,1 @@
-"""BE-Tree: the matcher, its tree, and the nodes that the tree is made of."""
+"""BE-Tree: the matcher, its tree and the nodes of the tree."""

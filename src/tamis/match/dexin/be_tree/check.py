@@ -1,4 +1,4 @@
-"""Whether a BE-tree is what it should be. Slow; for tests."""
+"""Check the invariants of a BE-tree. Slow; for tests."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tamis.match.dexin.be_tree.nodes import (
 )
 
 Path = dict[int, tuple[int, int]]
-"""The intervals of attributes that enclose all clauses of a cell."""
+"""By attribute, the interval that encloses all clauses of a cell."""
 
 
 def check(tree: TreeNodes, clauses: ClauseStorage) -> None:
-    """Raise if a clause is not where insertion would have put it, or counts or depths are off."""
+    """Raise if a clause is not where insertion would put it, or a count or depth is wrong."""
     tree.leaves.check()
-    cells: list[tuple[int, Path]] = [(tree.root, {})]  # grows while we go through it
+    cells: list[tuple[int, Path]] = [(tree.root, {})]  # grows during the loop
     partitions = held = 0
     for cell, path in cells:
         slots = tree.leaves.items(cell)[0].astype(np.int64)
@@ -46,18 +46,16 @@ def check(tree: TreeNodes, clauses: ClauseStorage) -> None:
             assert not hulls(clauses.view, slots, attribute)[0].any(), "partitions come first"
             cells += _check_buckets(tree, clauses, partition, path)
     assert held == len(clauses)
-    assert len(tree.partitions) == partitions, "what is not in use is given back"
-    assert len(tree.buckets) + 1 == len(tree.cells) == len(cells), (
-        "what is not in use is given back"
-    )
+    assert len(tree.partitions) == partitions, "unused nodes are recycled"
+    assert len(tree.buckets) + 1 == len(tree.cells) == len(cells), "unused nodes are recycled"
 
 
 def _check_buckets(
     tree: TreeNodes, clauses: ClauseStorage, partition: int, path: Path
 ) -> list[tuple[int, Path]]:
-    """Check the buckets of a partition; their cells are returned."""
+    """Check the buckets of a partition; returns their cells."""
     attribute, _, top, _, count, peak = tree.partitions.rows[partition].tolist()
-    assert 0 < count <= peak <= 2 * count, "a partition that has lost half is built anew"
+    assert 0 < count <= peak <= 2 * count, "a partition that has lost half is rebuilt"
     rows = tree.buckets.rows
     assert rows[top, [LOW, HIGH, UP, DEPTH, WEIGHT]].tolist() == [LOWEST, HIGHEST, -1, 0, count]
     cells: list[tuple[int, Path]] = []

@@ -1,4 +1,4 @@
-"""What clauses ask of one attribute, roughly: for structures that cut space by attribute."""
+"""The hulls of clauses on one attribute, for structures that cut space by attribute."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tamis.index.kernel import kernel
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-SAMPLES = 64  # boundaries by which the share of events inside an interval is estimated
+SAMPLES = 64  # boundaries to estimate the share of events inside an interval
 
 
 @kernel
 def hulls(
     clauses: ClauseArrays, slots: Int64s, attribute: int
 ) -> tuple[NDArray[np.bool_], Int64s, Int64s]:
-    """Whether each clause requires the attribute, and between which codes."""
+    """Whether each clause requires the attribute, and the codes that bound its values."""
     has = np.zeros(len(slots), np.bool_)
     low = np.full(len(slots), LOWEST, np.int64)
     high = np.full(len(slots), HIGHEST, np.int64)
@@ -46,7 +46,7 @@ def hulls(
 def weigh(
     clauses: ClauseArrays, slots: Int64s, samples: Int64s, share: Floats
 ) -> tuple[Floats, Int64s]:
-    """For each attribute what a partition by it would save: clauses times the part ruled out."""
+    """For each attribute, the saving of a partition by it: clauses times the share ruled out."""
     score = np.zeros(len(share))
     counts = np.zeros(len(share), np.int64)
     for slot in slots:
@@ -67,7 +67,7 @@ def weigh(
 
 @kernel
 def some_ends(clauses: ClauseArrays, slots: Int64s) -> tuple[Int64s, Int64s]:
-    """Attributes and bounded ends of the clauses in some slots."""
+    """The attributes and finite ends of the clauses in some slots."""
     most = 0
     for slot in slots:
         most += 2 * clauses.size[slot]

@@ -1,4 +1,4 @@
-"""The BE-tree: space cut by attribute, then by value, in turns, and adjusted to what is seen."""
+"""The BE-tree: cuts space by attribute and by value in turn, and adapts to the events."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ Int64s = NDArray[np.int64]
 
 
 class BETree(Matcher):
-    """A tree that cuts space in two phases: by the attribute that rules out most, then by value.
+    """Cut space in two alternating phases: by the most selective attribute, then by value.
 
-    A leaf that overflows is partitioned by the best attribute that its clauses name; within a
-    partition, buckets of values are halved where they overflow. An event visits, of each partition
-    whose attribute it binds, the buckets along its value, and verifies the clauses in the leaves.
-    Every `window` events the tree looks at what its partitions let through, and takes the worst
-    one apart where another attribute would serve better (self-adjustment).
+    A leaf that overflows is partitioned by the best attribute of its clauses; within a partition,
+    buckets of values are halved when they overflow. In each partition whose attribute it binds, an
+    event visits the buckets along its value and verifies the clauses in their leaves. Every
+    `window` events, the tree checks how much its partitions let through. It dissolves the worst one
+    if another attribute would serve better (self-adjustment).
 
     add O(depth) amortised, remove O(depth), match O(nodes on the event's paths + clauses in them).
-    Sadoghi and Jacobsen, SIGMOD 2011 and TODS 2013. Differs: buckets are cut at the median of the
-    ends in them, not in the middle (codes have no width), and those below are cut anew where
-    values that come in order would make a chain of them (their depth is O(log n)); the score of an
-    attribute is the share of events that its intervals rule out, estimated from the clauses and
-    corrected by what visits let through, in place of the papers' gain and loss. Capacities are not
-    given there; on wide ranges over all attributes (DEXIN) small leaves only add nodes, and most
-    clauses are enclosed by no half of any bucket: there it cannot beat a scan.
+    Sadoghi and Jacobsen, SIGMOD 2011 and TODS 2013. Differences: buckets are cut at the median of
+    their ends, not in the middle (codes have no width). Their subtrees are rebuilt when values that
+    arrive in order would form a chain (the depth is O(log n)). The score of an attribute is the
+    share of events that its intervals rule out, estimated from the clauses and corrected by what
+    visits let through, instead of the papers' gain and loss. The papers do not give capacities. On
+    wide ranges over all attributes (DEXIN), small leaves only add nodes, and most clauses fit into
+    no half of any bucket: there it cannot beat a scan.
     """
 
     capacity = whole_number(64, "clauses of a leaf before it is cut", least=1)
@@ -123,7 +123,7 @@ def _match(
     work = np.zeros(3, np.int64)  # terms compared, nodes visited, clauses verified
     first = np.zeros(width, np.int64)
     last = np.zeros(width, np.int64)
-    stack = np.empty(len(tree.cell), np.int64)  # each cell at most once an event
+    stack = np.empty(len(tree.cell), np.int64)  # each cell at most once per event
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
         bind(events.attribute, begin, end, first, last)
@@ -133,7 +133,7 @@ def _match(
             depth -= 1
             cell = stack[depth]
             work[1] += 1
-            # Verifying the clauses of the leaves dominates: a tree can only make them fewer.
+            # Verifying the clauses of the leaves dominates; the tree only reduces their number.
             out = ensure_capacity(out, found, leaves.size[cell])
             for place in range(leaves.start[cell], leaves.start[cell] + leaves.size[cell]):
                 slot = pool[place]

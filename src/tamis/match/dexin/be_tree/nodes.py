@@ -1,9 +1,9 @@
-"""The nodes of a BE-tree: rows of flat arrays that name each other, and the clauses in them.
+"""The nodes of a BE-tree: linked rows of flat arrays, and the clauses in them.
 
-A *cell* holds a leaf list of slots and any number of partitions. A *partition* belongs to one
-attribute; it owns a binary tree of *buckets*, each an interval of that attribute's codes, and each
-bucket owns a cell for the clauses whose own interval it encloses and neither half does. Buckets
-and partitions know how many clauses there are below them. What is emptied is recycled.
+A *cell* has a leaf list of slots and any number of partitions. A *partition* belongs to one
+attribute and owns a binary tree of *buckets*; a bucket is an interval of the attribute's codes.
+Each bucket owns a cell for the clauses whose interval fits into the bucket but into neither half.
+Buckets and partitions store the number of clauses below them. Emptied nodes are recycled.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Int64s = NDArray[np.int64]
 
 # Columns of the three node tables.
 FIRST, BUCKET, CAPACITY = range(3)  # cell: first partition, owning bucket, leaf capacity
-# Partition: … top bucket, owning cell, clauses below, and their peak since the top was built.
+# Partition: … top bucket, owning cell, clauses below, their peak since the top was built.
 ATTRIBUTE, NEXT, TOP, OWNER, COUNT, PEAK = range(6)
-# Bucket: … the bucket that it is a half of, steps below the top, clauses below.
+# Bucket: … parent bucket, steps below the top, clauses below.
 LOW, HIGH, LEFT, RIGHT, CELL, PARTITION, UP, DEPTH, WEIGHT = range(9)
 
 
 def deepest(clauses: int) -> int:
-    """How deep buckets may lie in a partition of so many clauses: 2 log2(clauses) + 4 at most."""
+    """Maximum depth of buckets in a partition of `clauses` clauses: at most 2 log2(clauses) + 4."""
     return 2 * clauses.bit_length() + 2
 
 
 class BeTreeArrays(NamedTuple):
-    """The nodes as kernels see them."""
+    """The nodes for kernels."""
 
     cell: Int64s
     partition: Int64s
@@ -42,7 +42,7 @@ class BeTreeArrays(NamedTuple):
 
 
 class NodeRows(HoldsArrays):
-    """Rows of integers that are taken and given back."""
+    """Rows of integers that can be allocated and freed."""
 
     def __init__(self, columns: int) -> None:
         self.rows = np.full((0, columns), -1, np.int64)
@@ -50,7 +50,7 @@ class NodeRows(HoldsArrays):
         self._top = 0
 
     def take(self, *values: int) -> int:
-        """A row with these values."""
+        """Allocate a row with these values."""
         if self._free:
             at = self._free.pop()
         else:
@@ -61,7 +61,7 @@ class NodeRows(HoldsArrays):
         return at
 
     def give(self, rows: Int64s) -> None:
-        """Give rows back, each once."""
+        """Free rows, each once."""
         self.rows[rows] = -1
         self._free.extend(rows.tolist())
 
@@ -70,30 +70,30 @@ class NodeRows(HoldsArrays):
 
 
 class TreeNodes(HoldsArrays):
-    """Cells, partitions and buckets, linked; no word on where clauses should go."""
+    """Linked cells, partitions and buckets; subclasses decide where clauses go."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity  # of new leaves
+        self._capacity = capacity  # capacity of new leaves
         self.cells, self.partitions, self.buckets = NodeRows(3), NodeRows(6), NodeRows(9)
         self.leaves = Postings()  # list i is the leaf of cell i
-        self.cell_of = np.zeros(0, np.int64)  # of each slot
+        self.cell_of = np.zeros(0, np.int64)  # by slot
         self.root = self.new_cell(-1)
 
     @property
     def view(self) -> BeTreeArrays:
-        """For kernels."""
+        """The arrays for kernels."""
         return BeTreeArrays(self.cells.rows, self.partitions.rows, self.buckets.rows)
 
     # -- growing -----------------------------------------------------------------------------------
 
     def new_cell(self, bucket: int) -> int:
-        """An empty cell, of a bucket or (-1) the root."""
+        """Create an empty cell of a bucket, or the root cell (-1)."""
         cell = self.cells.take(-1, bucket, self._capacity)
         self.leaves.number(cell + 1)
         return cell
 
     def new_partition(self, cell: int, attribute: int, low: int, high: int, count: int) -> int:
-        """A partition of a cell, with one bucket from `low` to `high`; the bucket is returned."""
+        """Create a partition of a cell with one bucket from `low` to `high`; returns the bucket."""
         first = self.cells.rows[cell, FIRST]
         partition = self.partitions.take(attribute, first, -1, cell, count, count)
         self.cells.rows[cell, FIRST] = partition
@@ -103,7 +103,7 @@ class TreeNodes(HoldsArrays):
         return top
 
     def new_half(self, up: int, side: int, low: int, high: int, count: int) -> int:
-        """The left or right half of a bucket."""
+        """Create the left or right half of a bucket."""
         partition, depth = self.buckets.rows[up, PARTITION], self.buckets.rows[up, DEPTH] + 1
         half = self.buckets.take(low, high, -1, -1, -1, partition, up, depth, count)
         self.buckets.rows[half, CELL] = self.new_cell(half)
@@ -129,11 +129,11 @@ class TreeNodes(HoldsArrays):
             at = int(self.partitions.rows[at, NEXT])
 
     def overflows(self, cell: int) -> bool:
-        """Whether more clauses are in the leaf than should be."""
+        """Whether the leaf exceeds its capacity."""
         return bool(self.leaves.size[cell] > self.cells.rows[cell, CAPACITY])
 
     def attributes_above(self, cell: int) -> list[int]:
-        """The attributes by which the way to a cell was cut."""
+        """The attributes that partition the path to a cell."""
         used: list[int] = []
         while (bucket := int(self.cells.rows[cell, BUCKET])) >= 0:
             partition = self.partitions.rows[self.buckets.rows[bucket, PARTITION]]
@@ -153,21 +153,21 @@ class TreeNodes(HoldsArrays):
     # -- shrinking ---------------------------------------------------------------------------------
 
     def take_out(self, slots: Int64s) -> Int64s:
-        """Take clauses out of leaves and counts; tells which partitions have lost half by that."""
+        """Remove clauses from leaves and counts; returns the partitions that have lost half."""
         self.leaves.remove(self.cell_of[slots], slots)
         return _leave(self.view, self.cell_of[slots])
 
     def take_leaf(self, cell: int) -> Int64s:
-        """Empty the leaf of a cell; the clauses are returned, still counted above."""
+        """Empty the leaf of a cell; returns its clauses, which stay counted above."""
         slots = self.leaves.items(cell)[0].astype(np.int64)
         self.leaves.size[cell] = 0
         self.leaves.removed(len(slots))
         return slots
 
     def empty(self, bucket: int) -> Int64s:
-        """Make a bucket one with an empty leaf and nothing below; the clauses are returned.
+        """Reset a bucket to an empty leaf without children; returns its clauses.
 
-        They stay counted, in this bucket and above: they are to come back into it.
+        The clauses stay counted in this bucket and above, because they will be put back.
         """
         slots, nodes = self.below(bucket), _subtree(self.view, bucket)
         cell = int(self.buckets.rows[bucket, CELL])
@@ -179,7 +179,7 @@ class TreeNodes(HoldsArrays):
         return slots
 
     def prune(self, cell: int) -> None:
-        """Undo the cut that made a cell, if nothing is left in either half, and so on upwards."""
+        """Undo the cut that made a cell if both halves are empty, and so on upwards."""
         bucket = int(self.cells.rows[cell, BUCKET])
         while bucket >= 0 and self.buckets.rows[bucket, WEIGHT] == 0:
             partition, up = self.buckets.rows[bucket, [PARTITION, UP]].tolist()
@@ -210,7 +210,7 @@ class TreeNodes(HoldsArrays):
         self._drop(_subtree(self.view, int(self.partitions.rows[partition, TOP])), -1)
 
     def _drop(self, buckets: Int64s, kept: int) -> None:
-        """Drop buckets, with their cells and all their partitions but the one that is kept."""
+        """Drop buckets with their cells and all their partitions except `kept`."""
         partitions = np.unique(self.buckets.rows[buckets, PARTITION])
         self.partitions.give(partitions[partitions != kept])
         self.cells.give(self.buckets.rows[buckets, CELL])
@@ -219,7 +219,7 @@ class TreeNodes(HoldsArrays):
 
 @kernel
 def enter(tree: BeTreeArrays, partition: int, low: Int64s, high: Int64s) -> Int64s:
-    """Count intervals in on their way down a partition; the cell where each belongs."""
+    """Count intervals on their way down a partition; returns the cell of each."""
     cells = np.empty(len(low), np.int64)
     for i in range(len(low)):
         bucket = tree.partition[partition, TOP]
@@ -241,9 +241,9 @@ def enter(tree: BeTreeArrays, partition: int, low: Int64s, high: Int64s) -> Int6
 
 @kernel
 def _leave(tree: BeTreeArrays, cells: Int64s) -> Int64s:
-    """Count one clause less all the way up, for each mention of a cell.
+    """Lower the counts on the path to the root, once per occurrence of a cell.
 
-    Returns the partitions that fell below half of their peak by that.
+    Returns the partitions that thereby fell below half of their peak.
     """
     shrunk = np.empty(len(tree.partition), np.int64)
     n = 0
@@ -257,7 +257,7 @@ def _leave(tree: BeTreeArrays, cells: Int64s) -> Int64s:
                 count = tree.partition[partition, COUNT] - 1
                 tree.partition[partition, COUNT] = count
                 if 2 * count < tree.partition[partition, PEAK] <= 2 * (count + 1):
-                    shrunk[n] = partition  # once: a count only falls here
+                    shrunk[n] = partition  # only once, because counts only fall here
                     n += 1
                 above = tree.cell[tree.partition[partition, OWNER], BUCKET]
             bucket = above
@@ -266,7 +266,7 @@ def _leave(tree: BeTreeArrays, cells: Int64s) -> Int64s:
 
 @kernel
 def _subtree(tree: BeTreeArrays, bucket: int) -> Int64s:
-    """A bucket and all below it, those of the partitions inside included."""
+    """A bucket and all buckets below it, including those of nested partitions."""
     found = np.empty(16, np.int64)
     found[0] = bucket
     n = 1

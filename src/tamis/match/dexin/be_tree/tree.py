@@ -1,11 +1,11 @@
-"""The structure of a BE-tree: space cut first by attribute, then by value, in turns.
+"""The structure of a BE-tree: space is cut by attribute and by value in turn.
 
-What nodes there are is told in `betree_nodes`; here it is decided where clauses go. Buckets are cut
-where their leaves overflow, and stay balanced the way of scapegoat trees: a cut that lies too deep
-makes us look for the highest bucket above it with a half that holds too much of it, and build that
-bucket's subtree anew, cut at medians. A subtree that was built evenly gets so uneven only by as
-many additions as a fixed part of its clauses, so that this costs O(log n) an addition, amortised.
-No method recurses: both cuts and the nesting of partitions may go as deep as the data want.
+`nodes` defines the nodes; this module decides where clauses go. Buckets are cut when their leaves
+overflow, and are balanced as in scapegoat trees. If a cut is too deep, we search for the highest
+bucket above it with a half that is too heavy. We rebuild that bucket's subtree, cut at
+medians. A subtree that was built evenly becomes so uneven only after additions in proportion to its
+clauses, so the amortised cost is O(log n) per addition. No method recurses: the depth of cuts
+and of nested partitions depends on the data.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from tamis.match.dexin.be_tree.nodes import (
 
 Int64s = NDArray[np.int64]
 
-# A half with more than this part of its bucket's clauses is too heavy. Where no half is, n clauses
-# are at most 2 log2(n) steps deep.
+# A half with more than this share of its bucket's clauses is too heavy. If no half is too heavy, n
+# clauses are at most 2 log2(n) steps deep.
 _HEAVY = 0.5**0.5
 
 
 class BeTree(TreeNodes):
-    """Insert, remove and restructure. `share` weighs attributes when space is cut."""
+    """Insert, remove and restructure. `share` weighs the attributes when space is cut."""
 
     def __init__(self, clauses: ClauseStorage, capacity: int, least: int) -> None:
         super().__init__(capacity)
         self._clauses = clauses
-        self._least = least  # clauses that make a partition worth while
-        self.samples = np.zeros((0, SAMPLES), np.int64)  # boundaries of each attribute
-        self.share = np.zeros(0)  # learned: part of a partition's clauses that a visit lets through
+        self._least = least  # minimum number of clauses for a partition
+        self.samples = np.zeros((0, SAMPLES), np.int64)  # boundaries by attribute
+        self.share = np.zeros(0)  # learned: share of a partition's clauses that a visit passes
         self._sampled = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays but the table of clauses, which is the matcher's."""
+        """Size of all arrays except the table of clauses, which the matcher owns."""
         return super().nbytes - self._clauses.nbytes
 
     def insert(self, slots: Int64s) -> None:
-        """Put clauses, which are in the table already, where they belong."""
+        """Insert clauses, which must be in the table already."""
         if len(slots) == 0:
             return
         if int(slots.max()) >= len(self.cell_of):
@@ -71,14 +71,14 @@ class BeTree(TreeNodes):
         self._insert(slots)
 
     def remove(self, slots: Int64s) -> None:
-        """Take clauses out, and drop the nodes that nothing is left in."""
+        """Remove clauses, and drop the nodes that become empty."""
         shrunk = self.take_out(slots)
         for cell in np.unique(self.cell_of[slots]).tolist():
             self.prune(cell)
         self._renew(shrunk)
 
     def dissolve(self, partition: int) -> None:
-        """Take a partition apart and insert its clauses again, by what is known now."""
+        """Dissolve a partition and insert its clauses again with the current statistics."""
         _, _, top, owner, _, _ = self.partitions.rows[partition].tolist()
         slots = self.below(top)
         shrunk = self.take_out(slots)
@@ -88,8 +88,9 @@ class BeTree(TreeNodes):
         self._renew(shrunk)
 
     def adjust(self, visits: Int64s, passed: Int64s) -> bool:
-        """Learn from what visits let through; take apart the worst partition if another attribute
-        would serve its clauses better. Tells whether anything was moved.
+        """Learn from the visits; dissolve the worst partition if another attribute would be better.
+
+        Returns whether any clause moved.
         """
         rows = self.partitions.rows
         seen = np.flatnonzero((visits > 0) & (rows[:, COUNT] > 0))
@@ -107,20 +108,20 @@ class BeTree(TreeNodes):
             return False
         score, counts = weigh(self._clauses.view, self.below(top), self.samples, self.share)
         score[self.attributes_above(owner)] = 0
-        score[counts < count] = 0  # an attribute that all of them have
+        score[counts < count] = 0  # only attributes that all of them have
         if score.max() <= 1.1 * score[attribute]:
             return False
         self.dissolve(worst)
         return True
 
     def check(self) -> None:
-        """Raise if a clause is not where insertion would have put it, or the tree is uneven."""
+        """Raise if a clause is not where insertion would put it, or the tree is unbalanced."""
         check(self, self._clauses)
 
     # -- inserting ---------------------------------------------------------------------------------
 
     def _insert(self, slots: Int64s) -> None:
-        # First all go where they belong in the tree as it is; only then is it restructured.
+        # Insert all clauses into the current tree first; only then restructure.
         cells = self._route(slots)
         self.append(cells, slots)
         deep: list[int] = []
@@ -130,7 +131,7 @@ class BeTree(TreeNodes):
             self._balance(bucket)
 
     def _route(self, slots: Int64s) -> Int64s:
-        """The cell where each clause belongs, through the best partition of each cell above."""
+        """The cell of each clause, through the best partition of each cell on the path."""
         where = np.empty(len(slots), np.int64)
         stack = [(self.root, np.arange(len(slots)))]
         while stack:
@@ -148,7 +149,7 @@ class BeTree(TreeNodes):
         return where
 
     def _ranked(self, cell: int) -> list[int]:
-        """The partitions of a cell, the one that lets least through first."""
+        """The partitions of a cell, the one that lets the least through first."""
         return sorted(
             self.of(cell), key=lambda at: (self.share[self.partitions.rows[at, ATTRIBUTE]], at)
         )
@@ -156,10 +157,10 @@ class BeTree(TreeNodes):
     # -- restructuring -----------------------------------------------------------------------------
 
     def _restructure(self, cell: int) -> list[int]:
-        """Cut space until the leaf of a cell fits, and those of the cells that come of it.
+        """Cut space until the leaf of a cell and the leaves of all resulting cells fit.
 
-        Buckets are cut by value first, then what is left in a leaf by the next attribute. Returns
-        the buckets that came to lie too deep in their partition.
+        Buckets are cut by value first; the clauses that stay in a leaf are then cut by the next
+        attribute. Returns the buckets that are too deep in their partition.
         """
         deep: list[int] = []
         stack = [cell]
@@ -180,7 +181,7 @@ class BeTree(TreeNodes):
         return deep
 
     def _partition(self, cell: int) -> list[int]:
-        """Space partitioning: give the best attribute a partition, until the leaf fits.
+        """Space partitioning: give the best attribute a partition until the leaf fits.
 
         Returns the cells of the new partitions.
         """
@@ -205,11 +206,11 @@ class BeTree(TreeNodes):
         return made
 
     def _cluster(self, bucket: int) -> list[int]:
-        """Space clustering: halve a bucket, and its halves, where leaves overflow.
+        """Space clustering: halve a bucket and its halves while leaves overflow.
 
         Codes have no width that could be halved (they are images of bits, or labels), so a bucket
-        is cut at the median of the ends that lie in it. At most half of those lie in either half:
-        the halves of n clauses reach at most log2(n) + 4 steps down. They are returned.
+        is cut at the median of the ends inside it. Each half has at most half of these ends, so the
+        halves of n clauses are at most log2(n) + 4 steps deep. Returns the halves.
         """
         attribute = int(self.partitions.rows[self.buckets.rows[bucket, PARTITION], ATTRIBUTE])
         slots = self.take_leaf(int(self.buckets.rows[bucket, CELL]))
@@ -236,15 +237,15 @@ class BeTree(TreeNodes):
         return halves
 
     def _balance(self, bucket: int) -> None:
-        """Build anew the highest bucket above one that is too deep whose half is too heavy.
+        """Rebuild the highest bucket with a too heavy half above a bucket that is too deep.
 
-        There is one: if every half were light enough, the cut above would lie where less than one
-        clause is left. And it is enough: all halves above the highest are light enough, so its
-        depth and its clauses, log2 of them cut at medians, stay in the bounds together.
+        Such a bucket exists: if no half were too heavy, less than one clause would be left at the
+        cut. It suffices: no half above it is too heavy, so its depth plus log2 of its clauses, cut
+        at medians, stays within the bound.
         """
         partition, depth = self.buckets.rows[bucket, [PARTITION, DEPTH]].tolist()
         if partition < 0 or depth <= deepest(int(self.partitions.rows[partition, PEAK])):
-            return  # another bucket was too deep as well, and this one went with it
+            return  # rebuilding another deep bucket already removed or raised this one
         highest = -1
         while (above := int(self.buckets.rows[bucket, UP])) >= 0:
             if self.buckets.rows[bucket, WEIGHT] > _HEAVY * self.buckets.rows[above, WEIGHT]:
@@ -253,7 +254,7 @@ class BeTree(TreeNodes):
         self._rebuild(highest)
 
     def _rebuild(self, bucket: int) -> None:
-        """Cut a bucket anew, with all that is below it."""
+        """Rebuild a bucket and everything below it."""
         slots = self.empty(bucket)
         if self.buckets.rows[bucket, UP] < 0:
             self.partitions.rows[self.buckets.rows[bucket, PARTITION], PEAK] = len(slots)
@@ -262,14 +263,14 @@ class BeTree(TreeNodes):
         self._restructure(cell)
 
     def _renew(self, shrunk: Int64s) -> None:
-        """Cut partitions anew that have lost half of their clauses: they may be too deep now."""
+        """Rebuild partitions that have lost half of their clauses: they may be too deep now."""
         for partition in shrunk.tolist():
             _, _, top, _, count, peak = self.partitions.rows[partition].tolist()
-            if 0 < 2 * count < peak:  # else it is gone, or has grown again
+            if 0 < 2 * count < peak:  # else it is gone or has grown again
                 self._rebuild(top)
 
     def _sample(self) -> None:
-        """Take boundaries of each attribute anew from the ends that clauses mention."""
+        """Sample the boundaries of each attribute again from the ends of the clauses."""
         view = self._clauses.view
         self._sampled = len(self._clauses)
         width = self._clauses.width
@@ -287,7 +288,7 @@ class BeTree(TreeNodes):
 
 
 def _groups(cells: Int64s, items: Int64s) -> list[tuple[int, Int64s]]:
-    """The items of each cell, where item i goes to cell i."""
+    """Group items by cell; item i goes to cell i."""
     if len(cells) == 1:
         return [(int(cells[0]), items)]
     order = np.argsort(cells, kind="stable")
@@ -296,11 +297,11 @@ def _groups(cells: Int64s, items: Int64s) -> list[tuple[int, Int64s]]:
 
 
 def _cut(low: Int64s, high: Int64s, least: int, most: int) -> int | None:
-    """The last code of the left half of a bucket, if any interval lies in a half at all.
+    """The last code of a bucket's left half, or None if no interval fits into a half.
 
-    The halves part before or after the median of the ends that lie in the bucket, whichever leaves
-    more in the smaller half, and at last beside its outermost codes: a value that many clauses
-    share gets a bucket of its own, and does not have to move whenever its neighbours do.
+    The cut is before or after the median of the ends inside the bucket, whichever leaves more in
+    the smaller half. If there are no such ends, it is next to an outermost code of the bucket. A
+    value that many clauses share thus gets its own bucket and does not move when its neighbours do.
     """
     if least == most:
         return None

@@ -1,1 +1,1 @@
-"""What the matchers inside a database share: statements, databases, and the matcher around them."""
+"""The matchers that run inside a database: statements, databases and the common matcher."""

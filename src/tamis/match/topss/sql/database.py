@@ -1,4 +1,4 @@
-"""A database that holds the tables of one matcher: what the matcher asks of it."""
+"""The interface of a database that holds the tables of one matcher."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from tamis.match.topss.sql.statements import beginning, statements
 
 Int64s = NDArray[np.int64]
 Columns = Mapping[str, NDArray[Any]]
-"""Columns of a table by name, all of one length."""
+"""Columns of a table by name, all of the same length."""
 
 DSN = "TAMIS_POSTGRESQL"
-"""The environment variable that names a PostgreSQL where no option does."""
+"""The environment variable with the PostgreSQL connection, used if the option `dsn` is not set."""
 
-_RESTLESS = 1000  # changed rows before statistics and storage are looked after, at the least
+_RESTLESS = 1000  # minimum number of changed rows before maintenance of statistics and storage
 
 
 class Database(ABC):
-    """Tables of one matcher, in a session of their own that ends with it."""
+    """The tables of one matcher, in a session of their own that ends with the matcher."""
 
-    kind: ClassVar[str]  # as the option `database` names it
-    errors: ClassVar[type[Exception]]  # what it raises when it cannot do as it is told
+    kind: ClassVar[str]  # the value of the option `database`
+    errors: ClassVar[type[Exception]]  # the driver's base exception
 
     def __init__(self, file: str) -> None:
         self._statements = statements(file, self.kind)
         self._rows = 0  # predicates of all subscriptions
-        self._changed = 0  # of these, since the tables were last looked after
+        self._changed = 0  # rows changed since the last maintenance
 
     def insert(self, fresh: Columns) -> None:
-        """Add subscriptions: the columns sid, attr, op, val and total, a row for each predicate."""
+        """Add subscriptions: columns sid, attr, op, val and total, one row per predicate."""
         with self._in_words():
             self._settle()
             self._change({"fresh": fresh}, beginning(self._statements, "insert"))
@@ -43,7 +43,7 @@ class Database(ABC):
         self._changed += len(fresh["sid"])
 
     def delete(self, gone: Int64s, rows: int) -> None:
-        """Delete subscriptions, which have so many rows together."""
+        """Delete subscriptions, which have `rows` rows in total."""
         ids = {"sid": gone.astype(np.int32)}
         with self._in_words():
             self._settle()
@@ -52,55 +52,55 @@ class Database(ABC):
         self._changed += rows
 
     def match(self, events: Columns) -> tuple[Int64s, Int64s]:
-        """Pairs (event, sid) that match; the columns are event, attr and val."""
+        """The matching pairs (event, sid); the columns of `events` are event, attr and val."""
         with self._in_words():
             self._settle()
             return self._found(events)
 
     @abstractmethod
     def ask(self, name: str) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives; for the tally and for checks."""
+        """The rows that a statement returns; for the tally and for checks."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Make all tables empty, and give the memory back."""
+        """Empty all tables and release the memory."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes that the tables take."""
+        """Size of the tables in bytes."""
 
     @property
     def rows(self) -> int:
-        """Predicates of all subscriptions."""
+        """The number of predicates of all subscriptions."""
         return self._rows
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Say what the database did not do, and what to do about it."""
+        """Turn the driver's errors into a `MatcherError` that says what failed and what to do."""
         try:
             yield
         except self.errors as error:
             what = str(error).strip().partition("\n")[0].rstrip(".")
             raise MatcherError(
-                f"{self.kind} failed: {what}. Nothing was changed; if it stays unreachable, make "
-                "the matcher anew"
+                f"{self.kind} failed: {what}. Nothing was changed; if it stays unreachable, "
+                "create the matcher again"
             ) from error
 
     def _settle(self) -> None:
-        """After many changes, look after the tables: at the next occasion, where it may fail."""
+        """Maintain the tables after many changes, before the next operation, which may raise."""
         if self._changed > max(_RESTLESS, self._rows // 4):
             self._look_after()
             self._changed = 0
 
     @abstractmethod
     def _found(self, events: Columns) -> tuple[Int64s, Int64s]:
-        """Run the statement that matches."""
+        """Run the matching statement."""
 
     @abstractmethod
     def _change(self, given: Mapping[str, Columns], run: list[str]) -> None:
-        """Run statements over given tables: all of them, or none."""
+        """Run statements over the given tables, all in one transaction."""
 
     @abstractmethod
     def _look_after(self) -> None:
-        """Renew statistics, and drop what deleted rows left behind."""
+        """Update the statistics and reclaim the space of deleted rows."""

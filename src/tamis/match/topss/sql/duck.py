@@ -1,4 +1,4 @@
-"""DuckDB, inside this process and in memory."""
+"""DuckDB, in this process and in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.match.topss.sql.statements import beginning
 
 
 class Duck(Database):
-    """Tables arrive as Arrow, without a copy; answers leave as NumPy arrays."""
+    """Tables are passed as Arrow without a copy; results are returned as NumPy arrays."""
 
     kind = "duckdb"
     errors = duckdb.Error
@@ -32,13 +32,13 @@ class Duck(Database):
             ":memory:",
             config={
                 "threads": self._threads,
-                "autoinstall_known_extensions": False,  # nothing is fetched behind our back
+                "autoinstall_known_extensions": False,  # never download anything silently
                 "temp_directory": str(Path(tempfile.gettempdir()) / "tamis-duckdb"),
             },
         )
         for statement in beginning(self._statements, "create"):
             self._connection.execute(statement)
-        # Parsed once; planned anew each time, for the batch and the tables as they are then.
+        # Parsed once, but planned for each batch: the best plan depends on the current tables.
         self._match = self._connection.extract_statements(self._statements["match"])[0]
 
     def _found(self, events: Columns) -> tuple[Int64s, Int64s]:

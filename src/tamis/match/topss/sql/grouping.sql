@@ -1,5 +1,5 @@
 -- create_pids
--- Numbers of predicates.
+-- Predicate numbers.
 CREATE SEQUENCE pids;
 
 -- create_subs
@@ -21,11 +21,11 @@ CREATE TABLE subs_preds (sid integer, pid integer);
 CREATE UNIQUE INDEX subs_sid ON subs (sid);
 
 -- create_preds_attr_op_val [postgresql]
--- Finds a predicate that is there already, and those that a value satisfies.
+-- Finds an existing predicate, and the predicates that a value satisfies.
 CREATE UNIQUE INDEX preds_attr_op_val ON preds (attr, op, val);
 
 -- create_preds_pid [postgresql]
--- Finds a predicate that may have become unused.
+-- Finds a predicate that may be unused now.
 CREATE UNIQUE INDEX preds_pid ON preds (pid);
 
 -- create_subs_preds_pid [postgresql]
@@ -37,7 +37,7 @@ CREATE INDEX subs_preds_pid ON subs_preds (pid);
 CREATE INDEX subs_preds_sid ON subs_preds (sid);
 
 -- insert_preds
--- The predicates that no subscription had before.
+-- Adds the predicates that no subscription had before.
 INSERT INTO preds (attr, op, val)
 SELECT DISTINCT attr, op, val FROM fresh
 WHERE NOT EXISTS (
@@ -46,18 +46,18 @@ WHERE NOT EXISTS (
 );
 
 -- insert_subs
--- The new subscriptions.
+-- Adds the new subscriptions.
 INSERT INTO subs SELECT DISTINCT sid, total FROM fresh;
 
 -- insert_subs_preds
--- Their predicates, by number.
+-- Associates the new subscriptions with their predicates.
 INSERT INTO subs_preds
 SELECT fresh.sid, preds.pid
 FROM fresh
 JOIN preds ON preds.attr = fresh.attr AND preds.op = fresh.op AND preds.val = fresh.val;
 
 -- delete_preds
--- Predicates that only subscriptions that are gone had.
+-- Deletes predicates that only the deleted subscriptions had.
 DELETE FROM preds
 WHERE pid IN (SELECT pid FROM subs_preds WHERE sid IN (SELECT sid FROM gone))
 AND NOT EXISTS (
@@ -67,16 +67,16 @@ AND NOT EXISTS (
 );
 
 -- delete_subs_preds
--- What the subscriptions that are gone had.
+-- Deletes the associations of the deleted subscriptions.
 DELETE FROM subs_preds WHERE sid IN (SELECT sid FROM gone);
 
 -- delete_subs
--- The subscriptions that are gone.
+-- Deletes the subscriptions.
 DELETE FROM subs WHERE sid IN (SELECT sid FROM gone);
 
 -- match
--- The satisfied predicates, each compared once; counted for each subscription that has them; and
--- the subscriptions of which that is all.
+-- Compares each distinct predicate once, counts the satisfied ones per subscription, and returns
+-- the subscriptions whose predicates are all satisfied.
 WITH satisfied AS (
     SELECT DISTINCT ev.event, preds.pid
     FROM ev JOIN preds ON preds.attr = ev.attr
@@ -97,7 +97,7 @@ FROM counted JOIN subs ON subs.sid = counted.sid
 WHERE counted.hits = subs.cnt;
 
 -- compared
--- How many predicates an event is compared with, by attribute; for the tally.
+-- The number of predicates compared with an event, by attribute; for the tally.
 SELECT attr, count(*) AS predicates FROM preds GROUP BY attr;
 
 -- dump
@@ -108,7 +108,7 @@ JOIN preds ON preds.pid = subs_preds.pid
 JOIN subs ON subs.sid = subs_preds.sid;
 
 -- check_preds
--- Predicates that are there twice, or that no subscription has: there should be none.
+-- Finds duplicate or unused predicates; the result should be empty.
 SELECT pid FROM preds WHERE NOT EXISTS (
     SELECT 1 FROM subs_preds WHERE subs_preds.pid = preds.pid
 )

@@ -1,4 +1,4 @@
-"""The matcher around a database: what is not an elementary predicate, chunks, pickling."""
+"""The matcher around a database: verification, chunks and pickling."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tamis.match.topss.sql.database import DSN, Columns, Database
 from tamis.match.topss.verification import CandidateMatcher
 
 Int64s = NDArray[np.int64]
-_COMPARISONS = 20_000_000  # of predicates with events in one statement; it bounds its memory
+_COMPARISONS = 20_000_000  # per statement, of predicates with events; bounds its memory
 
 
 class SqlMatcher(CandidateMatcher):
-    """Subscriptions as rows of a database; a statement finds the matches of a batch of events."""
+    """Store subscriptions as rows of a database; one statement matches a batch of events."""
 
-    file: ClassVar[str]  # of the statements
-    counts_twice: ClassVar[bool]  # a predicate, where an event has several values of an attribute
+    file: ClassVar[str]  # the file with the statements
+    counts_twice: ClassVar[bool]  # whether a predicate may count once per value of an attribute
 
     database = choice("duckdb", "the database that holds the subscriptions", "duckdb", "postgresql")
     dsn: Option[str | None] = Option(
@@ -41,9 +41,9 @@ class SqlMatcher(CandidateMatcher):
 
     def check_options(self) -> None:
         if self.dsn is not None and self.database != "postgresql":
-            raise MatcherError("dsn names a PostgreSQL; give database='postgresql' with it")
+            raise MatcherError("dsn is for PostgreSQL; set database='postgresql' as well")
         if self.threads > 1 and self.database != "duckdb":
-            raise MatcherError("threads is for DuckDB; PostgreSQL decides itself")
+            raise MatcherError("threads is for DuckDB; PostgreSQL sets its own parallelism")
 
     def clear(self) -> None:
         super().clear()
@@ -62,7 +62,7 @@ class SqlMatcher(CandidateMatcher):
             made = getattr(importlib.import_module(module), name)
         except ImportError as error:
             raise MatcherError(
-                f"{error.name} is not installed; pip install 'tamis[sql]' brings it"
+                f"{error.name} is not installed; run pip install 'tamis[sql]'"
             ) from error
         database = made(self.file, self.threads if self.database == "duckdb" else self.dsn)
         assert isinstance(database, Database)
@@ -81,7 +81,7 @@ class SqlMatcher(CandidateMatcher):
         return {**self.__dict__, "_database": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The table of clauses is what was pickled; the rows are made of it again."""
+        """Rebuild the database rows from the pickled table of clauses."""
         self.__dict__.update(state)
         self.rebuild()
 
@@ -106,7 +106,7 @@ class SqlMatcher(CandidateMatcher):
         return starts, slots[np.argsort(event, kind="stable")]
 
     def _count_compared(self, attribute: NDArray[np.int32]) -> None:
-        """Count the predicates that the statement compared; asked for once after each change."""
+        """Tally the predicates that the statement compared; queried once after each change."""
         if self._compared is None:
             self._compared = np.zeros(self.clauses.width, np.int64)
             for attr, predicates in self._tables.ask("compared"):

@@ -1,4 +1,4 @@
-"""PostgreSQL, over a connection of the matcher's own."""
+"""PostgreSQL, over a connection owned by the matcher."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tamis.errors import MatcherError
 from tamis.match.topss.sql.database import DSN, Columns, Database, Int64s
 from tamis.match.topss.sql.statements import beginning, statements
 
-# Tables are made in the schema of temporary ones: nobody else sees them, and they go with the
-# connection. The server would otherwise compile plans for longer than most of them run, and sort
-# where it could hash.
+# Tables are in the temporary schema: no other session sees them, and they disappear with the
+# connection. With its defaults, the server would spend longer on JIT compilation than most plans
+# run, and would sort where it could hash.
 _SETTINGS = {
     "search_path": "pg_temp",
     "jit": "off",
@@ -29,7 +29,7 @@ _END = b"\xff\xff"
 
 
 class Postgres(Database):
-    """Tables arrive by binary COPY, events and answers as binary arrays: no text is parsed."""
+    """Tables are passed by binary COPY, events and results as binary arrays: no text is parsed."""
 
     kind = "postgresql"
     errors = psycopg.Error
@@ -87,7 +87,7 @@ def _connect(dsn: str | None) -> psycopg.Connection[tuple[Any, ...]]:
     dsn = dsn or os.environ.get(DSN)
     if not dsn:
         raise MatcherError(
-            "which PostgreSQL? Give the option dsn, or set the environment variable "
+            "no PostgreSQL connection is given; set the option dsn or the environment variable "
             f"{DSN}, for example to 'host=localhost dbname=tamis user=tamis'"
         )
     try:
@@ -95,12 +95,12 @@ def _connect(dsn: str | None) -> psycopg.Connection[tuple[Any, ...]]:
         for name, value in _SETTINGS.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
     except psycopg.Error as error:
-        raise MatcherError(f"PostgreSQL cannot be used: {str(error).strip()}") from error
+        raise MatcherError(f"cannot open a PostgreSQL session: {str(error).strip()}") from error
     return connection
 
 
 def _records(columns: Columns) -> bytes:
-    """Rows in the binary form of COPY: the number of fields, then for each its length and value."""
+    """Rows in the binary COPY format: the number of fields, then a length and a value per field."""
     kinds: list[tuple[str, str]] = [("fields", ">i2")]
     for name, column in columns.items():
         kinds += [(f"{name} length", ">i4"), (name, f">i{column.dtype.itemsize}")]
@@ -113,7 +113,7 @@ def _records(columns: Columns) -> bytes:
 
 
 def _array(value: bytes | None) -> Int64s:
-    """An integer[] in binary: five words of head, then a length and a value for each item."""
+    """Decode a binary integer[]: a header of five words, then a length and a value per item."""
     if value is None:
         return np.zeros(0, np.int64)
     items = np.frombuffer(value, np.dtype([("length", ">i4"), ("item", ">i4")]), offset=20)

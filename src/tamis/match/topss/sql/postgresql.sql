@@ -1,14 +1,14 @@
 -- create_fresh
--- Predicates of new subscriptions arrive here, by COPY.
+-- Receives the predicates of new subscriptions by COPY.
 CREATE TEMP TABLE fresh (sid integer, attr integer, op smallint, val bigint, total integer)
 ON COMMIT DELETE ROWS;
 
 -- create_gone
--- Subscriptions to be deleted arrive here, by COPY.
+-- Receives the subscriptions to delete by COPY.
 CREATE TEMP TABLE gone (sid integer) ON COMMIT DELETE ROWS;
 
 -- match
--- The events come as three arrays and the answer goes as two: one row, which needs no parsing. The
+-- Events are passed as three arrays; the result is one row of two arrays and needs no parsing. The
 -- name in braces stands for the algorithm's own statement.
 WITH ev AS (
     SELECT * FROM unnest(%s::integer[], %s::integer[], %s::bigint[]) AS pair (event, attr, val)

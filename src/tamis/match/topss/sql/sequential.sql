@@ -1,23 +1,23 @@
 -- create_subs
--- One row for each predicate of each subscription; total says how many the subscription has.
+-- One row per predicate of each subscription; total is the subscription's number of predicates.
 CREATE TABLE subs (sid integer, attr integer, op smallint, val bigint, total integer);
 
 -- create_subs_sid [postgresql]
--- Deleting finds the rows of a subscription; matching does not use it.
+-- Finds the rows of a subscription to delete; matching does not use it.
 CREATE INDEX subs_sid ON subs (sid);
 
 -- insert_subs
--- The predicates of new subscriptions.
+-- Adds the predicates of new subscriptions.
 INSERT INTO subs SELECT sid, attr, op, val, total FROM fresh;
 
 -- delete_subs
--- All predicates of subscriptions that are gone.
+-- Deletes all predicates of the deleted subscriptions.
 DELETE FROM subs WHERE sid IN (SELECT sid FROM gone);
 
 -- match
--- Every predicate is compared with the event's value of its attribute; those that hold are counted
--- for each subscription. An attribute with several values may count a predicate twice, so what
--- such an event matches is verified afterwards.
+-- Compares every predicate with the event's values of its attribute and counts those that hold for
+-- each subscription. An attribute with several values may count a predicate twice, so the matches
+-- of such an event are verified afterwards.
 SELECT ev.event, subs.sid
 FROM ev JOIN subs ON subs.attr = ev.attr
 WHERE CASE subs.op
@@ -31,7 +31,7 @@ GROUP BY ev.event, subs.sid
 HAVING count(*) >= max(subs.total);
 
 -- compared
--- How many predicates an event is compared with, by attribute; for the tally.
+-- The number of predicates compared with an event, by attribute; for the tally.
 SELECT attr, count(*) AS predicates FROM subs GROUP BY attr;
 
 -- dump

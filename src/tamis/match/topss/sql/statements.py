@@ -1,11 +1,11 @@
-"""Statements live in .sql files, each with a name and a sentence that says what it is for.
+"""Load SQL statements from .sql files; each has a name and a sentence on its purpose.
 
     -- name [database]
     -- The sentence.
     SELECT ...;
 
-A statement with a database in brackets is for that one only. The first word of the name says when
-it runs: all that begin with `create` at first, `insert` and `delete` when subscriptions change.
+A statement with a database in brackets is only for that database. The first word of the name says
+when it runs: `create` statements run at the start, `insert` and `delete` when subscriptions change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEAD = re.compile(r"^-- (\w+)(?: \[(\w+)\])?$", re.MULTILINE)
 
 @cache
 def statements(file: str, database: str) -> dict[str, str]:
-    """The statements of one file for one database, by name, in the order of the file."""
+    """The statements of one file for one database, by name, in file order."""
     text = (files("tamis.match.topss.sql") / f"{file}.sql").read_text("utf-8")
     heads = list(_HEAD.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
@@ -33,5 +33,5 @@ def statements(file: str, database: str) -> dict[str, str]:
 
 
 def beginning(all: dict[str, str], word: str) -> list[str]:
-    """The statements whose name begins with a word."""
+    """The statements whose names begin with a word."""
     return [text for name, text in all.items() if name.split("_")[0] == word]
