@@ -147,7 +147,7 @@ def test_an_operator_that_is_missing_is_missed_at_once(
     spark: SparkSession, stats: Stats, tmp_path: Path
 ) -> None:
     where = saved({1: "quiet()"}, tmp_path / "engine", [quiet_operator()])
-    with pytest.raises(OperatorError, match="an operator that is not there"):
+    with pytest.raises(OperatorError, match="an operator that is missing"):
         match_sample(spark, stats, where)
 
 

@@ -75,7 +75,7 @@ def test_the_command(
     shown = capsys.readouterr().out
     good = len(good_events(rows))
     assert f"{folder}: {good} events; {len(rows) - good} dead" in shown
-    assert "such as: " in shown
+    assert "for example: " in shown
     for words in ("seller.rating", "most frequent", "oak (", "5 subscriptions", "pairs an event",
                   "price exists or title exists", f"The statistics are in {out}."):  # fmt: skip
         assert words in shown
@@ -116,7 +116,7 @@ def test_operators_by_the_command(
     given += ["--subscriptions", str(tmp_path / "engine"), "--asked", "200"]
     assert run("spark", "stats", *given) == 2
     said = capsys.readouterr()
-    assert "an operator that is not there" in said.err
+    assert "an operator that is missing" in said.err
     assert "Traceback" not in said.err
     assert Stats.open(out).events == len(good_events(events[1])), "what was counted is not lost"
     module = """
