@@ -83,16 +83,18 @@ def test_a_new_process_compiles_nothing_that_was_compiled_before(kept: Path) -> 
 
 @pytest.mark.xdist_group("starting")
 def test_processes_that_start_together_with_damaged_code(kept: Path, tmp_path: Path) -> None:
-    folder = tmp_path / kept.name
-    shutil.copytree(kept, folder)
-    (inserting,) = folder.glob("sift.insert_framed-*")
-    inserting.write_bytes(inserting.read_bytes()[: inserting.stat().st_size // 2])
-    (adding,) = folder.glob("packed._add-*")
-    adding.write_bytes(b"")
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    # Code of earlier states of the source may be there too; all of it is damaged.
+    inserting = list(tmp_path.glob("batch_pass.insert_framed-*"))
+    adding = list(tmp_path.glob("packed_clauses._add-*"))
+    for path in inserting:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    for path in adding:
+        path.write_bytes(b"")
     compiled = _answers([_start("tamis", tmp_path) for _ in range(AT_ONCE)])
     assert ["_add", "insert_framed"] in compiled
-    assert read(inserting) is not None, "written again"
-    assert read(adding) is not None
+    assert any(read(path) is not None for path in inserting), "written again"
+    assert any(read(path) is not None for path in adding)
     assert _answers([_start("tamis", tmp_path)]) == [[]]
 
 
@@ -102,4 +104,4 @@ def test_a_process_that_can_keep_no_code_still_answers(tmp_path: Path) -> None:
     out, err = started.communicate()
     assert started.returncode == 0, err
     assert out.splitlines()[0] == ANSWER
-    assert err.count("compiled code cannot be kept") == 1
+    assert err.count("cannot write compiled code") == 1
