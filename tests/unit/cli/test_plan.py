@@ -173,7 +173,10 @@ def test_no_subscriptions_at_all(schema: str, tmp_path: Path, capsys: Capture) -
         (("--workload", "dexin", "--subscriptions", "1e300"), "not a whole number from 1"),
         (("--workload", "dexin", "--subscriptions", "1.5"), "not a whole number from 1"),
         (("--workload", "dexin", "--events", "0"), "not a whole number from 1"),
-        (("--workload", "dexin", "--subscriptions", "100", "--id", "you"), "no subscription 'you'"),
+        (
+            ("--workload", "dexin", "--subscriptions", "100", "--id", "you"),
+            "no subscription has the id 'you'",
+        ),
         (("nowhere",), "nowhere"),
         (("nowhere", "--subscriptions", "5"), "has its own"),
         (("--schema", "nowhere.yaml", "--subscriptions", "5.csv"), "nowhere.yaml"),
