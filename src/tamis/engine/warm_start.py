@@ -55,10 +55,8 @@ def plan_for(engine: Engine, events: pa.Table) -> int:
     """
     valid = validate(engine.encoder, events)
     if len(valid):
-        batch = valid.batch(engine.encoder)
-        for _ in range(2):  # a plan for few events is replaced when there are more
-            engine.matcher.match(batch)
-            settle(engine.matcher)
+        engine.matcher.match(valid.batch(engine.encoder))  # once: twice would count double
+        settle(engine.matcher)
     return len(valid)
 
 

@@ -208,7 +208,7 @@ def test_what_is_no_statistics_is_refused_before_anything_runs(
         compile_conditions(frame, Versions(tmp_path / "index"), SCHEMA, stats=tmp_path)
     other = Stats("elsewhere", {}, 1, 0, {}, sample=pa.table({"colour": ["red"]}))
     other.save(tmp_path / "stats")
-    with pytest.raises(EventError, match="another schema than the engine"):
+    with pytest.raises(EventError, match="have another schema than the engine"):
         compile_conditions(frame, Versions(tmp_path / "index"), SCHEMA, stats=tmp_path / "stats")
     assert not (tmp_path / "index").exists()
 

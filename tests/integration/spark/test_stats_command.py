@@ -98,7 +98,7 @@ def test_the_command(
     assert Engine.open(shard).plan().events == 50
     capsys.readouterr()
     assert run("plan", str(tmp_path / "engine"), "--stats", str(out)) == 0
-    assert "laid out for 50 events" in capsys.readouterr().out
+    assert "planned for 50 events" in capsys.readouterr().out
 
 
 def test_operators_by_the_command(
