@@ -119,7 +119,7 @@ class LiveSubscriptions:
                 continue
             # A second subscription under a live id replaces the first.
             self._leave(id, sequence)
-            if kind == "subscribe":
+            if kind in ("subscribe", "update"):
                 self._last[id] = len(self._id)
                 self._id.append(id)
                 self._from.append(sequence)

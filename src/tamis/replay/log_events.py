@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.replay.event_source import READ, EventChunk, Int64s
 from tamis.store.log import Log
-from tamis.store.segments import EVENTS
+from tamis.store.pack import EVENTS
 
 _FEW = 512  # events: a share of its own is worth it from here on
 

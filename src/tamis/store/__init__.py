@@ -7,17 +7,16 @@ All files are renamed into place: a process may be killed at any moment.
 """
 
 from tamis.store.changes import cancel, changes_table, expire, renew, subscribe
-from tamis.store.log import Log
-from tamis.store.segments import Segment, appended
+from tamis.store.log import Appended, Log, appended
 from tamis.store.stats import Stats
 from tamis.store.subscription_snapshot import LiveSubscription, SubscriptionSnapshot
 from tamis.store.version import Shard, Version, describe
 from tamis.store.versions import Versions
 
 __all__ = [
+    "Appended",
     "LiveSubscription",
     "Log",
-    "Segment",
     "Shard",
     "Stats",
     "SubscriptionSnapshot",

@@ -1,11 +1,20 @@
-"""Changes of subscriptions as tables: subscribe, renew, cancel, expire.
+"""Changes of subscriptions as tables: subscribe, update, renew, cancel, expire.
 
 | column | type | |
 | --- | --- | --- |
-| kind | string | one of the four |
-| id | string or int64 | the same type throughout a log |
-| condition | string | of a subscribe; null otherwise |
-| until | timestamp, UTC | when the lease of a subscribe or renew ends; null: never |
+| kind | string | one of the five |
+| id | string or int64 | the same type throughout a log; int64: null in a subscribe is its number |
+| condition | string | of a subscribe or update; null otherwise |
+| until | timestamp, UTC | when the lease of a subscribe, update or renew ends; null: never |
+| owner, name | string | who subscribes, and what the owner calls it |
+| language | string | of the condition; null: that of tamis |
+| request_key | string | by which a repeated request is known |
+| sink | string | where notifications go |
+| nonce | binary | from which the ticket of the subscription is made |
+| key_generation | int64 | which key of the server made the ticket |
+| metadata | string | a JSON object that belongs to the owner |
+
+Only the first two must be there. An update is a subscribe of an id that is live already.
 """
 
 from __future__ import annotations
@@ -22,23 +31,36 @@ from pyarrow import types
 from tamis.errors import StoreError, nearest
 from tamis.model.domain import TEXT_LIMIT
 
-SUBSCRIBE, RENEW, CANCEL, EXPIRE = "subscribe", "renew", "cancel", "expire"
-KINDS = (SUBSCRIBE, RENEW, CANCEL, EXPIRE)
+SUBSCRIBE, UPDATE, RENEW = "subscribe", "update", "renew"
+CANCEL, EXPIRE = "cancel", "expire"
+KINDS = (SUBSCRIBE, UPDATE, RENEW, CANCEL, EXPIRE)
 COLUMNS = ("kind", "id", "condition", "until")
+DETAILS = {
+    "owner": pa.string(),
+    "name": pa.string(),
+    "language": pa.string(),
+    "request_key": pa.string(),
+    "sink": pa.string(),
+    "nonce": pa.binary(),
+    "key_generation": pa.int64(),
+    "metadata": pa.string(),
+}
+ALL = (*COLUMNS, *DETAILS)
 ID_TYPES = {"text": pa.string(), "int64": pa.int64()}
 UNTIL = pa.timestamp("us", "UTC")
 Until = datetime | Sequence[datetime | None] | pa.Array | pa.ChunkedArray | None
 """One end of the lease for all, one for each, or None for no lease."""
 
 
-def change_schema(ids: str) -> pa.Schema:
-    """Return the columns of changes in a log whose ids are "text" or "int64".
+def change_schema(ids: str, names: Sequence[str] = COLUMNS) -> pa.Schema:
+    """Return columns of changes in a log whose ids are "text" or "int64".
 
     >>> change_schema("text").names
     ['kind', 'id', 'condition', 'until']
     """
-    kinds = (pa.string(), ID_TYPES[ids], pa.string(), UNTIL)
-    return pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    kinds = dict(zip(COLUMNS, (pa.string(), ID_TYPES[ids], pa.string(), UNTIL), strict=True))
+    kinds |= DETAILS
+    return pa.schema([(name, kinds[name]) for name in names])
 
 
 def subscribe(ids: Iterable[Any], conditions: Iterable[str], until: Until = None) -> pa.Table:
@@ -100,8 +122,8 @@ def validate(given: Any, ids: str | None = None) -> pa.Table:
     except (TypeError, ValueError, pa.ArrowException) as why:
         raise StoreError(f"expected an Arrow table of changes: {why}") from None
     for name in table.column_names:
-        if name not in COLUMNS:
-            hint = nearest(name, COLUMNS)
+        if name not in ALL:
+            hint = nearest(name, ALL)
             raise StoreError(f"unknown column of changes {name!r}" + (f"; {hint}" if hint else ""))
         if table.column_names.count(name) > 1:
             raise StoreError(f"the changes have two columns named {name!r}")
@@ -110,10 +132,41 @@ def validate(given: Any, ids: str | None = None) -> pa.Table:
             raise StoreError(f"the changes lack the column {name!r}; a change has a kind and an id")
     if ids is None:
         ids = "int64" if types.is_integer(table.schema.field("id").type) else "text"
-    wanted = change_schema(ids)
+    details = [name for name in DETAILS if name in table.column_names]
+    wanted = change_schema(ids, (*COLUMNS, *details))
     table = pa.table([_cast(table, field, ids) for field in wanted], schema=wanted)
     _check_rows(table)
     return table
+
+
+def numbered(table: pa.Table, first: int) -> pa.Table:
+    """Return changes that begin at a sequence number, with ids for those that have none."""
+    numbers = pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
+    return table.set_column(1, "id", pc.coalesce(table["id"], numbers))
+
+
+def without_nulls(table: pa.Table) -> pa.Table:
+    """Return changes without the details that no row has."""
+    kept = [
+        name
+        for name in table.column_names
+        if name not in DETAILS or table[name].null_count < table.num_rows
+    ]
+    return table.select(kept)
+
+
+def completed(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Return changes of a log with the wanted columns; those that a segment lacks are null."""
+    columns = [
+        table[field.name]
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in wanted
+    ]
+    try:
+        return pa.table(columns, schema=wanted)
+    except (pa.ArrowException, ValueError, TypeError) as why:
+        raise StoreError(f"the changes in the log have other columns than expected: {why}") from why
 
 
 def _column(given: Any, kind: pa.DataType | None) -> pa.Array | pa.ChunkedArray:
@@ -132,8 +185,10 @@ def _cast(table: pa.Table, field: pa.Field, ids: str) -> pa.Array | pa.ChunkedAr
     kind = column.type.value_type if isinstance(column.type, pa.DictionaryType) else column.type
     if field.name == "until":
         fits = types.is_timestamp(kind)
-    elif field.name == "id" and ids == "int64":
+    elif types.is_int64(field.type):
         fits = types.is_integer(kind)
+    elif types.is_binary(field.type):
+        fits = types.is_binary(kind)
     else:
         fits = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     if not (fits or types.is_null(kind) or not table.num_rows):
@@ -146,12 +201,15 @@ def _cast(table: pa.Table, field: pa.Field, ids: str) -> pa.Array | pa.ChunkedAr
 
 
 def _check_rows(table: pa.Table) -> None:
-    kind, id, condition, until = table.columns
+    kind, id, condition, until = (table[name] for name in COLUMNS)
     known = pc.is_in(kind, value_set=pa.array(KINDS))
     for row in _first(pc.invert(known)):
         written = kind[row].as_py()
         raise StoreError(f"change {row}: the kind is {written!r}; expected {', '.join(KINDS)}")
-    for row in _first(pc.is_null(id)):
+    adds = pc.is_in(kind, value_set=pa.array((SUBSCRIBE, UPDATE)))
+    # A subscribe without an id gets its sequence number, where ids are numbers.
+    unnamed = pc.and_(pc.equal(kind, SUBSCRIBE), types.is_integer(id.type))
+    for row in _first(pc.and_not(pc.is_null(id), unnamed)):
         raise StoreError(f"change {row}: the id is null")
     if types.is_string(id.type):
         size = pc.binary_length(id)
@@ -159,17 +217,20 @@ def _check_rows(table: pa.Table) -> None:
             raise StoreError(f"change {row}: the id is an empty text")
         for row in _first(pc.greater(size, TEXT_LIMIT)):
             raise StoreError(f"change {row}: the id is longer than {TEXT_LIMIT} bytes")
-    adds = pc.equal(kind, SUBSCRIBE)
     for row in _first(pc.and_(adds, pc.is_null(condition))):
-        raise StoreError(f"change {row}: the subscribe of {id[row].as_py()!r} has no condition")
+        raise StoreError(
+            f"change {row}: the {kind[row].as_py()} of {id[row].as_py()!r} has no condition"
+        )
     for row in _first(pc.and_not(pc.is_valid(condition), adds)):
         raise StoreError(
-            f"change {row}: a {kind[row].as_py()} has a condition; only a subscribe has one"
+            f"change {row}: a {kind[row].as_py()} has a condition; only a subscribe or update has "
+            "one"
         )
     leases = pc.or_(adds, pc.equal(kind, RENEW))
     for row in _first(pc.and_not(pc.is_valid(until), leases)):
         raise StoreError(
-            f"change {row}: a {kind[row].as_py()} has a lease; only a subscribe or renew has one"
+            f"change {row}: a {kind[row].as_py()} has a lease; only a subscribe, update or renew "
+            "has one"
         )
 
 

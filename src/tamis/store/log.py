@@ -1,50 +1,82 @@
-"""The log: events and changes of subscriptions in one sequence, in one folder.
+"""The log: events, changes of subscriptions and schema records in one sequence, in one folder.
 
-    LOG/tamis-log.json      format, schema, type of ids
-    LOG/segments/           Arrow IPC files, named by first sequence number, count and kind
+    LOG/tamis-log.json      format, identity, schema, type of ids
+    LOG/segments/           segments, named by first sequence number (see `segment` and `pack`)
+    LOG/head                where the log ends (see `head`)
+    LOG/base                after `trim`: the subscriptions that were live where the log now begins
     LOG/lock                held by the process that appends
-    LOG/compacting          held by the process that merges segments
+    LOG/compacting          held by the process that merges packs
 
-A segment is written under a name that readers ignore, synced, and renamed: it is in the log
-complete or not at all. The next process that appends deletes what a killed one left behind.
+An append adds one pack to the last segment and syncs it. Then the head says that it is there. A
+pack is in the log complete or not at all. The next process that appends removes what a killed one
+left behind.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import StoreError
-from tamis.files.atomic import atomic_file
 from tamis.files.json_document import read_json, write_json
 from tamis.files.lock import locked
-from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder
 from tamis.model.schema import Schema
-from tamis.store import changes, segments
+from tamis.store import changes as change_tables
+from tamis.store import published
+from tamis.store.base import BASE, Base, live_changes, read_base, write_base
 from tamis.store.compaction import merge
-from tamis.store.packs import unpack
-from tamis.store.segments import CHANGES, EVENTS, GapError, Listing, Segment
+from tamis.store.format_one import FormatOneFiles
+from tamis.store.head import CLEAN, Head, this_boot
+from tamis.store.pack import (
+    APPENDED,
+    CHANGES,
+    EVENTS,
+    SCHEMAS,
+    encode_table,
+    first_chain,
+    microseconds,
+)
+from tamis.store.segment_files import HEAD, SegmentFiles
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
-FORMAT = 1
+FORMAT = 2
 DOCUMENT, SEGMENTS, LOCK, COMPACTING = "tamis-log.json", "segments", "lock", "compacting"
-_APPENDING = ".append-"  # prefix of unfinished files
-# Some file systems keep a folder's time in steps of up to 10 ms: a folder that changed just now may
-# change again with the same time.
-_SETTLED = 50_000_000  # nanoseconds
-_ATTEMPTS = 20
-_EMPTY = Listing()
+
+
+class Boundary(Protocol):
+    """Rows of one kind that were appended together, or merged."""
+
+    @property
+    def first(self) -> int:
+        """The sequence number of the first row."""
+
+    @property
+    def end(self) -> int:
+        """The sequence number after the last row."""
+
+    @property
+    def kind(self) -> str:
+        """What the rows are, such as `EVENTS`."""
+
+
+class Appended(NamedTuple):
+    """The sequence numbers of a pack."""
+
+    events: range
+    changes: range
+    schemas: range
 
 
 class Log:
@@ -56,7 +88,7 @@ class Log:
     >>> import tempfile; place = tempfile.TemporaryDirectory()
     >>> log = Log.create(place.name, {"attributes": {"price": "decimal"},
     ...                               "event_types": {"offer": {"price": "mandatory"}}})
-    >>> log.change(changes.subscribe(["ann"], ["price < 5"]))
+    >>> log.change(change_tables.subscribe(["ann"], ["price < 5"]))
     range(0, 1)
     >>> log.publish(pa.table({"price": [4.0, 6.0]}))
     range(1, 3)
@@ -66,13 +98,15 @@ class Log:
 
     def __init__(self, folder: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
         self.folder = Path(folder).absolute()
-        self.schema: dict[str, Any] = document["schema"]
+        self.format: int = document["format"]
         self.ids: str = document["ids"]
         self.identity: str | None = document.get("log")  # unique to this log
-        self._segments = self.folder / SEGMENTS
-        self._seen = _Seen(_EMPTY, None)
-        self._packs: dict[str, list[Segment]] = {}  # the content of each, which never changes
-        self._tail: tuple[bytes, int] | None = None  # token of its last append, and the end after
+        self._first_schema: dict[str, Any] = document["schema"]
+        self._files: SegmentFiles | FormatOneFiles
+        if self.format == 1:
+            self._files = FormatOneFiles(self.folder / SEGMENTS)
+        else:
+            self._files = segment_files(self.folder, str(self.identity))
 
     @classmethod
     def create(
@@ -81,8 +115,11 @@ class Log:
         schema: Mapping[str, Any] | Schema,
         ids: str = "text",
     ) -> Log:
-        """Create an empty log. `schema` is a schema or its document; `ids` is "text" or "int64"."""
-        if ids not in changes.ID_TYPES:
+        """Create an empty log. `schema` is a schema or its document; `ids` is "text" or "int64".
+
+        In a log with "int64", a subscribe without an id gets its own sequence number as its id.
+        """
+        if ids not in change_tables.ID_TYPES:
             raise StoreError(f"the ids of a log are 'text' or 'int64', not {ids!r}")
         known = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
         place = Path(folder).absolute()
@@ -96,12 +133,15 @@ class Log:
                         f"{place}: has segments but no {DOCUMENT}; choose another folder, or put "
                         "the file back"
                     )
+                identity = secrets.token_hex(16)
                 document = {
                     "format": FORMAT,
-                    "log": secrets.token_hex(16),
+                    "log": identity,
                     "schema": known.to_dict(),
                     "ids": ids,
                 }
+                (place / HEAD).unlink(missing_ok=True)  # of a process that died here
+                segment_files(place, identity).create(new_head(identity))
                 write_json(place / DOCUMENT, document)
             sync_folder(place.parent)
         return cls(place, document)
@@ -112,9 +152,11 @@ class Log:
         path = Path(folder).absolute() / DOCUMENT
         document = read_json(path, "a log", StoreError, newest=FORMAT)
         if not isinstance(document.get("schema"), dict) or document.get("ids") not in (
-            *changes.ID_TYPES,
+            *change_tables.ID_TYPES,
         ):
             raise StoreError(f"{path}: is damaged, it lacks 'schema' or 'ids'")
+        if document["format"] > 1 and not _is_identity(document.get("log")):
+            raise StoreError(f"{path}: is damaged, it lacks 'log', the identity of the log")
         if not (path.parent / SEGMENTS).is_dir():
             raise StoreError(f"{path.parent}: is damaged, the folder {SEGMENTS!r} is missing")
         return cls(folder, document)
@@ -130,26 +172,64 @@ class Log:
     def publish(self, events: Any) -> range:
         """Append events and return their sequence numbers. They are on disk when this returns.
 
-        `events` is a table with a column for each attribute, or with one column `json` of texts.
-        Events are not validated here: readers of the log turn bad ones into dead letters.
+        `events` is a table with a column for each attribute, or with one column `json` of texts,
+        and perhaps reserved columns (see `published`). Its form is checked here. The events are
+        not: readers of the log turn bad ones into dead letters.
         """
-        try:
-            table = events if isinstance(events, pa.Table) else pa.table(events)
-        except (TypeError, ValueError, pa.ArrowException) as why:
-            raise StoreError(f"expected an Arrow table of events: {why}") from None
-        if not table.num_columns:
-            raise StoreError("the events have no columns; expected one for each attribute")
-        for name in table.column_names:
-            if table.column_names.count(name) > 1:
-                raise StoreError(f"the events have two columns named {name!r}")
-        return self._append(EVENTS, table)
+        return self.append(events=events).events
 
     def change(self, table: Any) -> range:
         """Append changes and return their sequence numbers. They are on disk when this returns.
 
         The functions `subscribe`, `renew`, `cancel` and `expire` build such tables.
         """
-        return self._append(CHANGES, changes.validate(table, self.ids))
+        return self.append(changes=table).changes
+
+    def append(
+        self, *, events: Any = None, changes: Any = None, schema: Schema | None = None
+    ) -> Appended:
+        """Append events, changes and a schema as one pack: all of it is on disk, or none.
+
+        They get their sequence numbers in this order. The schema holds for what comes after it. It
+        must extend the one before.
+        """
+        rows = (
+            None if events is None else published.validate(events),
+            None if changes is None else change_tables.validate(changes, self.ids),
+            schema,
+        )
+        with self._locked(LOCK, "cannot be appended to"):
+            return self._append(*rows)
+
+    def _append(
+        self, events: pa.Table | None, changes: pa.Table | None, schema: Schema | None
+    ) -> Appended:
+        """Append what was checked. The caller holds the lock."""
+        if not isinstance(self._files, SegmentFiles):
+            raise StoreError(
+                f"{self.folder}: has format {self.format}, which is only read; run `tamis log "
+                f"upgrade {self.folder}` first"
+            )
+        sections = {}
+        if events is not None and events.num_rows:
+            sections[EVENTS] = events.num_rows, encode_table(events)
+        if changes is not None and changes.num_rows:
+            if changes["id"].null_count:
+                first = self._files.ready().end + (0 if events is None else events.num_rows)
+                changes = change_tables.numbered(changes, first)
+            sections[CHANGES] = changes.num_rows, encode_table(change_tables.without_nulls(changes))
+        if schema is not None:
+            schema.check_extends(self.schema_at())
+            rows = pa.table({"schema": [json.dumps(schema.to_dict(), ensure_ascii=False)]})
+            sections[SCHEMAS] = 1, encode_table(rows)
+        numbers = self._files.append(sections, microseconds(datetime.now(UTC)))
+        ranges = []
+        first = numbers.start
+        for kind in (EVENTS, CHANGES, SCHEMAS):
+            count = sections[kind][0] if kind in sections else 0
+            ranges.append(range(first, first + count))
+            first += count
+        return Appended(*ranges)
 
     def expire(self, snapshot: SubscriptionSnapshot, now: datetime) -> range:
         """Append an expire for every lease that has ended.
@@ -157,11 +237,11 @@ class Log:
         First `snapshot` is brought up to date, under the lock: so no subscription expires after
         its renewal was acknowledged.
         """
-        with self._locked(LOCK, "cannot be appended to") as lock:
-            end = self._locked_end(lock)
+        with self._locked(LOCK, "cannot be appended to"):
+            end = self._files.ready().end if isinstance(self._files, SegmentFiles) else self.end
             snapshot.fold(self.changes(snapshot.sequence, end), end)
-            rows = changes.validate(changes.expire(snapshot.due(now)), self.ids)
-            return self._append_locked(lock, CHANGES, rows)
+            ended = change_tables.validate(change_tables.expire(snapshot.due(now)), self.ids)
+            return self._append(None, ended, None).changes
 
     @contextmanager
     def _locked(self, name: str, failure: str) -> Iterator[int]:
@@ -169,66 +249,41 @@ class Log:
         with os_errors_as(StoreError, what), locked(self.folder / name) as lock:
             yield lock
 
-    def _append(self, kind: str, table: pa.Table) -> range:
-        with self._locked(LOCK, "cannot be appended to") as lock:
-            return self._append_locked(lock, kind, table)
-
-    def _append_locked(self, lock: int, kind: str, table: pa.Table) -> range:
-        segment = Segment(self._locked_end(lock), table.num_rows, kind)
-        if not segment.rows:
-            return range(segment.first, segment.first)
-        # Before anything else: if this process dies halfway, the next one must list the folder.
-        self._tail, token = None, secrets.token_bytes(8)
-        os.pwrite(lock, token, 0)
-        temporary = self._segments / f"{_APPENDING}{token.hex()}"
-        # If the last sync fails, the rows stay: somebody may have read them already.
-        with atomic_file(self._segments / segment.name, temporary=temporary) as file:
-            segments.write(file, table)
-        self._tail = token, segment.end
-        return range(segment.first, segment.end)
-
-    def _locked_end(self, lock: int) -> int:
-        """Return the end of the log. The caller holds the lock.
-
-        The file of the lock has the token of the last append. If that was by this object, it knows
-        the end without a listing, which takes 30 ms for 50,000 segments; an append takes 0.5 ms.
-        """
-        if self._tail is not None and os.pread(lock, 8, 0) == self._tail[0]:
-            return self._tail[1]
-        # A merge of the last files may overtake the first listing, which then ends too early. The
-        # merged file is in place before the others go, so the second listing has it.
-        self._list()
-        listing, names = self._list()
-        for name in names:
-            if name.startswith(_APPENDING):  # of a dead process: nobody else has the lock
-                (self._segments / name).unlink(missing_ok=True)
-        return listing.end
-
     def compact(self, before: int, rows: int = 100_000) -> int:
-        """Merge neighbouring files that end at or before a sequence number.
+        """Merge neighbouring packs that end at or before a sequence number.
 
-        Merged files have at most `rows` rows. Appending and reading go on meanwhile; processes
-        that have an old file mapped keep it. Returns by how many files there are less.
+        Merged packs have at most `rows` rows. Appending and reading go on meanwhile; processes
+        that have an old segment mapped keep it. Returns by how many packs there are less.
         """
+        if not isinstance(self._files, SegmentFiles):
+            return 0
         with self._locked(COMPACTING, "cannot be compacted"):
-            return merge(self._segments, self._list()[0], before, rows)
+            return merge(self._files, before, rows)
 
     # -- reading ---------------------------------------------------------------------------------
 
     @property
     def end(self) -> int:
         """The next sequence number, which is the number of events and changes so far."""
-        return self._current().end
+        return self._files.end
+
+    @property
+    def begin(self) -> int:
+        """The first sequence number that is kept: 0, unless the log was trimmed."""
+        return self._files.begin
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The document of the schema that holds at the end."""
+        return self.schema_at().to_dict()
 
     def counts(self, start: int, end: int | None = None) -> tuple[int, int]:
         """Count the events and the changes from `start` to before `end`."""
-        listing, end = self._covering(start, end)
-        return listing.counts(start, end)
+        return self._files.counts(start, self._checked_end(start, end))
 
-    def boundaries(self, start: int = 0, end: int | None = None) -> list[Segment]:
-        """Return the segments with a row from `start` to before `end`; no file is opened."""
-        listing, end = self._covering(start, end)
-        return list(listing.within(start, end))
+    def boundaries(self, start: int = 0, end: int | None = None) -> Sequence[Boundary]:
+        """Return the rows of one kind that lie together, from `start` to before `end`."""
+        return self._files.sections(start, self._checked_end(start, end))
 
     def events(self, start: int, end: int | None = None) -> Iterator[tuple[int, pa.Table]]:
         """Yield the events from `start` to before `end`: first sequence number and table, in turn.
@@ -236,112 +291,115 @@ class Log:
         The tables are mapped and shared between processes. `appended` returns when one was
         appended.
         """
-        listing, end = self._covering(start, end)  # at once, not when iteration begins
-        return self._rows(EVENTS, listing, start, end)
+        return self._files.tables(EVENTS, start, self._checked_end(start, end))
 
-    def changes(self, start: int, end: int | None = None) -> pa.Table:
-        """Return the changes from `start` to before `end`; the first column is the sequence."""
-        wanted = changes.change_schema(self.ids).insert(0, pa.field("sequence", pa.int64()))
+    def changes(self, start: int, end: int | None = None, *, details: bool = False) -> pa.Table:
+        """Return the changes from `start` to before `end`; the first column is the sequence.
+
+        From 0 on, a log that was trimmed has a subscribe for each subscription that was live where
+        it now begins. With `details`, all columns are there; else those that matching needs.
+        """
+        names = change_tables.ALL if details else change_tables.COLUMNS
+        wanted = change_tables.change_schema(self.ids, names)
+        wanted = wanted.insert(0, pa.field("sequence", pa.int64()))
         tables = [wanted.empty_table()]
-        listing, end = self._covering(start, end)
-        for first, table in self._rows(CHANGES, listing, start, end):
+        stop = self._checked_end(start, end)
+        if start == 0 and (base := self._base()) is not None:
+            tables.append(change_tables.completed(base.changes, wanted))
+        for first, table in self._files.tables(CHANGES, max(start, self.begin), stop):
             numbers = pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
             named = table.replace_schema_metadata(None).add_column(0, "sequence", numbers)
-            if not named.schema.equals(wanted):
-                raise StoreError(f"{self.folder}: the segment at {first} does not hold changes")
-            tables.append(named)
+            tables.append(change_tables.completed(named, wanted))
         return pa.concat_tables(tables).combine_chunks()
 
-    def _rows(
-        self, kind: str, listing: Listing, start: int, end: int
-    ) -> Iterator[tuple[int, pa.Table]]:
-        attempts = 0
-        while start < end:
-            try:
-                for segment in listing.within(start, end):
-                    if segment.kind == kind:
-                        table = segments.read(self._segments, segment)
-                        first, last = max(start, segment.first), min(end, segment.end)
-                        yield first, table.slice(first - segment.first, last - first)
-                    start, attempts = min(end, segment.end), 0
-            except FileNotFoundError as why:  # merged meanwhile
-                attempts += 1
-                if attempts == _ATTEMPTS:
-                    raise StoreError(f"{why.filename}: is missing from the log") from None
-                self._list()
-                listing, end = self._covering(start, end)
+    def schema_at(self, sequence: int | None = None) -> Schema:
+        """The schema by which the row with a sequence number is read; None: the next row."""
+        files = self._files
+        if isinstance(files, FormatOneFiles):
+            return Schema.from_dict(self._first_schema)
+        if sequence is None or sequence >= files.end:
+            number = files.head().schema
+        else:
+            number = files.sections(sequence, sequence + 1)[0].schema
+        if number < 0:
+            return Schema.from_dict(self._first_schema)
+        if number < self.begin and (base := self._base()) is not None:
+            return Schema.from_dict(base.document)
+        ((_, table),) = files.tables(SCHEMAS, number, number + 1)
+        return Schema.from_dict(json.loads(table["schema"][0].as_py()))
 
-    # -- listing ---------------------------------------------------------------------------------
-
-    def _covering(self, start: int, end: int | None) -> tuple[Listing, int]:
-        """Return a listing that covers a range: the known one if possible."""
-        known = self._seen.listing
-        if end is None or end > known.end:
-            known = self._current()
-            end = known.end if end is None else end
-        if not 0 <= start <= end <= known.end:
+    def _checked_end(self, start: int, end: int | None) -> int:
+        """The end of a range; refuses one that the log does not have."""
+        last = self._files.end
+        end = last if end is None else end
+        if not 0 <= start <= end <= last:
             raise StoreError(
-                f"{self.folder}: has no range from {start} to {end}; the log ends at {known.end}"
+                f"{self.folder}: has no range from {start} to {end}; the log ends at {last}"
             )
-        return known, end
+        if 0 < start < self.begin:
+            raise StoreError(
+                f"{self.folder}: was trimmed; the first sequence number that it keeps is "
+                f"{self.begin}, and {start} was asked for"
+            )
+        return end
 
-    def _current(self) -> Listing:
-        """Return the current listing; the folder is read again only if it changed."""
-        with os_errors_as(StoreError, f"{self._segments}: cannot be read"):
-            stat = self._segments.stat()
-        seen = self._seen
-        return seen.listing if seen.stamp == _stamp(stat) else self._list()[0]
+    # -- trimming --------------------------------------------------------------------------------
 
-    def _list(self) -> tuple[Listing, set[str]]:
-        """Read the folder; return its segments and the names of all files."""
-        known = self._seen.listing
-        reached = known.end
-        for attempt in range(_ATTEMPTS):
-            with os_errors_as(StoreError, f"{self._segments}: cannot be read"):
-                stat, now = self._segments.stat(), time.time_ns()
-                names = names_in(self._segments)
-                # A power cut must not undo what a reader has seen.
-                sync_folder(self._segments)
-            try:
-                listing = self._after(known, names)
-                if listing.end < reached:  # a merge of the last files overtook it
-                    raise GapError(f"it ends at {listing.end}, and ended at {reached} before")
-            except GapError as why:
-                gap, known = why, _EMPTY
-                time.sleep(0.001 * attempt)
-                continue
-            self._packs = {name: self._packs[name] for name in names & self._packs.keys()}
-            settled = now - stat.st_mtime_ns > _SETTLED
-            self._seen = _Seen(listing, _stamp(stat) if settled else None)
-            return listing, names
-        raise StoreError(f"{self.folder}: is damaged: {gap}")
+    def trim(self, before: int) -> int:
+        """Delete segments that end at or before a sequence number, and return where it now begins.
 
-    def _after(self, known: Listing, names: set[str]) -> Listing:
-        """Return the listing of all names; extend an earlier one if files were only appended.
-
-        Raises `GapError` if files were merged while the system listed the folder.
+        What is live there is kept in the base of the log. Whole segments go, so it may begin
+        earlier than asked for.
         """
-        fresh = segments.named(names - known.names)
-        if not known.names <= names or any(file.first < known.end for file in fresh.values()):
-            known, fresh = _EMPTY, segments.named(names)  # some were merged since
-        return known.extended(fresh, self._unpack) if fresh else known
+        files = self._files
+        if not isinstance(files, SegmentFiles):
+            raise StoreError(f"{self.folder}: has format 1; run `tamis log upgrade` first")
+        with self._locked(COMPACTING, "cannot be trimmed"):
+            begin = max(
+                (first for first in files.list_names() if first <= min(before, files.end)),
+                default=0,
+            )
+            if begin > files.begin:
+                changes = live_changes(self.changes(0, begin, details=True), begin)
+                (segment,) = files.covering(begin, begin + 1)
+                schema = self.schema_at(begin)
+                number = segment.sections[0].schema
+                base = Base(begin, number, segment.chain_before, changes, schema.to_dict())
+                now = microseconds(datetime.now(UTC))
+                write_base(self.folder / BASE, base, files.identity, now)
+            files.delete_before(files.begin)
+            return files.begin
 
-    def _unpack(self, name: str) -> list[Segment]:
-        found = self._packs.get(name)
-        if found is None:
-            try:
-                found = self._packs[name] = unpack(self._segments, name)
-            except FileNotFoundError:
-                raise GapError(f"{name} is missing") from None
-        return found
+    def _base(self) -> Base | None:
+        files = self._files
+        if isinstance(files, FormatOneFiles) or not files.begin:
+            return None
+        schema = change_tables.change_schema(self.ids, change_tables.ALL)
+        empty = schema.insert(0, pa.field("sequence", pa.int64())).empty_table()
+        return read_base(self.folder / BASE, files.identity, empty)
 
 
-class _Seen(NamedTuple):
-    """The folder as it was last seen. Replaced as a whole, because threads share it."""
-
-    listing: Listing
-    stamp: tuple[int, int] | None  # of the folder; None if a later change may not alter it
+def segment_files(folder: Path, identity: str) -> SegmentFiles:
+    """The segments of the log in a folder."""
+    return SegmentFiles(folder / SEGMENTS, folder / HEAD, folder / BASE, bytes.fromhex(identity))
 
 
-def _stamp(stat: os.stat_result) -> tuple[int, int]:
-    return stat.st_ino, stat.st_mtime_ns
+def new_head(identity: str) -> Head:
+    """The head of an empty log."""
+    name = bytes.fromhex(identity)
+    return Head(name, 0, CLEAN, 0, 0, 0, 0, -1, first_chain(name), this_boot())
+
+
+def appended(table: pa.Table) -> datetime:
+    """Return when the rows of a table that a log returned were appended.
+
+    Merged packs have the time of the last one.
+    """
+    written = (table.schema.metadata or {}).get(APPENDED.encode())
+    if written is None:
+        raise StoreError("the table does not come from a log: it lacks the time of its append")
+    return datetime.fromisoformat(written.decode())
+
+
+def _is_identity(given: Any) -> bool:
+    return isinstance(given, str) and re.fullmatch(r"[0-9a-f]{32}", given) is not None

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import StoreError
-from tamis.store.changes import ID_TYPES, RENEW, SUBSCRIBE, UNTIL
+from tamis.store.changes import ID_TYPES, RENEW, SUBSCRIBE, UNTIL, UPDATE
 
 Id = int | str
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ class SubscriptionSnapshot(Mapping[Id, LiveSubscription]):
             strict=True,
         )
         for number, kind, id, condition, until in rows:
-            if kind == SUBSCRIBE:
+            if kind in (SUBSCRIBE, UPDATE):
                 live.pop(id, None)  # so that ids stay in the order in which they were added
                 live[id] = LiveSubscription(number, condition, until)
             elif id not in live:

@@ -13,8 +13,8 @@ from tamis.spark.events.past_events import PastEvents, check_sample_columns
 from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
 from tamis.spark.events.time_span import TimeSpan
 from tamis.spark.runtime.worker_cache import schema_document
-from tamis.store.log import Log
-from tamis.store.segments import EVENTS, appended
+from tamis.store.log import Log, appended
+from tamis.store.pack import EVENTS
 from tamis.store.stats import LogPosition
 
 _SHARES = 4  # a core: the last ones to end leave the others idle for a short while only

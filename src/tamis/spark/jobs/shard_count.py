@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.store.changes import RENEW, SUBSCRIBE
+from tamis.store.changes import RENEW, SUBSCRIBE, UPDATE
 from tamis.store.log import Log
 from tamis.store.version import Version
 
@@ -50,7 +50,7 @@ def live_count(changes: pa.Table) -> int:
         return 0
     last = said.group_by("id").aggregate([("sequence", "max")])["sequence_max"]
     at = np.searchsorted(np.asarray(said["sequence"]), np.asarray(last))
-    return int(pc.sum(pc.equal(said["kind"].take(pa.array(at)), SUBSCRIBE)).as_py())
+    return int(pc.sum(pc.is_in(said["kind"].take(pa.array(at)), pa.array([SUBSCRIBE, UPDATE]))).as_py())
 
 
 def _off(wanted: int, now: int) -> bool:

@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from tamis.replay.manifests import BATCHES, MANIFESTS
 from tamis.replay.parts import DEAD, NOTIFICATIONS
-from tamis.store.log import Log
-from tamis.store.segments import appended
+from tamis.store.log import Log, appended
 
 WINDOW = 30.0  # seconds over which rates and latencies are taken
 NO_VERSION = -1

@@ -1,0 +1,82 @@
+"""The head: where a log ends, in a file apart from its segments.
+
+It says how far the log reaches, and the chain there. So a log that lost its last packs is noticed,
+although those that are left are whole. It also spares everybody a search for the end.
+
+The file has two slots, which are written in turns, each with a checksum: a torn write leaves the
+other. It is not synced with each append, which would cost a third of an append's time. After a
+power cut it may be too old. Then the packs after it are found by reading the last segment, because
+a head is only trusted if it was written since the machine started.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
+
+CLEAN, APPENDING = 0, 1  # states: nothing is under way; a pack may be in its place, or a part
+_MAGIC = b"tamishd2"
+_SLOT = 512  # bytes, a sector: so the slots tear apart from each other
+_FIELDS = struct.Struct("<8s16sQqqqqqq16s16s")
+_SUM = struct.Struct("<Q")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Head(NamedTuple):
+    """Where a log ends."""
+
+    identity: bytes
+    turn: int  # counts the writes
+    state: int
+    end: int  # the next sequence number
+    segment: int  # the first sequence number of the last segment
+    size: int  # bytes of the last segment
+    packs: int  # packs of the last segment
+    schema: int  # the number of the last schema record; -1: there is none
+    chain: bytes  # `chain_after` of the last pack
+    boot: bytes  # the start of the machine since which it was written
+
+
+@cache
+def this_boot() -> bytes:
+    """A mark of the current start of the machine; random where the system has none."""
+    try:
+        return xxh3_128_digest(_BOOT.read_bytes())
+    except OSError:
+        return os.urandom(16)
+
+
+def write_head(opened: int, head: Head) -> None:
+    """Write a head into the slot of its turn."""
+    fields = _FIELDS.pack(_MAGIC, *head)
+    os.pwrite(opened, fields + _SUM.pack(xxh3_64_intdigest(fields)), _SLOT * (head.turn % 2))
+
+
+def read_head(opened: int, identity: bytes) -> Head | None:
+    """The newest head in a file; None if neither slot has one of this log."""
+    data = os.pread(opened, 2 * _SLOT, 0)
+    found = [_slot(data[at : at + _SLOT], identity) for at in (0, _SLOT)]
+    return max((each for each in found if each), key=lambda each: each.turn, default=None)
+
+
+def damaged_slots(opened: int, identity: bytes) -> int:
+    """How many slots hold something other than a head of this log."""
+    data = os.pread(opened, 4 * _SLOT, 0)
+    slots = [data[at : at + _SLOT] for at in range(0, max(len(data), 2 * _SLOT), _SLOT)]
+    return sum(_slot(each, identity) is None for each in slots)
+
+
+def _slot(data: bytes, identity: bytes) -> Head | None:
+    size = _FIELDS.size
+    if len(data) < size + _SUM.size or any(data[size + _SUM.size :]):
+        return None
+    if _SUM.unpack_from(data, size)[0] != xxh3_64_intdigest(data[:size]):
+        return None
+    magic, *fields = _FIELDS.unpack_from(data)
+    head = Head._make(fields)
+    return head if magic == _MAGIC and head.identity == identity else None

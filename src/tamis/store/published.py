@@ -1,0 +1,90 @@
+"""Events as publishers send them: the form of a table is checked before it enters a log.
+
+| column | type | |
+| --- | --- | --- |
+| an attribute | a scalar, or a list of scalars | its value or values |
+| json | string | alone: the whole event |
+| $source, $id | string | who published the event, and under which name |
+| $time | timestamp, UTC | when it happened, as the publisher says |
+| $envelope | string | other context attributes, a JSON object |
+
+The last four are reserved. They may stand beside attributes or beside `json`. Attributes cannot
+have these names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from tamis.errors import StoreError, nearest
+
+JSON = "json"
+RESERVED = {
+    "$source": pa.string(),
+    "$id": pa.string(),
+    "$time": pa.timestamp("us", "UTC"),
+    "$envelope": pa.string(),
+}
+
+
+def validate(events: Any) -> pa.Table:
+    """Return events as a table whose columns readers can read; an error names the bad column."""
+    try:
+        table = events if isinstance(events, pa.Table) else pa.table(events)
+        table.validate(full=True)  # for example offsets that lead astray, or bytes that are no text
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as why:
+        raise StoreError(f"expected an Arrow table of events: {why}") from None
+    names = table.column_names
+    if not [name for name in names if name not in RESERVED]:
+        raise StoreError("the events have no columns; expected one for each attribute")
+    for name in names:
+        if names.count(name) > 1:
+            raise StoreError(f"the events have two columns named {name!r}")
+    for field in table.schema:
+        _check_kind(field, alone=len([name for name in names if name not in RESERVED]) == 1)
+    return table
+
+
+def without_reserved(table: pa.Table) -> pa.Table:
+    """The columns that belong to the events themselves."""
+    return table.select([name for name in table.column_names if name not in RESERVED])
+
+
+def _check_kind(field: pa.Field, *, alone: bool) -> None:
+    name, kind = field.name, field.type
+    if name.startswith("$"):
+        wanted = RESERVED.get(name)
+        if wanted is None:
+            hint = nearest(name, RESERVED)
+            raise StoreError(
+                f"the column {name!r} is unknown; names with '$' are reserved"
+                + (f"; {hint}" if hint else "")
+            )
+        if kind != wanted:
+            raise StoreError(f"the column {name!r} is {kind}, expected {wanted}")
+    elif name == JSON and alone:
+        if not _is_text(kind):
+            raise StoreError(f"the column 'json' is {kind}, expected texts, each a JSON object")
+    elif not _is_readable(kind):
+        raise StoreError(
+            f"the column {name!r} is {kind}, which no attribute can have; expected scalars, lists "
+            "of scalars, or structs of these"
+        )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    if types.is_dictionary(kind):
+        return _is_readable(kind.value_type)
+    if types.is_struct(kind):
+        return all(_is_readable(kind.field(at).type) for at in range(kind.num_fields))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _is_readable(kind.value_type)
+    extension = hasattr(kind, "extension_name")
+    return not (types.is_nested(kind) or types.is_run_end_encoded(kind) or extension)
