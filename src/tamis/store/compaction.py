@@ -49,48 +49,80 @@ class _Whole(NamedTuple):
         )
 
 
+class _Run(NamedTuple):
+    """Neighbouring segments that become one."""
+
+    firsts: list[int]
+    end: int
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        return self.end - self.firsts[0]
+
+    def joins(self, other: _Run) -> bool:
+        """Whether merging with the next run pays.
+
+        A much larger run waits for a larger neighbour: a row is rewritten only when its segment
+        grows by half, however often a log is compacted.
+        """
+        return self.rows <= 2 * other.rows and self.bytes + other.bytes <= FULL
+
+    def joined(self, other: _Run) -> _Run:
+        """Return both as one run."""
+        return _Run([*self.firsts, *other.firsts], other.end, self.bytes + other.bytes)
+
+
 def merge(files: SegmentFiles, before: int, rows: int) -> int:
     """Merge packs of complete segments that end at or before a sequence number.
 
     Returns by how many packs there are less. The caller holds the lock of compaction.
     """
-    folder = files.folder
-    for left in folder.glob(f"{_MERGING}*"):
-        left.unlink(missing_ok=True)
-    freed = 0
-    for run in _runs(files, before):
-        freed += _merge_run(files, run, rows)
+    _delete_leftovers(files)
+    freed = sum(_merge_run(files, run, rows) for run in _runs(files, before))
+    files.forget()
     return freed
 
 
-def _runs(files: SegmentFiles, before: int) -> Iterator[list[int]]:
-    """Complete segments that can be one file: by their first numbers, small neighbours together."""
-    head = files.head()
-    names = [first for first in files.list_names() if files.begin <= first <= head.segment]
-    run: list[int] = []
-    size = 0
-    for first, after in pairwise(names):
+def _delete_leftovers(files: SegmentFiles) -> None:
+    """Delete what a killed process left: unfinished files, and segments that it had merged."""
+    for left in files.folder.glob(f"{_MERGING}*"):
+        left.unlink(missing_ok=True)
+    end = 0
+    for first in _complete(files):
+        if first < end:
+            (files.folder / segment_name(first)).unlink()
+        else:
+            end = files.whole(first).end
+    files.forget()
+
+
+def _complete(files: SegmentFiles) -> list[int]:
+    """The first numbers of the complete segments, and of the last one."""
+    last, begin = files.head().segment, files.begin
+    return [first for first in files.list_names() if begin <= first <= last]
+
+
+def _runs(files: SegmentFiles, before: int) -> list[_Run]:
+    runs: list[_Run] = []
+    for first, after in pairwise(_complete(files)):
         if after > before:
             break
-        bytes_ = (files.folder / segment_name(first)).stat().st_size
-        if run and (size + bytes_ > FULL or size > 2 * bytes_):
-            yield run
-            run, size = [], 0
-        run.append(first)
-        size += bytes_
-    if run:
-        yield run
+        run = _Run([first], after, (files.folder / segment_name(first)).stat().st_size)
+        while runs and runs[-1].joins(run):
+            run = runs.pop().joined(run)
+        runs.append(run)
+    return runs
 
 
-def _merge_run(files: SegmentFiles, run: list[int], rows: int) -> int:
-    last = files.covering(run[-1], run[-1] + 1)[-1]
-    segments = files.covering(run[0], last.end)
-    if len(run) == 1 and segments[0].merged:
+def _merge_run(files: SegmentFiles, run: _Run, rows: int) -> int:
+    segments = files.covering(run.firsts[0], run.end)
+    if len(segments) == 1 and segments[0].merged:
         return 0
     many = sum(segment.packs for segment in segments)
     made = 0
     temporary = files.folder / f"{_MERGING}{secrets.token_hex(8)}"
-    with atomic_file(files.folder / segment_name(run[0]), temporary=temporary) as file:
+    with atomic_file(files.folder / segment_name(run.firsts[0]), temporary=temporary) as file:
         for pack, tables in _joined(_read(files, segments), rows):
             sections = {
                 kind: (table.num_rows, encode_table(table)) for kind, table in tables.items()
@@ -102,7 +134,7 @@ def _merge_run(files: SegmentFiles, run: list[int], rows: int) -> int:
             for part in parts:
                 file.write(part)
             made += 1
-    for first in run[1:]:
+    for first in run.firsts[1:]:
         (files.folder / segment_name(first)).unlink(missing_ok=True)
     sync_folder(files.folder)
     return many - made
@@ -110,20 +142,16 @@ def _merge_run(files: SegmentFiles, run: list[int], rows: int) -> int:
 
 def _read(files: SegmentFiles, segments: list[Segment]) -> Iterator[_Whole]:
     """The packs of segments, each with its rows."""
-    end = segments[0].first
     for segment in segments:
         path = files.folder / segment_name(segment.first)
         with opened_segment(path) as opened:
             for offset, pack in packs_in(opened, files.identity):
-                if pack.first < end:  # the segment was merged into the one before, and stayed
-                    continue
                 sections = pack.sections(path.name, opened.inode, offset)
                 tables = {
                     each.kind: decode_table(each, opened.content(each.offset, each.size))
                     for each in sections
                 }
                 yield _Whole(pack, tables)
-                end = pack.end
 
 
 def _joined(packs: Iterator[_Whole], rows: int) -> Iterator[_Whole]:

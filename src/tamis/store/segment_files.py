@@ -260,6 +260,10 @@ class SegmentFiles:
             names = names_in(self.folder)
         return sorted(first for name in names if (first := first_in(name)) is not None)
 
+    def forget(self) -> None:
+        """Forget what is known of the segments, because some were merged, trimmed or repaired."""
+        self._names, self._segments = _Names([], -1), {}
+
     def covering(self, start: int, end: int) -> list[Segment]:
         """The segments with a row from `start` to before `end`, which the log has."""
         for _ in range(_ATTEMPTS):
@@ -267,8 +271,7 @@ class SegmentFiles:
                 return self._covering(start, end)
             except (StaleError, FileNotFoundError, BadPackError) as why:
                 reason: Exception = why
-                self._names = _Names([], -1)
-                self._segments = {}
+                self.forget()
         raise self.damaged(str(reason)) from None
 
     def _covering(self, start: int, end: int) -> list[Segment]:
@@ -291,6 +294,14 @@ class SegmentFiles:
             found.append(segment)
             start, at = min(last, segment.end), at + 1
         return found
+
+    def whole(self, first: int) -> Segment:
+        """A complete segment with all of its packs."""
+        try:
+            with opened_segment(self.folder / segment_name(first)) as opened:
+                return read_packs(opened, Segment(first, -1, b""), self.identity, None)
+        except BadPackError as why:
+            raise self.damaged(f"{segment_name(first)}: {why}") from None
 
     def _segment(self, first: int, end: int) -> Segment:
         """A segment, read at least up to a sequence number."""
@@ -349,7 +360,7 @@ class SegmentFiles:
                 attempts += 1
                 if attempts == _ATTEMPTS:
                     raise self.damaged(f"the rows from {start} on are missing") from None
-                self._names, self._segments = _Names([], -1), {}
+                self.forget()
 
     def read(self, section: Section) -> pa.Table:
         """The rows of a section, checked."""

@@ -18,3 +18,9 @@ def log(tmp_path: Path) -> Log:
 @pytest.fixture
 def versions(tmp_path: Path) -> Versions:
     return Versions(tmp_path / "index")
+
+
+@pytest.fixture
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments that are complete with four packs."""
+    monkeypatch.setattr("tamis.store.segment_files.MOST", 4)

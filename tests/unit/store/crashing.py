@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.store import Log, cancel
+from tamis.store import Log, cancel, segment_files
 
 
 def _append(folder: str, acknowledged: Path, tag: int) -> None:
@@ -36,6 +36,9 @@ def _compact(folder: str) -> None:
     log = Log.open(folder)
     while True:
         log.compact(log.end, 2_000)
+
+
+segment_files.MOST = 8  # packs: so that there are segments to merge
 
 
 def main(folder: str, acknowledged: str, rounds: str, seed: str) -> None:

@@ -1,4 +1,4 @@
-"""Merging segments keeps all rows and numbers, for readers meanwhile and when it is killed."""
+"""Merging packs keeps all rows and numbers, for readers meanwhile and when it is killed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
-from tamis.files.names import names_in
-from tamis.store import Log, Segment, appended, cancel
+from tamis.store import Log, appended, cancel
 from tests.unit.store.world import files, fresh, prices, published
+
+pytestmark = pytest.mark.usefixtures("small_segments")
 
 
 def _filled(folder: Path, count: int) -> Log:
@@ -21,22 +22,27 @@ def _filled(folder: Path, count: int) -> Log:
     return log
 
 
+def _rows(log: Log) -> list[tuple[int, int, str]]:
+    return [(each.first, each.end - each.first, each.kind) for each in log.boundaries()]
+
+
 def test_small_ones_become_large_ones(tmp_path: Path) -> None:
     log = _filled(tmp_path, 65)
     reader = Log.open(log.folder)
     rows = published(reader)
-    assert log.compact(log.end) == 65 - len(files(log)) > 60
-    assert files(log) == [segment.name for segment in log.boundaries()]
+    assert len(files(log)) == 17
+    assert log.compact(log.end) == 65 - len(_rows(log)) > 60
+    assert len(files(log)) <= 4
     assert published(reader) == published(log) == published(Log.open(log.folder)) == rows
     assert log.compact(log.end) == 0
 
 
-def test_only_what_lies_before(tmp_path: Path) -> None:
-    log = _filled(tmp_path, 20)
+def test_only_complete_segments_that_lie_before(tmp_path: Path) -> None:
+    log = _filled(tmp_path, 18)
     log.compact(10, rows=3)
-    assert [s.rows for s in log.boundaries()] == [3, 3, 3, 1] + [1] * 10
+    assert [rows for _, rows, _ in _rows(log)] == [3, 3, 2] + [1] * 10
     log.compact(0)
-    assert [s.rows for s in log.boundaries()] == [3, 3, 3, 1] + [1] * 10
+    assert [rows for _, rows, _ in _rows(log)] == [3, 3, 2] + [1] * 10
 
 
 def test_kinds_and_columns_are_not_mixed(log: Log) -> None:
@@ -46,15 +52,16 @@ def test_kinds_and_columns_are_not_mixed(log: Log) -> None:
             log.change(cancel(["ann"]))
         else:
             log.publish(given)
+    log.publish(prices(9))
     rows = [row for _, table in log.events(0) for row in table.to_pylist()]
     log.compact(log.end)
-    found = [segment[:3] for segment in log.boundaries()]
-    assert found == [
+    assert _rows(log) == [
         (0, 2, "events"),
         (2, 2, "events"),
         (4, 1, "events"),
         (5, 2, "changes"),
         (7, 1, "events"),
+        (8, 1, "events"),
     ]
     assert [row for _, table in log.events(0) for row in table.to_pylist()] == rows
     assert log.changes(0).column("sequence").to_pylist() == [5, 6]
@@ -65,104 +72,74 @@ def test_where_events_and_changes_take_turns(log: Log) -> None:
         log.publish(prices(3 * n, 3 * n + 1))
         log.change(cancel([f"id {n}"]))
     reader = Log.open(log.folder)
-    rows, changes = published(reader), reader.changes(0)
-    listed = [segment[:3] for segment in reader.boundaries()]
-    times = [appended(table) for _, table in log.events(0)]
+    rows, changes, listed = published(reader), reader.changes(0), _rows(reader)
     for each in (20, 61, 120, 120):
         log.compact(each)
         for other in (reader, log, Log.open(log.folder)):
-            assert [segment[:3] for segment in other.boundaries()] == listed
+            assert _rows(other) == listed
             assert published(other) == rows
             assert other.changes(0) == changes
             assert other.counts(1, 100) == (66, 33)
-            assert [appended(table) for _, table in other.events(0)] == times
     assert len(files(log)) < 8
     assert log.publish(prices(1)) == range(120, 121)
 
 
-def test_large_segments_in_a_pack_are_mapped(log: Log) -> None:
-    log.publish(prices(*range(20_000)))
-    log.change(cancel(["a"] * 20_000))
-    log.publish(prices(1))
-    assert log.compact(log.end) == 1
-    before = pa.total_allocated_bytes()
-    ((first, table),) = log.events(10, 40_000)
-    assert pa.total_allocated_bytes() - before < 10_000
-    assert (first, table.column("price").to_pylist()) == (10, list(range(10, 20_000)))
-
-
-def test_a_damaged_pack(log: Log) -> None:
-    for n in range(3):
-        log.publish(prices(n))
-        log.change(cancel(["a"]))
-    log.compact(log.end)
-    (path,) = (log.folder / "segments").glob("*-packed")
-    whole = path.read_bytes()
-    for content in (b"", whole[:-1], whole[:-8] + b"\xff" * 8, whole[:-8] + bytes(8)):
-        path.write_bytes(content)
-        with pytest.raises(StoreError, match="packed: is damaged or cannot be read"):
-            _ = Log.open(log.folder).end
-    path.write_bytes(whole)
-    second = log.boundaries()[1].offset
-    path.write_bytes(bytes(second) + whole[second:])
-    with pytest.raises(StoreError, match="packed: is damaged or cannot be read"):
-        published(Log.open(log.folder))
-
-
 def test_a_row_is_seldom_written_again(log: Log) -> None:
     written = 0
-    for n in range(200):
+    for n in range(400):
         log.publish(prices(n))
-        before = {name: Segment.named(name) for name in files(log)}
+        before = _inodes(log)
         log.compact(log.end)
-        written += sum(
-            found.rows
-            for name in files(log)
-            if name not in before and (found := Segment.named(name))
-        )
-    assert written < 200 * 14  # at most once each time its segment grows by half
+        new = _inodes(log) - before
+        written += sum(each.rows for each in log._files.sections(0, log.end) if each.inode in new)
+    assert written < 400 * 14
     assert len(files(log)) < 14
-    assert published(log) == [(n, n) for n in range(200)]
+    assert published(log) == [(n, n) for n in range(400)]
+
+
+def _inodes(log: Log) -> set[int]:
+    return {each.stat().st_ino for each in (log.folder / "segments").iterdir()}
 
 
 def test_the_time_of_the_last(tmp_path: Path) -> None:
-    log = _filled(tmp_path, 3)
+    log = _filled(tmp_path, 5)
     times = [appended(table) for _, table in log.events(0)]
     log.compact(log.end)
-    assert [appended(table) for _, table in log.events(0)] == times[1:]
+    assert [appended(table) for _, table in log.events(0)] == times[3:]
 
 
 def test_a_mapped_segment_stays_readable(log: Log) -> None:
-    for n in range(3):
+    for n in range(5):
         log.publish(prices(*range(n * 20_000, n * 20_000 + 20_000)))
     reader = Log.open(log.folder)
     rows = reader.events(5)
     first, table = next(rows)
-    assert log.compact(log.end) == 1
+    assert log.compact(log.end) == 3
     assert (first, table.column("price").to_pylist()) == (5, list(range(5, 20_000)))
-    # The next one that the reader knew of is gone; it goes on in the merged one.
+    # The segment that the reader knew is gone; it goes on in the merged one.
     first, table = next(rows)
-    assert (first, table.column("price").to_pylist()) == (20_000, list(range(20_000, 40_000)))
-    assert [first for first, _ in rows] == [40_000]
+    assert (first, table.column("price").to_pylist()) == (20_000, list(range(20_000, 80_000)))
+    assert [first for first, _ in rows] == [80_000]
 
 
 def test_dead_before_the_small_ones_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = _filled(tmp_path, 6)
+    log = _filled(tmp_path, 13)
     rows = published(log)
     with monkeypatch.context() as patched:
         patched.setattr("pathlib.Path.unlink", lambda *given, **options: None)
         log.compact(log.end)
     (log.folder / "segments" / ".merge-0123").touch()
-    assert len(files(log)) == 8
+    assert len(files(log)) == 5
     for each in (log, Log.open(log.folder)):
-        assert [s.rows for s in each.boundaries()] == [5, 1]
         assert published(each) == rows
-        assert each.end == 6
-    assert Log.open(log.folder).publish(prices(6)) == range(6, 7)
-    assert log.compact(log.end, rows=5) == 5
-    assert [Segment.named(name) for name in files(log)] == log.boundaries()
+        assert each.counts(0) == (13, 0)
+        assert each.end == 13
+    assert Log.open(log.folder).publish(prices(13)) == range(13, 14)
+    log.compact(log.end)
+    assert len(files(log)) == 2
+    assert published(log) == [*rows, (13, 13)]
 
 
 def test_reading_while_segments_are_merged(log: Log) -> None:
@@ -190,37 +167,3 @@ def test_reading_while_segments_are_merged(log: Log) -> None:
     for reader in readers:
         reader.join()
     assert not failed
-
-
-def test_a_merge_of_the_last_files_that_overtakes_a_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The system lists neither the merged file nor the files it replaced."""
-    writer = fresh(tmp_path)
-    for price in range(6):
-        writer.publish(prices(price))
-    reader, appender = Log.open(writer.folder), Log.open(writer.folder)
-    assert reader.end == 6
-    writer.compact(6)
-    looks = 0
-
-    def overtaken(folder: Path) -> set[str]:
-        nonlocal looks
-        looks += 1
-        return names_in(folder) if looks % 2 == 0 else set()
-
-    monkeypatch.setattr("tamis.store.log.names_in", overtaken)
-    assert reader.end == 6
-    looks = 0
-    assert appender.publish(prices(6)) == range(6, 7), "who knows of nothing looks twice"
-    monkeypatch.undo()
-    assert published(writer) == [(at, at) for at in range(7)]
-
-
-def test_lost_files_are_reported(log: Log) -> None:
-    for price in range(2):
-        log.publish(prices(price))
-    assert log.end == 2
-    (log.folder / "segments" / files(log)[-1]).unlink()
-    with pytest.raises(StoreError, match="it ends at 1, and ended at 2 before"):
-        _ = log.end

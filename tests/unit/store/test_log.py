@@ -15,7 +15,8 @@ import pytest
 
 from tamis.errors import SchemaError, StoreError
 from tamis.model.schema import Schema
-from tamis.store import Log, Segment, SubscriptionSnapshot, appended, cancel, renew, subscribe
+from tamis.store import Log, SubscriptionSnapshot, appended, cancel, renew, subscribe
+from tamis.store.segment_files import SegmentFiles
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
 
@@ -31,10 +32,10 @@ def test_events_and_changes_share_one_sequence(log: Log) -> None:
     changes = log.changes(0)
     assert changes.column_names == ["sequence", "kind", "id", "condition", "until"]
     assert changes.column("sequence").to_pylist() == [2, 4, 5]
-    assert log.boundaries(1, 4) == [
-        Segment(0, 2, "events"),
-        Segment(2, 1, "changes"),
-        Segment(3, 1, "events"),
+    assert [(each.first, each.end, each.kind) for each in log.boundaries(1, 4)] == [
+        (0, 2, "events"),
+        (2, 3, "changes"),
+        (3, 4, "events"),
     ]
 
 
@@ -90,32 +91,27 @@ def test_other_readers_see_appends(tmp_path: Path) -> None:
     assert published(one) == published(other) == [(n, n) for n in range(30)]
 
 
-def test_a_folder_time_with_coarse_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a folder's time has coarse steps, a listing that was just taken is not trusted."""
-    monkeypatch.setattr("tamis.store.log._SETTLED", 600_000_000_000)
+def test_a_folder_whose_time_repeats(tmp_path: Path, small_segments: None) -> None:
+    """Readers learn of appends from the head, not from the time of the folder."""
     one = fresh(tmp_path)
     other = Log.open(one.folder)
     segments = one.folder / "segments"
-    for turn in range(5):
+    for turn in range(12):
         moment = segments.stat().st_mtime_ns
         one.publish(prices(turn))
         os.utime(segments, ns=(moment, moment))
         assert other.end == turn + 1
+        assert published(other, turn) == [(turn, turn)]
 
 
-def test_an_old_folder_is_not_listed_again(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.publish(prices(1))
-    os.utime(log.folder / "segments", (1e9, 1e9))
-    assert log.end == 1
-    monkeypatch.setattr(Log, "_list", lambda self: pytest.fail("listed again"))
-    assert log.end == 1
-    assert log.counts(0) == (1, 0)
-
-
-def test_who_appends_alone_lists_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.publish(prices(1))
-    monkeypatch.setattr(Log, "_list", lambda self: pytest.fail("listed again"))
-    assert [log.publish(prices(n)).start for n in range(5)] == [1, 2, 3, 4, 5]
+def test_the_folder_is_listed_only_for_new_segments(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.publish(prices(0))
+    assert published(log) == [(0, 0)]
+    monkeypatch.setattr(SegmentFiles, "list_names", lambda self: pytest.fail("listed again"))
+    assert [log.publish(prices(n)).start for n in range(1, 6)] == [1, 2, 3, 4, 5]
+    assert log.end == 6
 
 
 def test_threads_append_and_read(log: Log) -> None:
@@ -194,7 +190,7 @@ def test_a_log_is_not_made_twice(tmp_path: Path, log: Log) -> None:
     with pytest.raises(StoreError, match="there is a log already"):
         fresh(tmp_path)
     (log.folder / "tamis-log.json").unlink()
-    assert fresh(tmp_path).end == 0
+    assert (log := fresh(tmp_path)).end == 0
     log.publish(prices(1))
     (log.folder / "tamis-log.json").unlink()
     with pytest.raises(StoreError, match=r"has segments but no tamis-log\.json"):
@@ -224,10 +220,12 @@ def test_folders_that_are_not_a_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"format": 2}, "has format 2, and this tamis reads formats up to 1"),
+        ({"format": 3}, "has format 3, and this tamis reads formats up to 2"),
         ({"format": "x"}, "the format is 'x'"),
         ({"ids": "uuid"}, "lacks 'schema' or 'ids'"),
         ({"schema": None}, "lacks 'schema' or 'ids'"),
+        ({"log": None}, "lacks 'log', the identity"),
+        ({"log": "../../x"}, "lacks 'log', the identity"),
     ],
 )
 def test_newer_and_damaged_documents(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
@@ -248,43 +246,54 @@ def test_a_log_without_its_segments(log: Log) -> None:
     (log.folder / "segments").rmdir()
     with pytest.raises(StoreError, match="'segments' is missing"):
         Log.open(log.folder)
-    with pytest.raises(StoreError, match="cannot be read: No such file"):
-        _ = log.end
     with pytest.raises(StoreError, match="No such file"):
         log.publish(prices(1))
 
 
-def test_segments_that_are_missing_or_damaged(log: Log) -> None:
-    for n in range(3):
-        log.publish(prices(n))
-    assert log.end == 3
-    segments = [log.folder / "segments" / name for name in files(log)]
-    segments[0].write_bytes(segments[0].read_bytes()[:100])
-    with pytest.raises(StoreError, match="is damaged or cannot be read"):
-        published(log, 0, 1)
-    segments[0].write_bytes(b"")
-    with pytest.raises(StoreError, match="is damaged or cannot be read"):
-        published(log, 0, 1)
-    segments[1].unlink()
-    with pytest.raises(StoreError, match="does not follow on sequence number 1"):
-        published(log, 1, 3)
-    with pytest.raises(StoreError, match="does not follow on sequence number 1"):
-        Log.open(log.folder).publish(prices(4))
-    (log.folder / "segments" / Segment(1, 1, "events").name).write_bytes(segments[2].read_bytes())
-    log.publish(prices(4, 5))
-    two = log.folder / "segments" / Segment(3, 2, "events").name
-    two.write_bytes(segments[2].read_bytes())
-    with pytest.raises(StoreError, match="it has 1 rows instead of 2"):
-        published(log, 3)
+def test_rows_of_one_pack_are_there_together(log: Log) -> None:
+    got = log.append(events=prices(1, 2), changes=subscribe(["ann"], ["price < 6"]))
+    assert (got.events, got.changes, got.schemas) == (range(2), range(2, 3), range(3, 3))
+    assert published(log) == [(0, 1), (1, 2)]
+    assert log.changes(0)["sequence"].to_pylist() == [2]
 
 
-def test_overlapping_segments_are_damage(log: Log) -> None:
-    log.publish(prices(1, 2))
-    log.publish(prices(3, 4))
-    whole = log.folder / "segments" / files(log)[0]
-    (whole.parent / Segment(1, 2, "events").name).write_bytes(whole.read_bytes())
-    with pytest.raises(StoreError, match="is damaged"):
-        _ = Log.open(log.folder).end
+def test_a_subscribe_without_an_id_gets_its_number(tmp_path: Path) -> None:
+    log = fresh(tmp_path, "int64")
+    none: list[int | None] = [None, 40, None]
+    table = subscribe(pa.array(none, pa.int64()), ["price < 6"] * 3)
+    got = log.append(events=prices(1, 2), changes=table)
+    assert got.changes == range(2, 5)
+    assert log.changes(0)["id"].to_pylist() == [2, 40, 4]
+
+
+def test_details_of_a_change_are_kept(log: Log) -> None:
+    table = subscribe(["ann", "bob"], ["price < 6"] * 2)
+    table = table.append_column("owner", pa.array(["x", None]))
+    table = table.append_column("nonce", pa.array([b"\x00\xff", None], pa.binary()))
+    log.change(table)
+    log.change(cancel(["bob"]))
+    rows = log.changes(0, details=True).to_pylist()
+    assert [(row["owner"], row["nonce"]) for row in rows] == [
+        ("x", b"\x00\xff"),
+        (None, None),
+        (None, None),
+    ]
+    assert log.changes(0).column_names == ["sequence", "kind", "id", "condition", "until"]
+
+
+def test_rows_are_read_by_the_schema_of_their_number(log: Log) -> None:
+    before = Schema.from_dict(log.schema)
+    log.publish(prices(1))
+    wider = Schema.from_dict(SCHEMA | {"attributes": SCHEMA["attributes"] | {"size": "integer"}})
+    got = log.append(events=prices(2), schema=wider)
+    assert got.schemas == range(2, 3)
+    log.publish(prices(3))
+    for each in (log, Log.open(log.folder)):
+        assert [each.schema_at(n) for n in range(5)] == [before, before, before, wider, wider]
+        assert each.schema == wider.to_dict()
+        assert each.counts(0) == (3, 0)
+    with pytest.raises(SchemaError):
+        log.append(schema=before)
 
 
 # -- leases ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -124,6 +125,11 @@ class Machine(RuleBasedStateMachine):
                 elif kind != "renew":
                     live.pop(id, None)
         return live, ignored
+
+
+@pytest.fixture(autouse=True)
+def _small(small_segments: None) -> None:
+    """Many segments."""
 
 
 TestMachine = Machine.TestCase
