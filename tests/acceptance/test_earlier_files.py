@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tamis import Engine
+from tamis.errors import StoreError
 from tamis.model.schema import Schema
 from tamis.store import Log, SubscriptionSnapshot, Versions, cancel, subscribe
+from tamis.store.upgrade import upgrade
+from tamis.store.verification import verify
 
 DATA = Path(__file__).parent.parent / "data" / "earlier"
 COMMITS = sorted(path for path in DATA.iterdir() if path.is_dir() and path.name != "__pycache__")
@@ -80,6 +86,16 @@ def test_a_log_is_replayed(commit: Path, tmp_path: Path) -> None:
     log = Log.open(_unpacked(commit / "log.zip", tmp_path) / "log")
     assert log.end == expected["end"]
     assert _replayed(log) == expected["matched"]
+    if log.format == 1:
+        with pytest.raises(StoreError, match="run `tamis log upgrade"):
+            log.change(cancel(["new"]))
+        upgraded = list(upgrade(log.folder))
+        assert upgraded[-1] == (log.end, log.end)
+        assert list(upgrade(log.folder)) == []
+        log = Log.open(log.folder)
+        assert log.format == 2
+        assert verify(log).findings == []
+        assert _replayed(log) == expected["matched"]
     # It can be appended to and compacted.
     log.change(subscribe(["new"], ["price > 0"]))
     log.change(cancel([next(iter(expected["live"]))]))
@@ -90,6 +106,40 @@ def test_a_log_is_replayed(commit: Path, tmp_path: Path) -> None:
     del live[next(iter(expected["live"]))]
     assert {id: each.condition for id, each in snapshot.items()} == live
     assert _replayed(Log.open(log.folder)) == expected["matched"]
+
+
+@pytest.mark.parametrize("calls", range(0, 60, 3))
+def test_an_upgrade_killed_at_any_call(
+    calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves a log that reads the same, and the next upgrade finishes it."""
+    commit = DATA / "3a2cb58"
+    expected = _expected(commit / "log.json")
+    folder = _unpacked(commit / "log.zip", tmp_path) / "log"
+    left = calls
+
+    def counted(do: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return do(*given, **options)
+
+        return run
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        for name in ("pwrite", "open", "fsync", "fdatasync"):
+            patched.setattr(os, name, counted(getattr(os, name)))
+        for name in ("unlink", "rename"):
+            patched.setattr(Path, name, counted(getattr(Path, name)))
+        list(upgrade(folder))
+    assert _replayed(Log.open(folder)) == expected["matched"]
+    list(upgrade(folder))
+    log = Log.open(folder)
+    assert _replayed(log) == expected["matched"]
+    assert verify(log).findings == []
+    assert not [each for each in (folder / "segments").iterdir() if "-" in each.name]
 
 
 @pytest.mark.parametrize("commit", COMMITS, ids=lambda path: path.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,9 +19,11 @@ from tamis.files.sync import sync_folder
 from tamis.store.pack import (
     CHANGES,
     EVENTS,
+    HEADER,
     KINDS,
     Pack,
     decode_table,
+    encode_header,
     encode_table,
     make_pack,
 )
@@ -32,17 +34,17 @@ _MERGING = ".merge-"  # prefix of unfinished files
 
 
 class _Whole(NamedTuple):
-    """A pack with its rows."""
+    """A pack with its rows, and with its bytes after the header."""
 
     pack: Pack
     tables: dict[str, pa.Table]
+    body: pa.Buffer
 
     def joins(self, other: _Whole) -> bool:
         """Whether the rows of this pack and of the next one can be one pack."""
         mine, others = self.tables, other.tables
-        kinds = {*mine, *others}
         return (
-            kinds <= {EVENTS, CHANGES}
+            {*mine, *others} <= {EVENTS, CHANGES}
             and not (CHANGES in mine and EVENTS in others)
             and self.pack.schema == other.pack.schema
             and all(mine[kind].schema.equals(others[kind].schema) for kind in {*mine} & {*others})
@@ -123,15 +125,8 @@ def _merge_run(files: SegmentFiles, run: _Run, rows: int) -> int:
     made = 0
     temporary = files.folder / f"{_MERGING}{secrets.token_hex(8)}"
     with atomic_file(files.folder / segment_name(run.firsts[0]), temporary=temporary) as file:
-        for pack, tables in _joined(_read(files, segments), rows):
-            sections = {
-                kind: (table.num_rows, encode_table(table)) for kind, table in tables.items()
-            }
-            _, parts = make_pack(
-                files.identity, pack.first, pack.chain_before, sections, appended=pack.appended,
-                schema=pack.schema, chain_after=pack.chain_after,
-            )  # fmt: skip
-            for part in parts:
+        for packs in _joined(_read(files, segments), rows):
+            for part in _parts(packs):
                 file.write(part)
             made += 1
     for first in run.firsts[1:]:
@@ -151,11 +146,12 @@ def _read(files: SegmentFiles, segments: list[Segment]) -> Iterator[_Whole]:
                     each.kind: decode_table(each, opened.content(each.offset, each.size))
                     for each in sections
                 }
-                yield _Whole(pack, tables)
+                body = opened.content(offset + HEADER, pack.size - HEADER)
+                yield _Whole(pack, tables, body)
 
 
-def _joined(packs: Iterator[_Whole], rows: int) -> Iterator[_Whole]:
-    """The packs, neighbours together where that is possible."""
+def _joined(packs: Iterator[_Whole], rows: int) -> Iterator[list[_Whole]]:
+    """The packs, those together that become one."""
     run: list[_Whole] = []
     count = size = 0
     for each in packs:
@@ -163,20 +159,26 @@ def _joined(packs: Iterator[_Whole], rows: int) -> Iterator[_Whole]:
         if run and not (
             run[-1].joins(each) and count + more <= rows and size + each.pack.size <= FULL
         ):
-            yield _one(run)
+            yield run
             run, count, size = [], 0, 0
         run.append(each)
         count, size = count + more, size + each.pack.size
     if run:
-        yield _one(run)
+        yield run
 
 
-def _one(run: list[_Whole]) -> _Whole:
-    first, last = run[0].pack, run[-1].pack
-    tables = {
-        kind: pa.concat_tables([each.tables[kind] for each in run if kind in each.tables])
-        for kind in KINDS
-        if any(kind in each.tables for each in run)
-    }
-    # The numbers of rows and bytes are those of the first: nobody reads them any more.
-    return _Whole(first._replace(appended=last.appended, chain_after=last.chain_after), tables)
+def _parts(packs: list[_Whole]) -> list[Any]:
+    """The bytes of one pack that takes the place of some, in parts."""
+    first, last = packs[0].pack, packs[-1].pack
+    if len(packs) == 1:
+        return [encode_header(first._replace(merged=True)), packs[0].body]
+    sections = {}
+    for kind in KINDS:
+        tables = [each.tables[kind] for each in packs if kind in each.tables]
+        if tables:
+            joined = pa.concat_tables(tables)
+            sections[kind] = joined.num_rows, encode_table(joined)
+    return make_pack(
+        first.identity, first.first, first.chain_before, sections, appended=last.appended,
+        schema=first.schema, chain_after=last.chain_after,
+    )[1]  # fmt: skip

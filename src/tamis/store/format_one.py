@@ -46,6 +46,12 @@ class OldSection(NamedTuple):
         return self.first + self.rows
 
 
+def old_names(folder: Path) -> list[str]:
+    """The names of all files of format 1 in a folder."""
+    with os_errors_as(StoreError, f"{folder}: cannot be read"):
+        return sorted(name for name in names_in(folder) if _NAME.fullmatch(name))
+
+
 class FormatOneFiles:
     """The segments of a log of format 1."""
 
@@ -60,14 +66,9 @@ class FormatOneFiles:
         """The next sequence number."""
         return self._sections[-1].end if self._sections else 0
 
-    def names(self) -> list[str]:
-        """The names of all files of format 1."""
-        with os_errors_as(StoreError, f"{self.folder}: cannot be read"):
-            return sorted(name for name in names_in(self.folder) if _NAME.fullmatch(name))
-
     def _listed(self) -> Iterator[OldSection]:
         found = []
-        for name in self.names():
+        for name in old_names(self.folder):
             first, rows, kind = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
             found.append(OldSection(int(first), int(rows), kind, name))
         end = 0

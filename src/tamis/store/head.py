@@ -64,11 +64,11 @@ def read_head(opened: int, identity: bytes) -> Head | None:
     return max((each for each in found if each), key=lambda each: each.turn, default=None)
 
 
-def damaged_slots(opened: int, identity: bytes) -> int:
-    """How many slots hold something other than a head of this log."""
-    data = os.pread(opened, 4 * _SLOT, 0)
-    slots = [data[at : at + _SLOT] for at in range(0, max(len(data), 2 * _SLOT), _SLOT)]
-    return sum(_slot(each, identity) is None for each in slots)
+def is_whole(opened: int, identity: bytes) -> bool:
+    """Whether both slots of a file have a head of this log, and nothing else is there."""
+    data = os.pread(opened, 3 * _SLOT, 0)
+    slots = [_slot(data[at : at + _SLOT], identity) for at in (0, _SLOT)]
+    return len(data) == 2 * _SLOT and None not in slots
 
 
 def _slot(data: bytes, identity: bytes) -> Head | None:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from xxhash import xxh3_64_hexdigest
 
 from tamis.errors import StoreError
 from tamis.files.json_document import read_json, write_json
@@ -142,7 +143,7 @@ class Log:
                 }
                 (place / HEAD).unlink(missing_ok=True)  # of a process that died here
                 segment_files(place, identity).create(new_head(identity))
-                write_json(place / DOCUMENT, document)
+                write_json(place / DOCUMENT, signed(document))
             sync_folder(place.parent)
         return cls(place, document)
 
@@ -157,6 +158,8 @@ class Log:
             raise StoreError(f"{path}: is damaged, it lacks 'schema' or 'ids'")
         if document["format"] > 1 and not _is_identity(document.get("log")):
             raise StoreError(f"{path}: is damaged, it lacks 'log', the identity of the log")
+        if document["format"] > 1 and document.get("sum") != signed(document)["sum"]:
+            raise StoreError(f"{path}: is damaged, its checksum is wrong")
         if not (path.parent / SEGMENTS).is_dir():
             raise StoreError(f"{path.parent}: is damaged, the folder {SEGMENTS!r} is missing")
         return cls(folder, document)
@@ -248,6 +251,17 @@ class Log:
         what = f"{self.folder}: {failure}"
         with os_errors_as(StoreError, what), locked(self.folder / name) as lock:
             yield lock
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold off everybody who would append, merge or trim."""
+        with (
+            self._locked(COMPACTING, "cannot be changed"),
+            self._locked(LOCK, "cannot be changed"),
+        ):
+            yield
+            if isinstance(self._files, SegmentFiles):
+                self._files.forget()
 
     def compact(self, before: int, rows: int = 100_000) -> int:
         """Merge neighbouring packs that end at or before a sequence number.
@@ -377,6 +391,13 @@ class Log:
         schema = change_tables.change_schema(self.ids, change_tables.ALL)
         empty = schema.insert(0, pa.field("sequence", pa.int64())).empty_table()
         return read_base(self.folder / BASE, files.identity, empty)
+
+
+def signed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a log with its checksum."""
+    plain = {name: value for name, value in document.items() if name != "sum"}
+    content = json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    return {**plain, "sum": xxh3_64_hexdigest(content)}
 
 
 def segment_files(folder: Path, identity: str) -> SegmentFiles:

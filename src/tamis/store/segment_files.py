@@ -150,7 +150,7 @@ class SegmentFiles:
         """An error that says what is damaged, and what to do."""
         return StoreError(
             f"{self.folder.parent}: the log is damaged: {how}; `tamis log verify` lists what is "
-            "lost, `tamis log skip` goes on without it"
+            "lost, and `tamis log repair --skip-lost` goes on without it"
         )
 
     # -- appending -------------------------------------------------------------------------------

@@ -69,9 +69,7 @@ def _full(*given: Any, **options: Any) -> Any:
 
 @pytest.mark.parametrize("step", ["os.fdatasync", "os.pwrite"])
 @pytest.mark.parametrize("new", [False, True])
-def test_each_step_refused(
-    log: Log, monkeypatch: pytest.MonkeyPatch, step: str, new: bool
-) -> None:
+def test_each_step_refused(log: Log, monkeypatch: pytest.MonkeyPatch, step: str, new: bool) -> None:
     log.publish(prices(1))
     if new:
         monkeypatch.setattr("tamis.store.segment_files.MOST", 1)
