@@ -24,6 +24,7 @@ EXTRAS = {"pyspark": "spark", "pandas": "spark", "matplotlib": "lab", "duckdb": 
 COMMANDS = {
     "demo": CommandEntry("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
     "spark": CommandEntry("tamis.cli.spark:spark", "Run jobs on Spark."),
+    "log": CommandEntry("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
     "check": CommandEntry("tamis.cli.language:check", "Check a condition against a schema."),
     "explain": CommandEntry(
         "tamis.cli.language:explain", "Explain why an event matches a condition or not."

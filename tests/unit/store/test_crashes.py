@@ -15,6 +15,7 @@ import pytest
 
 from tamis.errors import StoreError
 from tamis.store import Log, subscribe
+from tamis.store.log import segment_files
 from tests.unit.store import crashing
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
@@ -43,7 +44,8 @@ def test_appenders_killed_at_any_moment(tmp_path: Path) -> None:
         assert set(names[note["first"] : note["end"]]) == {note["name"]}
     assert names[-1] == "last"
     log.compact(log.end)
-    assert files(log) == sorted({section.file for section in log._files.sections(0, log.end)})
+    sections = segment_files(log.folder, str(log.identity)).sections(0, log.end)
+    assert files(log) == sorted({section.file for section in sections})
 
 
 def test_a_full_disk(log: Log) -> None:

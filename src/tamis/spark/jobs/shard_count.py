@@ -50,7 +50,8 @@ def live_count(changes: pa.Table) -> int:
         return 0
     last = said.group_by("id").aggregate([("sequence", "max")])["sequence_max"]
     at = np.searchsorted(np.asarray(said["sequence"]), np.asarray(last))
-    return int(pc.sum(pc.is_in(said["kind"].take(pa.array(at)), pa.array([SUBSCRIBE, UPDATE]))).as_py())
+    made = pc.is_in(said["kind"].take(pa.array(at)), pa.array([SUBSCRIBE, UPDATE]))
+    return int(pc.sum(made).as_py())
 
 
 def _off(wanted: int, now: int) -> bool:

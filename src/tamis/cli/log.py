@@ -1,0 +1,138 @@
+"""`tamis log`: look after a log. These commands need no Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.numbers import file_size
+from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.tables import table
+
+if TYPE_CHECKING:
+    from tamis.store.verification import LogReport
+
+_SHOWN = 20  # findings
+_DAMAGED = 1  # exit code
+_log = click.argument("folder", metavar="LOG", type=click.Path(path_type=Path))
+
+
+@click.group()
+def log() -> None:
+    """Look after a log: verify, repair, trim or upgrade it."""
+
+
+@log.command()
+@_log
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def verify(folder: Path, as_json: bool) -> None:
+    """Read all of a log, and say what is damaged or lost.
+
+    The exit code is 0 if nothing is wrong, and 1 otherwise. Others may use the log meanwhile.
+    """
+    from tamis.store.log import Log
+    from tamis.store.verification import Verification
+
+    verification = Verification(Log.open(folder))
+    console = stdout_console()
+    with bar(console, "segments") as progress:
+        for done, total in verification.steps():
+            progress.update(done, total)
+    report = verification.report()
+    if as_json:
+        click.echo(json.dumps(_document(report)))
+    else:
+        _show(console, report)
+    raise click.exceptions.Exit(0 if report.good else _DAMAGED)
+
+
+@log.command()
+@_log
+@click.option(
+    "--skip-lost",
+    is_flag=True,
+    help="Go on without the rows that are lost. The log records it.",
+)
+@click.option("--reason", default="", help="Why, for the record.")
+def repair(folder: Path, skip_lost: bool, reason: str) -> None:
+    """Mend a damaged log, while nobody appends to it.
+
+    The head of the log is written anew, and files that do not belong there are put aside. Lost rows
+    cannot come back: put the damaged file back from a backup, or choose --skip-lost. Damaged files
+    are kept in the folder `damaged` of the log.
+    """
+    from tamis.store.log import Log
+    from tamis.store.verification import repair as repair_log
+
+    opened = Log.open(folder)
+    report = repair_log(opened, skip_lost=skip_lost, reason=reason)
+    console = stdout_console()
+    _show(console, report)
+    if not report.good:
+        kept = " The damaged files are in its folder `damaged`." if report.lost else ""
+        console.print(Text(f"The log is whole again.{kept}"))
+
+
+@log.command()
+@_log
+@click.argument("before", type=click.IntRange(0))
+def trim(folder: Path, before: int) -> None:
+    """Delete old rows: those before the sequence number BEFORE.
+
+    Subscriptions that are live stay live. Whole segments are deleted, so the log may begin a little
+    earlier. Do not trim what a stream has not read yet.
+    """
+    from tamis.store.log import Log
+
+    begin = Log.open(folder).trim(before)
+    stdout_console().print(Text(f"The log now begins at {begin:,}."))
+
+
+@log.command()
+@_log
+def upgrade(folder: Path) -> None:
+    """Rewrite a log of an earlier format in the current one, while nobody appends to it.
+
+    Sequence numbers stay, so streams go on where they were. If this is interrupted, run it again.
+    """
+    from tamis.store.log import Log
+    from tamis.store.upgrade import upgrade as upgrade_log
+
+    console = stdout_console()
+    before = Log.open(folder).format
+    with bar(console, "rows") as progress:
+        for done, total in upgrade_log(folder):
+            progress.update(done, total)
+    after = Log.open(folder).format
+    same = f"The log has format {after} already."
+    console.print(Text(same if before == after else f"The log now has format {after}."))
+
+
+def _show(console: Console, report: LogReport) -> None:
+    read = f"{report.rows:,} rows in {report.packs:,} packs, {file_size(report.bytes)}"
+    if report.good:
+        console.print(Text(f"{read}: nothing is wrong."))
+        return
+    shown = report.findings[:_SHOWN]
+    more = len(report.findings) - len(shown)
+    caption = f"and {more:,} more" if more else ""
+    console.print(table("lw", ("file", "what is wrong"), shown, caption))
+    lost = sum(each.end - each.first for each in report.lost)
+    console.print(Text(f"{read} are whole; {lost:,} rows are lost."))
+
+
+def _document(report: LogReport) -> dict[str, object]:
+    return {
+        "good": report.good,
+        "rows": report.rows,
+        "packs": report.packs,
+        "bytes": report.bytes,
+        "findings": [each._asdict() for each in report.findings],
+        "lost": [{"first": each.first, "end": each.end} for each in report.lost],
+    }

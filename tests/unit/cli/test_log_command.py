@@ -1,0 +1,81 @@
+"""`tamis log` on real logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tamis.cli.main import main, tamis
+from tamis.store import Log
+from tests.unit.store.world import files, fresh, prices, published
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
+    monkeypatch.setattr("tamis.store.segment_files.MOST", 2)
+    log = fresh(tmp_path)
+    for n in range(6):
+        log.publish(prices(n))
+    return log
+
+
+def _run(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(tamis, ["log", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def _damage(log: Log) -> None:
+    path = log.folder / "segments" / files(log)[1]
+    whole = bytearray(path.read_bytes())
+    whole[400] ^= 1
+    path.write_bytes(whole)
+
+
+def test_a_good_log(log: Log) -> None:
+    code, text = _run("verify", log.folder)
+    assert code == 0
+    assert "6 rows in 6 packs" in text
+    assert "nothing is wrong" in text
+
+
+def test_a_damaged_log_is_verified_and_repaired(
+    log: Log, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _damage(log)
+    code, text = _run("verify", log.folder)
+    assert code == 1
+    assert "the checksum of the events from 2 on is wrong" in text
+    assert "1 rows are lost" in text
+    code, text = _run("verify", log.folder, "--json")
+    assert json.loads(text)["lost"] == [{"first": 2, "end": 3}]
+    with pytest.raises(SystemExit) as left:
+        main(["log", "repair", str(log.folder)])
+    assert left.value.code == 2
+    assert "rows are lost: 2 to 2" in capsys.readouterr().err
+    code, text = _run("repair", log.folder, "--skip-lost", "--reason", "tested")
+    assert code == 0
+    assert "The log is whole again" in text
+    assert _run("verify", log.folder)[0] == 0
+    assert [price for _, price in published(Log.open(log.folder))] == [0, 1, 3, 4, 5]
+
+
+def test_trim(log: Log) -> None:
+    assert _run("trim", log.folder, 5) == (0, "The log now begins at 4.\n")
+    assert published(Log.open(log.folder)) == [(4, 4), (5, 5)]
+
+
+def test_upgrade_of_a_log_that_has_the_newest_format(log: Log) -> None:
+    assert _run("upgrade", log.folder) == (0, "The log has format 2 already.\n")
+
+
+@pytest.mark.parametrize("command", ["verify", "repair", "upgrade"])
+def test_what_is_not_a_log(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["log", command, str(tmp_path / "nowhere")])
+    assert left.value.code == 2
+    assert "there is no such folder" in capsys.readouterr().err
