@@ -12,6 +12,7 @@ import pyarrow as pa
 from tamis.replay.event_source import READ, EventChunk, Int64s
 from tamis.store.log import Log
 from tamis.store.pack import EVENTS
+from tamis.store.published import without_reserved
 
 _FEW = 512  # events: a share of its own is worth it from here on
 
@@ -42,7 +43,7 @@ class LogEvents(NamedTuple):
         waiting: list[pa.Table] = []
         numbers: list[Int64s] = []
         for first, table in Log.open(self.log).events(*self.shares[share]):
-            plain = table.replace_schema_metadata(None)
+            plain = without_reserved(table.replace_schema_metadata(None))
             full = sum(map(len, numbers)) + table.num_rows > READ
             if waiting and (full or not waiting[0].schema.equals(plain.schema)):
                 yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), self.layout)

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import ValidEvents, validate
+from tamis.encode.validation import Refused, ValidEvents, validate
 from tamis.engine import Engine
+from tamis.errors import EventError
 from tamis.match.answers import Matches
 from tamis.replay.event_source import READ, EventChunk, Int64s
 from tamis.replay.json_lines import LineReader
 
+# What Arrow and Python raise for values that nobody could have written as an event.
+_UNREADABLE = (EventError, pa.ArrowException, ValueError, TypeError, OverflowError)
+_SHOWN = 500  # characters of an error
 _FEWEST = 1 << 10  # events that are matched at once
 _PAIRS = 1 << 21  # pairs that are wanted of the events that are matched at once, about
 
@@ -50,15 +55,38 @@ class ReadEvents(NamedTuple):
 
     def raw_texts(self) -> pa.Array:
         """The refused rows as they came: the line, or the columns as JSON."""
-        rows = pa.array([row for row, _ in self.valid.refused], pa.int64())
         if self.chunk.lines is not None:
-            # As bytes: the lines of a damaged segment need not be text.
-            lines = self.chunk.lines.take(rows).cast(pa.binary()).to_pylist()
-            texts = [None if each is None else each.decode(errors="replace") for each in lines]
+            texts = [_as_text(self.chunk.lines[row]) for row, _ in self.valid.refused]
         else:
-            events = self.chunk.layout.events(self.chunk.table.take(rows)).to_pylist()
-            texts = [json.dumps(each, default=str, ensure_ascii=False) for each in events]
+            events = self.chunk.layout.events(self.chunk.table)
+            texts = [_as_json(events.slice(row, 1)) for row, _ in self.valid.refused]
         return pa.array(texts, pa.string())
+
+
+def _as_text(line: pa.Scalar) -> str | None:
+    """A line as text, even if it is not text."""
+    try:
+        value = line.as_py()
+        return value if value is None or isinstance(value, str) else str(_plain(value))
+    except UnicodeDecodeError as why:
+        return bytes(why.object).decode(errors="replace")
+    except (ValueError, OverflowError, pa.ArrowException):
+        return f"a value of the type {line.type}"
+
+
+def _as_json(row: pa.Table) -> str:
+    """A row as JSON, as far as its values can be read."""
+    found: dict[str, Any] = {}
+    for name, column in zip(row.column_names, row.columns, strict=True):
+        try:
+            found[name] = column[0].as_py()
+        except (ValueError, OverflowError, KeyError, pa.ArrowException):
+            found[name] = " ".join(column.to_string().split())  # as Arrow prints it
+    return json.dumps(found, default=_plain, ensure_ascii=False, skipkeys=True)
+
+
+def _plain(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 class BatchPace:
@@ -86,7 +114,22 @@ def read_events(
         while at < len(chunk.numbers):
             some = chunk.slice(at, pace.step)
             at += len(some.numbers)
-            yield _validated(some, encoder, partial)
+            yield from _readable(some, encoder, partial)
+
+
+def _readable(chunk: EventChunk, encoder: Encoder, partial: bool) -> Iterator[ReadEvents]:
+    """Validate rows. Those that cannot even be read are refused too, and do not stop the others."""
+    try:
+        yield _validated(chunk, encoder, partial)
+    except _UNREADABLE as why:
+        many = len(chunk.numbers)
+        if many == 1:
+            nothing = validate(encoder, pa.table({}))
+            refused = replace(nothing, refused=[Refused(0, f"cannot be read: {_first_line(why)}")])
+            yield ReadEvents(chunk, chunk.table, refused)
+            return
+        for half in (chunk.slice(0, many // 2), chunk.slice(many // 2, many)):
+            yield from _readable(half, encoder, partial)
 
 
 def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents:
@@ -95,6 +138,10 @@ def _validated(chunk: EventChunk, encoder: Encoder, partial: bool) -> ReadEvents
         return ReadEvents(chunk, parsed.events, parsed.valid)
     events = chunk.layout.events(chunk.table)
     return ReadEvents(chunk, chunk.table, validate(encoder, events, partial=partial))
+
+
+def _first_line(why: BaseException) -> str:
+    return (str(why).splitlines() or [type(why).__name__])[0][:_SHOWN]
 
 
 def match_events(

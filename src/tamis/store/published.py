@@ -2,7 +2,7 @@
 
 | column | type | |
 | --- | --- | --- |
-| an attribute | a scalar, or a list of scalars | its value or values |
+| an attribute | any | its value or values |
 | json | string | alone: the whole event |
 | $source, $id | string | who published the event, and under which name |
 | $time | timestamp, UTC | when it happened, as the publisher says |
@@ -65,26 +65,9 @@ def _check_kind(field: pa.Field, *, alone: bool) -> None:
             )
         if kind != wanted:
             raise StoreError(f"the column {name!r} is {kind}, expected {wanted}")
-    elif name == JSON and alone:
-        if not _is_text(kind):
-            raise StoreError(f"the column 'json' is {kind}, expected texts, each a JSON object")
-    elif not _is_readable(kind):
-        raise StoreError(
-            f"the column {name!r} is {kind}, which no attribute can have; expected scalars, lists "
-            "of scalars, or structs of these"
-        )
+    elif name == JSON and alone and not _is_text(kind):
+        raise StoreError(f"the column 'json' is {kind}, expected texts, each a JSON object")
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
-def _is_readable(kind: pa.DataType) -> bool:
-    if types.is_dictionary(kind):
-        return _is_readable(kind.value_type)
-    if types.is_struct(kind):
-        return all(_is_readable(kind.field(at).type) for at in range(kind.num_fields))
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _is_readable(kind.value_type)
-    extension = hasattr(kind, "extension_name")
-    return not (types.is_nested(kind) or types.is_run_end_encoded(kind) or extension)

@@ -28,6 +28,7 @@ from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.worker_cache import VERSIONS, LruCache, open_engine
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import DOCUMENT, Log
+from tamis.store.published import without_reserved
 
 _AT_ONCE = 8192  # events: their pairs are handed on before the next are matched
 _KEPT = 8  # shards of versions that stay open, and logs
@@ -60,7 +61,7 @@ class LogTask:
         live.take(log, self.end)
         layout = LogLayout(json.dumps(log.schema))
         chunks = (
-            EventChunk(np.arange(first, first + table.num_rows), table, layout)
+            EventChunk(np.arange(first, first + table.num_rows), without_reserved(table), layout)
             for first, table in log.events(self.start, self.end)
         )
 
