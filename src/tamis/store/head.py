@@ -3,10 +3,11 @@
 It says how far the log reaches, and the chain there. So a log that lost its last packs is noticed,
 although those that are left are whole. It also spares everybody a search for the end.
 
-The file has two slots, which are written in turns, each with a checksum: a torn write leaves the
-other. It is not synced with each append, which would cost a third of an append's time. After a
-power cut it may be too old. Then the packs after it are found by reading the last segment, because
-a head is only trusted if it was written since the machine started.
+The file has four slots, each with a checksum. Appends write the first two in turns, and do not sync
+them, which would cost a third of an append's time. So a power cut may tear both. Each new segment
+writes one of the other two, in turns, and syncs it: one of these always stays. After a power cut
+the head may be too old. Then the packs after it are found by reading the segments, because a head
+is only trusted if it was written since the machine started.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xxhash import xxh3_64_intdigest, xxh3_128_digest
 CLEAN, APPENDING = 0, 1  # states: nothing is under way; a pack may be in its place, or a part
 _MAGIC = b"tamishd2"
 _SLOT = 512  # bytes, a sector: so the slots tear apart from each other
+_SLOTS = 4
 _FIELDS = struct.Struct("<8s16sQqqqqqq16s16s")
 _SUM = struct.Struct("<Q")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -52,23 +54,49 @@ def this_boot() -> bytes:
 
 
 def write_head(opened: int, head: Head) -> None:
-    """Write a head into the slot of its turn."""
+    """Write a head into the slot of its turn. It is not on disk yet."""
+    _write(opened, head, head.turn % 2)
+
+
+def anchor_head(opened: int, head: Head) -> None:
+    """Write a head that stays on disk whatever is written later without a sync."""
+    slots = _slots(opened, head.identity)
+    older = min((2, 3), key=lambda at: -1 if (slot := slots[at]) is None else slot.turn)
+    _write(opened, head, older)
+    os.fdatasync(opened)
+
+
+def create_head(path: Path, head: Head) -> None:
+    """Write a new file with a head, on disk. Its name is not."""
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        os.pwrite(opened, bytes(_SLOTS * _SLOT), 0)
+        for slot in range(_SLOTS):
+            _write(opened, head, slot)
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _write(opened: int, head: Head, slot: int) -> None:
     fields = _FIELDS.pack(_MAGIC, *head)
-    os.pwrite(opened, fields + _SUM.pack(xxh3_64_intdigest(fields)), _SLOT * (head.turn % 2))
+    os.pwrite(opened, fields + _SUM.pack(xxh3_64_intdigest(fields)), _SLOT * slot)
 
 
 def read_head(opened: int, identity: bytes) -> Head | None:
-    """The newest head in a file; None if neither slot has one of this log."""
-    data = os.pread(opened, 2 * _SLOT, 0)
-    found = [_slot(data[at : at + _SLOT], identity) for at in (0, _SLOT)]
-    return max((each for each in found if each), key=lambda each: each.turn, default=None)
+    """The newest head in a file; None if no slot has one of this log."""
+    found = [slot for slot in _slots(opened, identity) if slot is not None]
+    return max(found, key=lambda each: each.turn, default=None)
 
 
 def is_whole(opened: int, identity: bytes) -> bool:
-    """Whether both slots of a file have a head of this log, and nothing else is there."""
-    data = os.pread(opened, 3 * _SLOT, 0)
-    slots = [_slot(data[at : at + _SLOT], identity) for at in (0, _SLOT)]
-    return len(data) == 2 * _SLOT and None not in slots
+    """Whether all slots of a file have a head of this log, and nothing else is there."""
+    return os.fstat(opened).st_size == _SLOTS * _SLOT and None not in _slots(opened, identity)
+
+
+def _slots(opened: int, identity: bytes) -> list[Head | None]:
+    data = os.pread(opened, _SLOTS * _SLOT, 0)
+    return [_slot(data[at : at + _SLOT], identity) for at in range(0, _SLOTS * _SLOT, _SLOT)]
 
 
 def _slot(data: bytes, identity: bytes) -> Head | None:

@@ -39,7 +39,7 @@ from tamis.store import published
 from tamis.store.base import BASE, Base, live_changes, read_base, write_base
 from tamis.store.compaction import merge
 from tamis.store.format_one import FormatOneFiles
-from tamis.store.head import CLEAN, Head, this_boot
+from tamis.store.head import CLEAN, Head, create_head, this_boot
 from tamis.store.pack import (
     APPENDED,
     CHANGES,
@@ -141,8 +141,7 @@ class Log:
                     "schema": known.to_dict(),
                     "ids": ids,
                 }
-                (place / HEAD).unlink(missing_ok=True)  # of a process that died here
-                segment_files(place, identity).create(new_head(identity))
+                create_head(place / HEAD, new_head(identity))
                 write_json(place / DOCUMENT, signed(document))
             sync_folder(place.parent)
         return cls(place, document)

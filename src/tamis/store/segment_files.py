@@ -16,7 +16,7 @@ from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.store.base import read_begin
-from tamis.store.head import APPENDING, CLEAN, Head, read_head, this_boot, write_head
+from tamis.store.head import APPENDING, CLEAN, Head, anchor_head, read_head, this_boot, write_head
 from tamis.store.pack import (
     APPENDED,
     BadPackError,
@@ -155,17 +155,6 @@ class SegmentFiles:
 
     # -- appending -------------------------------------------------------------------------------
 
-    def create(self, head: Head) -> None:
-        """Write the head of a new log."""
-        opened = os.open(self._head, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            os.pwrite(opened, bytes(1024), 0)
-            write_head(opened, head)
-            write_head(opened, head._replace(turn=head.turn + 1))
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-
     def ready(self) -> Head:
         """The head for the next append. The caller holds the lock of the log."""
         with self._opened_head(os.O_RDWR) as (opened, head):
@@ -196,7 +185,7 @@ class SegmentFiles:
             )
             write_head(opened, after)
             if new:
-                os.fdatasync(opened)  # rarely, so that it is never far behind after a power cut
+                anchor_head(opened, after)
             return range(pack.first, pack.end)
 
     def _ready(self, opened: int, head: Head) -> Head:
@@ -211,7 +200,7 @@ class SegmentFiles:
         after = self.search(head)._replace(turn=head.turn + 1)
         self._cut(after)
         write_head(opened, after)
-        os.fdatasync(opened)
+        anchor_head(opened, after)
         return after
 
     def _cut(self, head: Head) -> None:

@@ -20,6 +20,7 @@ from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
 from tamis.store.format_one import FormatOneFiles, old_names
+from tamis.store.head import create_head
 from tamis.store.log import (
     DOCUMENT,
     FORMAT,
@@ -61,9 +62,8 @@ def _rewrite(folder: Path, old: FormatOneFiles, identity: str) -> Iterator[tuple
     for name in names_in(old.folder):  # of an upgrade that was killed
         if first_in(name) is not None:
             (old.folder / name).unlink()
-    (folder / HEAD).unlink(missing_ok=True)
+    create_head(folder / HEAD, new_head(identity))
     files = segment_files(folder, identity)
-    files.create(new_head(identity))
     for first, rows, kind, table, moment in _joined(old):
         done = files.append({kind: (rows, encode_table(table))}, microseconds(moment))
         if done.start != first:

@@ -20,7 +20,7 @@ from tamis.files.atomic import atomic_file
 from tamis.files.names import names_in
 from tamis.files.sync import make_folder, sync_folder, synced_rename
 from tamis.store.base import BASE, read_begin
-from tamis.store.head import CLEAN, Head, is_whole, read_head, this_boot, write_head
+from tamis.store.head import CLEAN, Head, create_head, is_whole, read_head, this_boot
 from tamis.store.log import Log, segment_files
 from tamis.store.pack import (
     LOST,
@@ -354,12 +354,5 @@ class _Repair:
                 head = head._replace(end=pack.end, chain=pack.chain_after, schema=pack.schema_after)
             head = head._replace(segment=first, size=size, packs=len(last))
         temporary = path.with_name(f".{HEAD}")
-        opened = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        try:
-            os.pwrite(opened, bytes(1024), 0)
-            write_head(opened, head._replace(turn=turn + 1))
-            write_head(opened, head._replace(turn=turn + 2))
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        create_head(temporary, head._replace(turn=turn + 1))
         synced_rename(temporary, path)
