@@ -153,6 +153,4 @@ def _degrees(what: str, given: object, most: float) -> float:
     return float(given)
 
 
-locIn, locWithin, distanceFrom, placesAt = pack()  # noqa: N816 - as in conditions
-for _each_of_them in (locIn, locWithin, distanceFrom, placesAt):
-    register(_each_of_them)
+locIn, locWithin, distanceFrom, placesAt = map(register, pack())  # noqa: N816 - as in conditions

@@ -48,7 +48,7 @@ class TextError(TamisError, ValueError):
 
 
 def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, ...]:
-    """The five operators over another attribute.
+    """The operators over another attribute.
 
     `prefix` goes before their names, so that one engine can have several packs.
 
@@ -208,6 +208,4 @@ def _no_text(given: object) -> TextError:
     return TextError(f"expected text, got {given!r:.{_SHOWN}}{lone}")
 
 
-hasKeyword, hasPhrase, matchesPattern, patternGroups, wordCount = pack()  # noqa: N816 - as in conditions
-for _each_of_them in (hasKeyword, hasPhrase, matchesPattern, patternGroups, wordCount):
-    register(_each_of_them)
+hasKeyword, hasPhrase, matchesPattern, patternGroups, wordCount = map(register, pack())  # noqa: N816
