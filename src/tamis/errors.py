@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
 
 Span = tuple[int, int]
 """Half-open range of offsets into a condition's text."""
@@ -41,7 +42,8 @@ class EventError(TamisError):
         self.message, self.rule, self.attribute, self.row = message, rule, attribute, row
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_event_error, (self.message, self.rule, self.attribute, self.row))
+        named = {"rule": self.rule, "attribute": self.attribute, "row": self.row}
+        return partial(EventError, self.message, **named), ()
 
     def __str__(self) -> str:
         where = "" if self.row is None else f"event {self.row}: "
@@ -51,12 +53,6 @@ class EventError(TamisError):
     def at_row(self, row: int) -> EventError:
         """The same error, with the position of the event in its batch."""
         return EventError(self.message, rule=self.rule, attribute=self.attribute, row=row)
-
-
-def _event_error(
-    message: str, rule: str | None, attribute: str | None, row: int | None
-) -> EventError:
-    return EventError(message, rule=rule, attribute=attribute, row=row)
 
 
 class ConditionError(TamisError):
@@ -75,10 +71,8 @@ class ConditionError(TamisError):
         self.message, self.span, self.text, self.hint, self.row = message, span, text, hint, row
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (
-            _condition_error,
-            (type(self), self.message, self.span, self.text, self.hint, self.row),
-        )
+        named = {"span": self.span, "text": self.text, "hint": self.hint, "row": self.row}
+        return partial(type(self), self.message, **named), ()
 
     @property
     def line(self) -> int | None:
@@ -114,17 +108,6 @@ class ConditionError(TamisError):
         if self.hint:
             parts.append(self.hint)
         return "\n".join(parts)
-
-
-def _condition_error(
-    kind: type[ConditionError],
-    message: str,
-    span: Span | None,
-    text: str | None,
-    hint: str | None,
-    row: int | None,
-) -> ConditionError:
-    return kind(message, span=span, text=text, hint=hint, row=row)
 
 
 class LimitError(ConditionError):

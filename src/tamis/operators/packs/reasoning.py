@@ -13,53 +13,20 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from tamis.model.operator import Parameter, Signature
-from tamis.operators.operator import Operator
+from tamis.operators.packs.pack_operator import PackOperator
 from tamis.operators.packs.reasoning_ontology import Ontology, OntologyError, facts_of
 from tamis.operators.serialization import remember_pack_call
 
 if TYPE_CHECKING:
     from rdflib import Graph
 
-__all__ = ["Ontology", "OntologyError", "ReasoningOperator", "pack"]
+__all__ = ["Ontology", "OntologyError", "pack"]
 
 _TRIPLE = {"subject": "text", "property": "text", "object": "any"}
-
-
-class ReasoningOperator(Operator):
-    """An operator over an ontology; it refuses constants that can never hold."""
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        reads: Sequence[str],
-        gives: Mapping[str, str],
-        refusal: Callable[..., str | None] | None = None,
-        cost: float,
-        timeout: float = 1.0,
-        run: str,
-    ) -> None:
-        function.__name__ = function.__qualname__ = name
-        parameters = tuple(Parameter(each, kind, True) for each, kind in gives.items())
-        self._refusal = refusal
-        super().__init__(
-            function,
-            Signature(name, parameters, tuple(reads)),
-            cost=cost,
-            timeout=timeout,
-            run=run,
-        )
-
-    def check(self, arguments: Sequence[Any]) -> str | None:
-        """Why these constants can never hold (None stands for a variable); else None."""
-        return None if self._refusal is None else self._refusal(**self.handed(arguments))
 
 
 def pack(
@@ -68,7 +35,7 @@ def pack(
     attribute: str = "subject",
     facts: str = "facts",
     prefix: str = "",
-) -> tuple[ReasoningOperator, ReasoningOperator, ReasoningOperator]:
+) -> tuple[PackOperator, PackOperator, PackOperator]:
     """`isA`, `holds` and `known` over an ontology: a file (Turtle, RDF/XML, …) or an rdflib graph.
 
     The inference happens here. `isA` reads `attribute`, and `holds` reads `facts`. `prefix` goes
@@ -108,21 +75,22 @@ def pack(
         """What follows from the ontology."""
         return asked.rows(subject, property, object)
 
-    def no_concept(concept: str | None) -> str | None:
-        return None if concept is None else asked.refusal(concept)
+    def check_concept(concept: str | None) -> None:
+        if concept is not None:
+            asked.check_concept(concept)
 
     made = (
-        ReasoningOperator(
+        PackOperator(
             prefix + "isA",
             is_a,
             reads=(attribute,),
             gives={"concept": "text"},
-            refusal=no_concept,
+            validate=check_concept,
             cost=0.01,
             run="here",
         ),
         # Pure Python: a thread does not make it faster, but the caller can stop waiting.
-        ReasoningOperator(
+        PackOperator(
             prefix + "holds",
             holds,
             reads=(facts,),
@@ -131,7 +99,7 @@ def pack(
             timeout=10.0,
             run="thread",
         ),
-        ReasoningOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
+        PackOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
     )
     given = {
         "ontology": None if ontology is None else asked,
@@ -143,11 +111,11 @@ def pack(
 
 
 @cache
-def _default() -> dict[str, ReasoningOperator]:
+def _default() -> dict[str, PackOperator]:
     return {each.name: each for each in pack()}
 
 
-def __getattr__(name: str) -> ReasoningOperator:
+def __getattr__(name: str) -> PackOperator:
     # Made at first use: a program with its own ontology need not wait for ours.
     if name in ("isA", "holds", "known"):
         return _default()[name]

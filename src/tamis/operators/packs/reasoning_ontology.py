@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 from xml.sax import SAXException
 
-from tamis.errors import OperatorError, nearest
+from tamis.errors import OperatorError, suggestion
 
 try:
     from owlrl import OWLRL_Semantics
@@ -114,18 +114,15 @@ class Ontology:
         return _default()
 
     @_silenced()
-    def refusal(self, concept: str) -> str | None:
-        """Why a condition cannot use a concept; None if it can."""
-        try:
-            found = self._closed.named(concept)
-        except OntologyError as error:
-            return str(error)
-        if found is not None and self._is_concept(found):
-            return None
+    def check_concept(self, concept: str) -> None:
+        """Raise if a condition cannot use a concept."""
+        found = self._closed.named(concept)
+        if found is not None and found in self._concepts.get(found, ()):
+            return
         known = {self._closed.name(each) for each in set().union(*self._concepts.values())}
-        hint = nearest(concept, [each for each in known if each is not None])
+        hint = suggestion(concept, [each for each in known if each is not None])
         what = "unknown concept" if found is None else "not a concept of the ontology:"
-        return f"{what} {concept!r}" + (f"; {hint}" if hint else "")
+        raise OntologyError(f"{what} {concept!r}{hint}")
 
     @_silenced()
     def is_a(self, subject: str, concept: str) -> bool:
@@ -154,9 +151,6 @@ class Ontology:
         """
         closure = self._with(tuple(dict.fromkeys(facts))) if facts else self._closed
         return sorted(set(closure.rows(subject, property, object)), key=repr)
-
-    def _is_concept(self, node: Node) -> bool:
-        return node in self._concepts.get(node, ())
 
     def _extended(self, facts: tuple[Fact, ...]) -> _Closure:
         with_facts = _copy(self._source)
