@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from functools import partial
 
 Span = tuple[int, int]
 """Half-open range of offsets into a condition's text."""
@@ -41,10 +40,6 @@ class EventError(TamisError):
         super().__init__(message)
         self.message, self.rule, self.attribute, self.row = message, rule, attribute, row
 
-    def __reduce__(self) -> tuple[object, ...]:
-        named = {"rule": self.rule, "attribute": self.attribute, "row": self.row}
-        return partial(EventError, self.message, **named), ()
-
     def __str__(self) -> str:
         where = "" if self.row is None else f"event {self.row}: "
         rule = "" if self.rule is None else f" (rule {self.rule})"
@@ -69,10 +64,6 @@ class ConditionError(TamisError):
     ) -> None:
         super().__init__(message)
         self.message, self.span, self.text, self.hint, self.row = message, span, text, hint, row
-
-    def __reduce__(self) -> tuple[object, ...]:
-        named = {"span": self.span, "text": self.text, "hint": self.hint, "row": self.row}
-        return partial(type(self), self.message, **named), ()
 
     @property
     def line(self) -> int | None:

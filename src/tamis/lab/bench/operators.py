@@ -15,7 +15,6 @@ from time import perf_counter
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.agreement import differences
 from tamis.lab.results.records import SCHEDULERS, OperatorResult
@@ -31,17 +30,17 @@ _FEW = 20  # subscriptions and events of an unmeasured run, which compiles and l
 _OTHER_SEED = 1  # of those events
 
 
-def measure(setting: BenchSetting) -> Iterator[OperatorResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[OperatorResult | str]:
     """Each scheduler on the same subscriptions and events, after the reference."""
     size = min(_SUBSCRIPTIONS, setting.most_subscriptions)
-    yield ProgressStep(OPERATORS, "pictures")
+    yield "pictures"
     both = {place: drones.make(size, seed=setting.seed, place=place) for place in ("first", "last")}
     made = both["first"]
     events = made.events(min(_EVENTS, setting.batch))
     others = made.events(_FEW, seed=_OTHER_SEED)
     trusted: Matches | None = None
     for scheduler, place in _order():
-        yield ProgressStep(OPERATORS, f"{scheduler}, the place {place}")
+        yield f"{scheduler}, the place {place}"
         made = both[place]
         _engine(made, made.subscriptions.slice(0, _FEW), scheduler).match_batch(others)
         engine = _engine(made, made.subscriptions, scheduler)

@@ -32,7 +32,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tamis.errors import TamisError
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.results.records import AS_A_SET, AS_DRAWN, COSTS, SCHEDULERS, Goal, SchedulerResult
 from tamis.schedule.base import ON_FALSE, Scheduler, Simulation
@@ -154,14 +153,14 @@ CASES: tuple[SchedulerCase, ...] = (
 )
 
 
-def measure(setting: BenchSetting) -> Iterator[SchedulerResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[SchedulerResult | str]:
     """Each scheduler in each setting."""
     few = SchedulerCase("", 30, 20)
     for scheduler, written in _CONTENDERS:  # compiles the kernels
         _try(_Drawn(few, setting.seed, 2), scheduler, written, _ContenderRuns())
     for full in CASES:
         case = full.scaled(setting)
-        yield ProgressStep(SCHEDULE, f"{case.figure}: {case.title}")
+        yield f"{case.figure}: {case.title}"
         yield from _measured(setting, case)
 
 
