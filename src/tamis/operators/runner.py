@@ -127,7 +127,7 @@ class Runner:
         handed: dict[str, Any],
         key: Hashable = None,
     ) -> Answers:
-        """One answer for each event, from one call; if it raised, from calls for parts of it.
+        """One answer for each event, from one call; if it raised, from calls for its parts.
 
         The parts share one timeout. When it is used up, the remaining events are faults: a timeout
         if a part hung, else the exception of their part.
@@ -188,7 +188,7 @@ class Runner:
         return [found[at] for at in range(len(reads))]
 
     def skipped(self, operator: Operator, events: int, fault: Fault) -> None:
-        """CallCounts events for which the caller made no call, since the operator would not answer.
+        """Count events for which the caller made no call, since the operator would not answer.
 
         So the report covers all events that needed an answer. These faults do not count for the
         circuit breaker.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tamis.errors import TamisError, nearest
+from tamis.errors import TamisError, suggestion
 from tamis.lab.bench import (
     churn,
     foundation,
@@ -71,8 +71,7 @@ def chosen(names: Iterable[str]) -> Sequence[Measurement]:
     """The named measurements in the order of the table; without names, those not on request."""
     wanted = set(names)
     for name in wanted - MEASUREMENTS.keys():
-        hint = nearest(name, MEASUREMENTS)
-        raise TamisError(f"there is no measurement {name!r}" + (f"; {hint}" if hint else ""))
+        raise TamisError(f"unknown measurement {name!r}{suggestion(name, MEASUREMENTS)}")
     return [
         each
         for each in MEASUREMENTS.values()

@@ -22,7 +22,7 @@ def chosen_rows(names: Sequence[str], known: Collection[str], measurement: str) 
     for name in names:
         if name not in known:
             hint = suggestion(name, known)
-            raise TamisError(f"there is no row {name!r} of {measurement}{hint}")
+            raise TamisError(f"unknown row {name!r} of {measurement}{hint}")
     return tuple(name for name in known if not names or name in names)
 
 

@@ -45,9 +45,9 @@ def pack(
     ['city_isA', 'city_holds', 'city_known']
     """
     if ontology is None:
-        asked = Ontology.default()
+        used = Ontology.default()
     else:
-        asked = ontology if isinstance(ontology, Ontology) else Ontology(ontology)
+        used = ontology if isinstance(ontology, Ontology) else Ontology(ontology)
     subject_as, facts_as = attribute.replace(".", "_"), facts.replace(".", "_")
 
     # The name of the attribute is only known at run time: hence **read.
@@ -57,8 +57,8 @@ def pack(
         if not isinstance(subject, str):
             raise OntologyError(f"{attribute} is a name of the ontology, got {subject!r:.80}")
         if concept is None:
-            return asked.concepts(subject)
-        return [concept] if asked.is_a(subject, concept) else None
+            return used.concepts(subject)
+        return [concept] if used.is_a(subject, concept) else None
 
     def holds(
         subject: str | None = None,
@@ -67,17 +67,17 @@ def pack(
         **read: Any,
     ) -> list[tuple[Any, ...]]:
         """What follows from the ontology and the facts of the event."""
-        return asked.rows(subject, property, object, facts_of(read[facts_as]))
+        return used.rows(subject, property, object, facts_of(read[facts_as]))
 
     def known(
         subject: str | None = None, property: str | None = None, object: Any = None
     ) -> list[tuple[Any, ...]]:
         """What follows from the ontology."""
-        return asked.rows(subject, property, object)
+        return used.rows(subject, property, object)
 
     def check_concept(concept: str | None) -> None:
         if concept is not None:
-            asked.check_concept(concept)
+            used.check_concept(concept)
 
     made = (
         PackOperator(
@@ -102,7 +102,7 @@ def pack(
         PackOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
     )
     given = {
-        "ontology": None if ontology is None else asked,
+        "ontology": None if ontology is None else used,
         "attribute": attribute,
         "facts": facts,
         "prefix": prefix,

@@ -87,9 +87,14 @@ class Places(Mapping[str, BaseGeometry]):
         return cls(found)
 
     @staticmethod
+    @cache
     def default() -> Places:
         """The places that come with tamis: the boroughs of New York, and some landmarks."""
-        return _default()
+        found: dict[str, BaseGeometry] = {}
+        for name in _SHIPPED:
+            text = (files("tamis") / "data" / name).read_text(encoding="utf-8")
+            found.update(Places.from_geojson(json.loads(text)))
+        return Places(found)
 
     def __or__(self, others: Places) -> Places:
         """The union of two gazetteers; no name may be in both."""
@@ -186,15 +191,15 @@ class Places(Mapping[str, BaseGeometry]):
 
     def _find(self, positions: Sequence[Position]) -> list[tuple[str, ...]]:
         # At the antimeridian and the poles, one point on the Earth is several points on a map.
-        asked = [(at, each) for at, where in enumerate(positions) for each in _on_map(where)]
-        points = np.array([each for _, each in asked], dtype=np.float64)
+        probes = [(at, each) for at, where in enumerate(positions) for each in _on_map(where)]
+        points = np.array([each for _, each in probes], dtype=np.float64)
         probe, region = self._tree.query(shapely.points(points))
         inside = shapely.intersects_xy(
             self._region_shapes[region], points[probe, 0], points[probe, 1]
         )
         found: list[set[int]] = [set() for _ in positions]
         for one, which in zip(probe[inside].tolist(), region[inside].tolist(), strict=True):
-            found[asked[one][0]].add(which)
+            found[probes[one][0]].add(which)
         for at, (_, latitude) in enumerate(positions):
             if abs(latitude) == 90.0:
                 pole = shapely.linestrings([(-180.0, latitude), (180.0, latitude)])
@@ -224,15 +229,6 @@ def check_distance(metres: object) -> None:
     """Raise if `metres` is not a distance."""
     if not isinstance(metres, (int, float)) or isinstance(metres, bool) or not metres >= 0:
         raise PlaceError(f"a distance is a number of metres, 0 or more, got {metres!r}")
-
-
-@cache
-def _default() -> Places:
-    found: dict[str, BaseGeometry] = {}
-    for name in _SHIPPED:
-        text = (files("tamis") / "data" / name).read_text(encoding="utf-8")
-        found.update(Places.from_geojson(json.loads(text)))
-    return Places(found)
 
 
 def _on_map(position: Position) -> tuple[Position, ...]:
