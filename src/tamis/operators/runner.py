@@ -230,12 +230,6 @@ class Runner:
         vars(self).update(state)
         self._begin()
 
-    def forked(self) -> None:
-        """In a fork of this process: drop threads, processes and locks."""
-        for caller in list(self._callers.values()):
-            caller.disown()
-        self._begin()
-
     def _caller(self, operator: Operator) -> OperatorCaller:
         with self._lock:
             caller = self._callers.get(operator)
@@ -298,8 +292,9 @@ _RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
 
 
 def _forked() -> None:
+    """Drop the threads, processes and locks of the parent."""
     for runner in list(_RUNNERS):
-        runner.forked()
+        runner._begin()
 
 
 os.register_at_fork(after_in_child=_forked)

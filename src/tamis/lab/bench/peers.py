@@ -81,7 +81,8 @@ def measure(setting: BenchSetting) -> Iterator[PeerResult | RefusedResult | str]
     """Each row of the table, with one engine at a time: the largest take gigabytes."""
     for name, row in rows(setting.rows).items():
         yield f"{row.title}: subscriptions"
-        made = workload.make_variant(row.variant, _size(setting, row), seed=setting.seed)
+        size = min(row.subscriptions, setting.most_subscriptions)
+        made = workload.make_variant(row.variant, size, seed=setting.seed)
         events = made.events(setting.batch)
         yield f"{row.title}: yardstick"
         yardstick = make_yardstick(made.subscriptions, events)
@@ -206,10 +207,6 @@ def _by_columns(
     batch = median(turn.batch for turn in found)
     low, middle, high = (float(np.quantile(times, at)) / batch for at in (0, 0.5, 1))
     return Speed(median(times) * 1e6, middle, low, high)
-
-
-def _size(setting: BenchSetting, row: Row) -> int:
-    return min(row.subscriptions, setting.most_subscriptions)
 
 
 def finish_plan(matcher: Matcher, batch: EventBatch) -> None:
