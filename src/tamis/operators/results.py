@@ -25,6 +25,7 @@ MOST = 100_000
 join gives up after a few such answers."""
 _LONGEST = 300  # characters of a reason
 _INT64 = 1 << 63
+_NUMPY_KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str}
 
 
 class UnfitError(Exception):
@@ -190,15 +191,8 @@ def _plain(value: Any) -> Any:
     # A function that returns a scalar of NumPy has imported it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        for theirs, ours in (
-            (numpy.bool_, bool),
-            (numpy.integer, int),
-            (numpy.floating, float),
-            (numpy.str_, str),
-        ):
-            if isinstance(value, theirs) and not isinstance(value, numpy.timedelta64):
-                return ours(value)
-        return value
+        made = _NUMPY_KINDS.get(value.dtype.kind)
+        return value if made is None else made(value)
     for ours in (int, float, str):
         if isinstance(value, ours):
             return getattr(ours, f"__{ours.__name__}__")(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 from tamis.lab.plots.style import COLOURS, Strip, legend, line_key, panels, tidy
@@ -19,7 +20,7 @@ def strip(results: Sequence[Result]) -> Strip | None:
 
 def _draw(titles: Sequence[str], points: Sequence[ScaleResult], part: Any) -> None:
     matchers = list(dict.fromkeys(each.matcher for each in points))
-    colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(matchers)}
+    colours = dict(zip(matchers, cycle(COLOURS), strict=False))
     for panel, title in panels(part, titles):
         for name in matchers:
             curve = [each for each in points if (each.workload, each.matcher) == (title, name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 from tamis.lab.plots.style import COLOURS, Strip, legend, line_key, panels, tidy
@@ -30,9 +31,8 @@ def strip(results: Sequence[Result]) -> Strip | None:
 def _draw(figures: Sequence[str], found: Sequence[SchedulerResult], part: Any) -> None:
     names = list(dict.fromkeys((each.scheduler, each.written) for each in found))
     schedulers = list(dict.fromkeys(scheduler for scheduler, _ in names))
-    colours = {
-        name: COLOURS[at % len(COLOURS)] for at, name in enumerate(reversed(schedulers))
-    }  # the last scheduler has the first colour
+    # The last scheduler has the first colour.
+    colours = dict(zip(reversed(schedulers), cycle(COLOURS), strict=False))
     lines = {AS_DRAWN: "-", AS_A_SET: ":"}
     for panel, figure in panels(part, figures):
         axis, varied = _VARIED[figure]

@@ -65,8 +65,6 @@ def pack(
 
     def loc_in(positions: Sequence[Any], place: Sequence[str]) -> list[bool | PlaceError]:
         """Whether the position is in the region."""
-        for name in set(place):
-            known.check(name, region=True)
         return _each(positions, place, known.pairs_in)
 
     def loc_within(

@@ -134,6 +134,8 @@ class Places(Mapping[str, BaseGeometry]):
 
     def pairs_in(self, positions: Sequence[Position], names: Sequence[str]) -> list[bool]:
         """For each position whether it is in its region."""
+        for name in set(names):
+            self.check(name, region=True)
         return [name in at for name, at in zip(names, self._at(positions), strict=True)]
 
     def pairs_apart(self, positions: Sequence[Position], names: Sequence[str]) -> list[float]:

@@ -110,9 +110,8 @@ def _measure_worker(
         engine.match_batch(parquet.read_table(file))
     _meet(meeting, f"matched-{number}", workers, "matched-*")
     found = {"all": _smaps("smaps_rollup", ""), "index": _smaps("smaps", f"{folder}/data")}
-    _meet(
-        meeting, f"measured-{number}", workers, "measured-*"
-    )  # a worker that ends gives pages back
+    # A worker that ends gives pages back.
+    _meet(meeting, f"measured-{number}", workers, "measured-*")
     return found
 
 
