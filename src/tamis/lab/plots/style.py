@@ -72,7 +72,7 @@ def colour_key(text: str, colour: str) -> Any:
     return Patch(color=colour, label=text)
 
 
-def line_key(text: str, colour: str, line: str = "", marker: str | None = None) -> Any:
+def line_key(text: str, colour: str, line: Any = "", marker: str | None = None) -> Any:
     """An entry of a legend: a line, a marker, or both."""
     from matplotlib.lines import Line2D
 
