@@ -68,16 +68,17 @@ class ConditionError(TamisError):
     @property
     def line(self) -> int | None:
         """The line, from 1; None if the condition has no text."""
-        if self.span is None or self.text is None:
-            return None
-        return self.text.count("\n", 0, self.span[0]) + 1
+        return None if self._before is None else self._before.count("\n") + 1
 
     @property
     def column(self) -> int | None:
         """The column, from 1; None if the condition has no text."""
-        if self.span is None or self.text is None:
-            return None
-        return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
+        return None if self._before is None else len(self._before) - self._before.rfind("\n")
+
+    @property
+    def _before(self) -> str | None:
+        """The text before the place of the error."""
+        return None if self.span is None or self.text is None else self.text[: self.span[0]]
 
     def with_text(self, text: str) -> ConditionError:
         """The same error, which shows its place in `text`."""

@@ -28,6 +28,11 @@ _SUBSCRIPTIONS = 10_000
 _EVENTS = 1_000
 _FEW = 20  # subscriptions and events of an unmeasured run, which compiles and loads models
 _OTHER_SEED = 1  # of those events
+_ORDER = (
+    (REFERENCE, "first"),
+    (REFERENCE, "last"),
+    *((name, "first") for name in SCHEDULERS if name != REFERENCE),
+)
 
 
 def measure(setting: BenchSetting) -> Iterator[OperatorResult | str]:
@@ -39,7 +44,7 @@ def measure(setting: BenchSetting) -> Iterator[OperatorResult | str]:
     events = made.events(min(_EVENTS, setting.batch))
     others = made.events(_FEW, seed=_OTHER_SEED)
     trusted: Matches | None = None
-    for scheduler, place in _order():
+    for scheduler, place in _ORDER:
         yield f"{scheduler}, the place {place}"
         made = both[place]
         _engine(made, made.subscriptions.slice(0, _FEW), scheduler).match_batch(others)
@@ -75,12 +80,7 @@ def measure(setting: BenchSetting) -> Iterator[OperatorResult | str]:
 
 def steps(setting: BenchSetting) -> int:
     """The number of results and steps."""
-    return 1 + 2 * len(_order())
-
-
-def _order() -> tuple[tuple[str, str], ...]:
-    others = ((name, "first") for name in SCHEDULERS if name != REFERENCE)
-    return ((REFERENCE, "first"), (REFERENCE, "last"), *others)
+    return 1 + 2 * len(_ORDER)
 
 
 def _engine(made: Workload, subscriptions: pa.Table, scheduler: str) -> Engine:
