@@ -1,4 +1,4 @@
-"""Arrays by name: those of a whole and of its parts, and those of a named tuple."""
+"""Types of arrays, and arrays by name: those of a whole and its parts, and of a named tuple."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
 
+Int64s = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Int16s = NDArray[np.int16]
+Int8s = NDArray[np.int8]
+UInt16s = NDArray[np.uint16]
+UInt8s = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Record = TypeVar("Record")
 
 

@@ -25,10 +25,7 @@ _DOMAINS: Mapping[str, Domain] = {"number": Integer(), "text": Text(), "boolean"
 
 
 def check_call(
-    call: Call,
-    attributes: Collection[str],
-    operators: Mapping[str, Signature],
-    text: str | None,
+    call: Call, attributes: Collection[str], operators: Mapping[str, Signature], text: str | None
 ) -> None:
     """Refuse an unknown operator, wrong arguments, and an operator whose attributes are missing."""
     if not isinstance(call.operator, str) or not isinstance(call.arguments, tuple):
@@ -152,9 +149,7 @@ def _check_operand(
         _constant(given, "any")
     except RefusalError as why:
         raise ConditionError(
-            f"in a value constraint: {why}",
-            span=spans.operand(text, constraint, given),
-            text=text,
+            f"in a value constraint: {why}", span=spans.operand(text, constraint, given), text=text
         ) from None
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, UInt8s
+from tamis.index.bits import Words
 from tamis.match.default.passes.bucket_pass import Keys
 from tamis.match.default.passes.event_arrays import VERIFIED, Binding, Doubts
 from tamis.match.default.passes.family_pass import CANDIDATES, ROUND, CandidateBlocks, Sight
@@ -14,9 +15,6 @@ from tamis.match.default.passes.vector import LANES, WORDS
 from tamis.match.default.structure.family import BLOCK, COLUMNS, LIVE, aligned, blocks_of
 from tamis.match.default.structure.routes import RoutedIndex
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
 DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(
     6
 )  # the status of a chunk: done, or which buffer was too small
@@ -27,7 +25,7 @@ class ChunkBuffers(NamedTuple):
 
     binding: Binding
     cell: Int32s
-    several: NDArray[np.uint8]
+    several: UInt8s
     keys: Keys
     met: Int32s  # slots from buckets, event by event
     event: Int32s  # pairs from the sparse family

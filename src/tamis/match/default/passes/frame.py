@@ -18,6 +18,8 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int8s, Int16s, Int32s, Int64s, UInt8s, UInt16s
+from tamis.index.bits import Words
 from tamis.index.kernel import inlined
 from tamis.match.default.passes.bucket_pass import Keys
 from tamis.match.default.passes.buffers import ChunkBuffers
@@ -29,7 +31,7 @@ from tamis.match.default.structure.family import Family
 from tamis.match.default.structure.guide import Guide
 from tamis.match.default.structure.routes import RoutedIndex, Schemes
 
-Frame = NDArray[np.int64]
+Frame = Int64s
 _T = TypeVar("_T")
 
 
@@ -89,50 +91,50 @@ _float = _pointer_to(types.float64)
 
 
 @inlined
-def _longs(frame: Frame, i: int) -> NDArray[np.int64]:
-    array: NDArray[np.int64] = carray(_long(frame[2 * i]), frame[2 * i + 1])
+def _longs(frame: Frame, i: int) -> Int64s:
+    array: Int64s = carray(_long(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _ints(frame: Frame, i: int) -> NDArray[np.int32]:
-    array: NDArray[np.int32] = carray(_int(frame[2 * i]), frame[2 * i + 1])
+def _ints(frame: Frame, i: int) -> Int32s:
+    array: Int32s = carray(_int(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _words(frame: Frame, i: int) -> NDArray[np.uint64]:
-    array: NDArray[np.uint64] = carray(_word(frame[2 * i]), frame[2 * i + 1])
+def _words(frame: Frame, i: int) -> Words:
+    array: Words = carray(_word(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _bytes(frame: Frame, i: int) -> NDArray[np.uint8]:
-    array: NDArray[np.uint8] = carray(_byte(frame[2 * i]), frame[2 * i + 1])
+def _bytes(frame: Frame, i: int) -> UInt8s:
+    array: UInt8s = carray(_byte(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _small(frame: Frame, i: int) -> NDArray[np.int8]:
-    array: NDArray[np.int8] = carray(_signed(frame[2 * i]), frame[2 * i + 1])
+def _small(frame: Frame, i: int) -> Int8s:
+    array: Int8s = carray(_signed(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _lanes(frame: Frame, i: int) -> NDArray[np.int16]:
-    array: NDArray[np.int16] = carray(_lane(frame[2 * i]), frame[2 * i + 1])
+def _lanes(frame: Frame, i: int) -> Int16s:
+    array: Int16s = carray(_lane(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _lines(frame: Frame, i: int) -> NDArray[np.uint16]:
-    array: NDArray[np.uint16] = carray(_line(frame[2 * i]), frame[2 * i + 1])
+def _lines(frame: Frame, i: int) -> UInt16s:
+    array: UInt16s = carray(_line(frame[2 * i]), frame[2 * i + 1])
     return array
 
 
 @inlined
-def _floats(frame: Frame, i: int) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = carray(_float(frame[2 * i]), frame[2 * i + 1])
+def _floats(frame: Frame, i: int) -> Floats:
+    array: Floats = carray(_float(frame[2 * i]), frame[2 * i + 1])
     return array
 
 

@@ -37,16 +37,13 @@ def _combine(context: Any, builder: Any, signature: Any, args: Any, start: int, 
     """out[at:at + 8] = the AND or OR of `count` lines. Returns a mask of the non-zero words."""
     kinds = signature.args
     words = builder.gep(
-        _data(context, builder, kinds[0], args[0]),
-        [_index(context, builder, kinds[1], args[1])],
+        _data(context, builder, kinds[0], args[0]), [_index(context, builder, kinds[1], args[1])]
     )
     offsets = builder.gep(
-        _data(context, builder, kinds[2], args[2]),
-        [_index(context, builder, kinds[3], args[3])],
+        _data(context, builder, kinds[2], args[2]), [_index(context, builder, kinds[3], args[3])]
     )
     out = builder.gep(
-        _data(context, builder, kinds[5], args[5]),
-        [_index(context, builder, kinds[6], args[6])],
+        _data(context, builder, kinds[5], args[5]), [_index(context, builder, kinds[6], args[6])]
     )
     total = cgutils.alloca_once(builder, _LINE)
     builder.store(ir.Constant(_LINE, [ir.Constant(_WORD, start)] * WORDS), total)
