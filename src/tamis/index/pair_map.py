@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Int64s
+from tamis.files.arrays import Int64s, zeros
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
@@ -76,9 +76,7 @@ class PairMap(HoldsArrays):
 
 
 def _cells(size: int) -> PairCells:
-    return PairCells(
-        np.zeros(size, np.int64), np.zeros(size, np.int64), np.full(size, -1, np.int64)
-    )
+    return zeros(PairCells, size)._replace(value=np.full(size, -1, np.int64))
 
 
 @kernel

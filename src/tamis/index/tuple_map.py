@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.files.arrays import Bools, Int32s, Int64s, zeros
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
@@ -41,13 +41,7 @@ class TupleMap(HoldsArrays):
 
     def clear(self) -> None:
         """Remove all tuples and release the memory."""
-        self.view = Tuples(
-            np.full(8, -1, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int64),
-        )
+        self.view = zeros(Tuples)._replace(cells=np.full(8, -1, np.int64))
         self._counts = np.array([0, 0, 0, -1], np.int64)  # used, top, filled, first free id
         self._live = 0  # values of tuples in use; less than filled if some were abandoned
 

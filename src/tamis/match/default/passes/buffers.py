@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Int32s, Int64s, UInt8s
+from tamis.files.arrays import Int32s, Int64s, UInt8s, zeros
 from tamis.index.bits import Words
 from tamis.match.default.passes.bucket_pass import Keys
 from tamis.match.default.passes.event_arrays import VERIFIED, Binding, Doubts
@@ -15,9 +15,9 @@ from tamis.match.default.passes.vector import LANES, WORDS
 from tamis.match.default.structure.family import BLOCK, COLUMNS, LIVE, aligned, blocks_of
 from tamis.match.default.structure.routes import RoutedIndex
 
-DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(
-    6
-)  # the status of a chunk: done, or which buffer was too small
+# The status of a chunk: done, or which buffer was too small.
+DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(6)
+_FIRST = 256  # initial size of buffers for pairs and keys
 
 
 class ChunkBuffers(NamedTuple):
@@ -41,30 +41,9 @@ class ChunkBuffers(NamedTuple):
 
 def empty_buffers() -> ChunkBuffers:
     """Initial buffers, mostly empty."""
-
-    def ints() -> Int32s:
-        return np.zeros(0, np.int32)
-
-    def longs(size: int = 0) -> Int64s:
-        return np.zeros(size, np.int64)
-
-    return ChunkBuffers(
-        Binding(ints(), ints()),
-        ints(),
-        np.zeros(0, np.uint8),
-        Keys(longs(256), np.zeros(256, np.int32), longs(256), longs(256), longs(3 * 256)),
-        np.zeros(256, np.int32),
-        np.zeros(256, np.int32),
-        np.zeros(256, np.int32),
-        doubts_for(2 * BLOCK),
-        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        CandidateBlocks(
-            np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()
-        ),
-        np.zeros(0, np.uint64),
-        longs(),
-        longs(),
+    met, event, slot = (np.zeros(_FIRST, np.int32) for _ in range(3))
+    return zeros(ChunkBuffers)._replace(
+        keys=_keys(_FIRST), met=met, event=event, slot=slot, doubts=doubts_for(2 * BLOCK)
     )
 
 
@@ -124,19 +103,13 @@ def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
     if lacking == DOUBTS:
         size = 2 * len(buffers.doubts.event)
         return buffers._replace(doubts=doubts_for(size)._replace(many=buffers.doubts.many))
-    size = 2 * len(buffers.keys.at)
-    return buffers._replace(
-        keys=Keys(
-            np.empty(size, np.int64),
-            np.empty(size, np.int32),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-            np.empty(3 * size, np.int64),
-        )
-    )
+    return buffers._replace(keys=_keys(2 * len(buffers.keys.at)))
+
+
+def _keys(size: int) -> Keys:
+    return zeros(Keys, size)._replace(values=np.zeros(3 * size, np.int64))
 
 
 def doubts_for(size: int) -> Doubts:
     """Buffers for `size` pairs to be verified, and work counters at 0."""
-    event, slot, order = (np.empty(size, np.int32) for _ in range(3))
-    return Doubts(event, slot, order, np.zeros(1 + VERIFIED, np.int64))
+    return zeros(Doubts, size)._replace(many=np.zeros(1 + VERIFIED, np.int64))

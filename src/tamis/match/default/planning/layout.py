@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Bools, Floats, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Floats, Int8s, Int32s, Int64s, zeros
 from tamis.index.clauses import SOME, ClauseStorage
 from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.survey import nearness, rarest_points, survey
@@ -136,10 +136,7 @@ class Survey(NamedTuple):
 
 
 def _survey(index: RoutedIndex, clauses: PackedTable, slots: Int64s) -> Survey:
-    many = len(slots)
-    found = Survey(
-        np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
-    )
+    found = zeros(Survey, len(slots))
     survey(index, clauses.view, slots, *found)
     return found
 

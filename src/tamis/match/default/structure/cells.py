@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.files.arrays import Floats, Int32s, Int64s, UInt8s
+from tamis.files.arrays import Floats, Int32s, Int64s, UInt8s, zeros
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.structure.guide import Guide, make_guide
 
@@ -57,12 +57,8 @@ class ValueCells(NamedTuple):
 
 def no_cells() -> ValueCells:
     """Cells without attributes."""
-    none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
-    rows = np.zeros(0, np.uint8)
-    guide = make_guide(one, none)
-    return ValueCells(
-        one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy(), guide
-    )
+    start, none = np.zeros(1, np.int64), zeros(ValueCells)
+    return none._replace(start=start, row_start=start.copy(), guide=make_guide(start, none.cuts))
 
 
 def cut(
