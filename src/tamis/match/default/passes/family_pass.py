@@ -11,17 +11,17 @@ from tamis.index.bits import Words
 from tamis.index.kernel import kernel
 from tamis.match.default.passes.event_arrays import CHECKS, LINES, Doubts, Events
 from tamis.match.default.passes.vector import (
+    HAS_COMPRESS,
     LANES,
     PACKED,
-    TELLS,
     WORDS,
     above,
     and_lines,
     or_lines,
     popcount,
+    positions,
     prefetch,
     repeat,
-    tell,
     trailing,
 )
 from tamis.match.default.structure.cells import ValueCells
@@ -190,8 +190,8 @@ def pass_sparse(
                     words &= words - 1
                     word = line[WORDS * i + w]
                     first = BLOCK * block + 64 * w
-                    if TELLS:
-                        found = tell(word, first, place, found)
+                    if HAS_COMPRESS:
+                        found = positions(word, first, place, found)
                     else:
                         while word != 0:
                             place[found] = first + trailing(word)
