@@ -224,12 +224,11 @@ class CallFilter:
         agreed = np.zeros(len(slots), np.bool_)
         distinct, firsts = np.unique(events, return_index=True)
         ends = np.append(firsts[1:], len(events))
-        for at in range(0, len(distinct), _AT_ONCE):
-            some = slice(at, at + _AT_ONCE)
+        every = list(zip(distinct.tolist(), firsts.tolist(), ends.tolist(), strict=True))
+        for at in range(0, len(every), _AT_ONCE):
+            spans = every[at : at + _AT_ONCE]
             evaluation = Evaluation(self.runner, self.scheduler, self._entries, self.predicates)
-            for event, first, last in zip(
-                distinct[some].tolist(), firsts[some].tolist(), ends[some].tolist(), strict=True
-            ):
+            for event, first, last in spans:
                 mine = slots[first:last]
                 decided = sure.get(event)
                 if decided is not None:
@@ -239,9 +238,7 @@ class CallFilter:
                     evaluation.start(event, mine, batch.raw_values(event))
             matched = evaluation.finish()
             self.given_up += evaluation.given_up
-            for event, first, last in zip(
-                distinct[some].tolist(), firsts[some].tolist(), ends[some].tolist(), strict=True
-            ):
+            for event, first, last in spans:
                 holding = matched.get(event)
                 if holding:
                     agreed[first:last] = [slot in holding for slot in slots[first:last].tolist()]

@@ -205,9 +205,12 @@ class WorkerPool:
             jobs = []
             for worker, part, here in zip(workers, parts, found, strict=True):
                 mine = slice(part.first - first, part.last - first)
-                jobs.append((worker, part, here, begin[mine].copy(), out))
+                sizes = (here.pairs, here.verified, here.width)
+                slot_of, starts = part.of.dense.slot_of, begin[mine].copy()
+                given = (worker.buffers, slot_of, sizes, here.counts, starts, out)
+                jobs.append(partial(write_matches, *given))
                 begin[mine] += here.counts
-            self._each(lambda job: _write(*job), jobs, threads)
+            self._each(lambda job: job(), jobs, threads)
         return counts, out, used
 
     def match_bits(
@@ -311,13 +314,6 @@ def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:
         done: Future[_R] = Future()
         done.set_result(do())
         return done
-
-
-def _write(
-    worker: MatchWorker, part: WorkUnit, found: PartialAnswer, starts: Int64s, out: Int32s
-) -> None:
-    sizes = (found.pairs, found.verified, found.width)
-    write_matches(worker.buffers, part.of.dense.slot_of, sizes, found.counts, starts, out)
 
 
 def _rounds(
