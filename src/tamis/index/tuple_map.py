@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.files.arrays import Bools, Int32s, Int64s, zeros
-from tamis.index.growth import HoldsArrays
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 
 _USED, _TOP, _FILLED, _FREE = range(4)  # positions in `counts`
@@ -107,15 +107,9 @@ class TupleMap(HoldsArrays):
         if 2 * (len(self) + 1) > len(cells):
             cells = _dealt(cells, 2 * len(cells))
         if self.top == len(start) and self._counts[_FREE] < 0:
-            more = max(8, len(start))
-            start = np.concatenate([start, np.zeros(more, np.int64)])
-            length = np.concatenate([length, np.full(more, -1, np.int32)])
-            uses = np.concatenate([uses, np.zeros(more, np.int32)])
-        filled = int(self._counts[_FILLED])
-        if filled + size > len(values):
-            wider = np.empty(max(filled + size, len(values) * 3 // 2, 16), np.int64)
-            wider[:filled] = values[:filled]
-            values = wider
+            start, uses = grown(start, self.top + 1), grown(uses, self.top + 1)
+            length = grown(length, self.top + 1, -1)
+        values = grown(values, int(self._counts[_FILLED]) + size)
         self.view = Tuples(cells, start, length, uses, values)
 
 

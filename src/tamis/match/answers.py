@@ -7,7 +7,7 @@ lazily: the matcher's slots are passed on without a copy and become ids only whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,6 @@ from tamis.files.arrays import Int64s
 
 FoundSlots = NDArray[np.signedinteger[Any]]
 """Slots in an answer: 32 or 64 bits, depending on the matcher."""
-
-
-class TextsBySlot(Protocol):
-    """An array of texts, or an object that is indexed like one."""
-
-    def __getitem__(self, slots: FoundSlots, /) -> NDArray[np.object_]: ...
 
 
 class SlotIds:
@@ -33,14 +27,15 @@ class SlotIds:
 
     __slots__ = ("__weakref__", "number", "text")
 
-    def __init__(self, number: Int64s, text: TextsBySlot | None) -> None:
-        self.number, self.text = number, text
+    def __init__(self, number: Int64s, text: Any) -> None:
+        self.number = number
+        self.text = text  # None, an array of texts, or an object that is indexed like one
 
     def of(self, slots: FoundSlots) -> NDArray[Any]:
         """The ids of slots: int64, or object if some ids are text."""
         if self.text is None:
             return self.number[slots]
-        found = self.text[slots]
+        found: NDArray[np.object_] = self.text[slots]
         numbered = np.flatnonzero(found == None)  # noqa: E711 - element by element
         found[numbered] = self.number[slots[numbered]]
         return found
