@@ -80,7 +80,7 @@ class ConditionError(TamisError):
         """The text before the place of the error."""
         return None if self.span is None or self.text is None else self.text[: self.span[0]]
 
-    def with_text(self, text: str) -> ConditionError:
+    def with_text(self, text: str | None) -> ConditionError:
         """The same error, which shows its place in `text`."""
         if self.text is None:
             self.text = text

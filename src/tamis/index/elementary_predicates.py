@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 EQUAL, AT_MOST, AT_LEAST, UNEQUAL, BOUND = 0, 1, 2, 3, 4
@@ -33,10 +32,10 @@ class ElementaryPredicates(NamedTuple):
     """The predicates of clause i are `starts[i]:starts[i + 1]`."""
 
     starts: Int64s
-    attribute: NDArray[np.int32]
-    comparator: NDArray[np.int8]
+    attribute: Int32s
+    comparator: Int8s
     constant: Int64s
-    exact: NDArray[np.int8]  # per clause
+    exact: Int8s  # per clause
 
 
 @kernel
@@ -98,7 +97,7 @@ def _complement(clauses: ClauseArrays, row: int) -> bool:
 
 
 @kernel
-def has_several(attribute: NDArray[np.int32], start: int, end: int) -> bool:
+def has_several(attribute: Int32s, start: int, end: int) -> bool:
     """Whether an event, with the pairs `start:end`, has several values of some attribute."""
     several = False
     for at in range(start + 1, end):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.blocks import Blocks, Int64s, Lists
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.blocks import Blocks, Lists
 from tamis.index.kernel import kernel
 
 
@@ -27,7 +28,7 @@ class OrderedLists(Blocks):
         return self.pools[0]
 
     @property
-    def values(self) -> NDArray[np.int32]:
+    def values(self) -> Int32s:
         """The values, parallel to the keys."""
         return self.pools[1]
 
@@ -77,9 +78,7 @@ def bisect_right(keys: Int64s, start: int, end: int, key: int) -> int:
 
 
 @kernel
-def _sort(
-    lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: NDArray[np.int32]
-) -> None:
+def _sort(lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: Int32s) -> None:
     """Sort the appended items (those after the first `before`) into place."""
     for i in range(len(which)):
         at = which[i]
@@ -103,7 +102,7 @@ def _sort(
 def _remove(
     lists: Lists,
     keys: Int64s,
-    values: NDArray[np.int32],
+    values: Int32s,
     which: Int64s,
     gone: Int64s,
     gone_values: NDArray[Any],

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tamis.index.code_cache import CodeCache, _swept, read, write
-from tamis.index.fingerprint import fingerprint
+from tamis.index.code_cache import CodeCache, _swept, fingerprint, read, write
 
 SOURCE = """\
 import other
