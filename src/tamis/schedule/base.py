@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
+from tamis.index.array_types import Int8s, Int64s
 from tamis.schedule.compiled.event_graph import (
     FlatEventGraph,
     LocalNumbers,
@@ -23,8 +24,6 @@ from tamis.schedule.compiled.graph import (
     ON_TRUE,
     TRUE,
     ClauseGraph,
-    Int8s,
-    Int64s,
     grow,
 )
 from tamis.schedule.compiled.run_state import (

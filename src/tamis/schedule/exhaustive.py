@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.index.array_types import Int8s, Int64s
 from tamis.schedule.base import FAULT, TRUE, ClauseByClause, Run
 from tamis.schedule.compiled.batch_results import UNKNOWN
 from tamis.schedule.compiled.clause_order import IN_ORDER
 from tamis.schedule.compiled.event_graph import FlatEventGraph
-from tamis.schedule.compiled.graph import ClauseGraph, Int8s, Int64s, grow
+from tamis.schedule.compiled.graph import ClauseGraph, grow
 from tamis.schedule.compiled.run_state import FlatRunState, begin
 
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.schedule.compiled import clause_order, greedy
 from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN
 from tamis.schedule.compiled.event_graph import FlatEventGraph
-from tamis.schedule.compiled.graph import Int8s, Int32s, Int64s, check_outcome
+from tamis.schedule.compiled.graph import check_outcome
 from tamis.schedule.compiled.run_state import FlatRunState, is_needed, settle
 from tamis.schedule.compiled.shared_calls import SharedCalls
 

@@ -20,12 +20,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
-from tamis.schedule.compiled.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, grow
+from tamis.index.array_types import Int8s, Int64s
+from tamis.schedule.compiled.graph import FAULT, TRUE, check_outcome, grow
 
-Floats = NDArray[np.float64]
 _FEW = 8  # predicates: up to here a loop is faster than array operations
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.errors import SchedulerError
+from tamis.index.array_types import Floats, Int64s
 from tamis.schedule.base import ClauseByClause
 from tamis.schedule.compiled.chains import (
-    Floats,
     join_paths,
     score_chains,
     sort_chains,
@@ -16,7 +16,7 @@ from tamis.schedule.compiled.chains import (
     weigh_neighbours,
 )
 from tamis.schedule.compiled.clause_order import LINKED
-from tamis.schedule.compiled.graph import Int64s, grow
+from tamis.schedule.compiled.graph import grow
 from tamis.schedule.statistics import PredicateStatistics
 
 _CHANGED = 1 / 8  # reorder all after this share of the clauses was added or removed

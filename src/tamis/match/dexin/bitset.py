@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 
@@ -45,7 +45,7 @@ def _set(words: Words, slots: Int64s) -> None:
 
 
 @kernel
-def strike(words: Words, slots: NDArray[np.int32], start: int, end: int) -> None:
+def strike(words: Words, slots: Int32s, start: int, end: int) -> None:
     """Clear the bits of `slots[start:end]`.
 
     All integers are unsigned, so the compiler need not handle negative indexes. This halves the
@@ -59,7 +59,7 @@ def strike(words: Words, slots: NDArray[np.int32], start: int, end: int) -> None
 
 
 @kernel
-def members(words: Words, out: NDArray[np.int32]) -> int:
+def members(words: Words, out: Int32s) -> int:
     """Write the slots whose bit is set to `out`, ascending; returns their number.
 
     The loop has no branch per bit, so `out` must have one more place than there are members. The

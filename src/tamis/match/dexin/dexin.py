@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
@@ -42,7 +42,6 @@ from tamis.match.dexin.interval_ends import (
 from tamis.match.dexin.term_spans import spans_of
 from tamis.match.options import choice, whole_number
 
-Int64s = NDArray[np.int64]
 _PLANS = {"lmrff": FIRST_FIT, "optimal": OPTIMAL, "exclusive": EXCLUSIVE, "inclusive": INCLUSIVE}
 _MANY = 256  # above this many changed ends, recounting beats updating the running sums
 
@@ -63,7 +62,7 @@ class DexinArrays(NamedTuple):
     upto: Int64s  # by list: ends in the cells of its side up to this one
     columns: IntervalColumns
     live: Words
-    exact: NDArray[np.int8]
+    exact: Int8s
 
 
 class PlanOptions(NamedTuple):
@@ -184,7 +183,7 @@ class Dexin(Matcher):
         self._columns.lay_out(everything, len(self._exact), len(live), self.clauses.width)
         self._upto = _count(self._ends.view, self._ends.lists)
 
-    def _sum(self, attributes: NDArray[np.int32], lists: Int64s, change: int) -> None:
+    def _sum(self, attributes: Int32s, lists: Int64s, change: int) -> None:
         if len(lists) > _MANY or self._ends.lists > len(self._upto):
             self._upto = _count(self._ends.view, self._ends.lists)
         else:
@@ -198,7 +197,7 @@ def _match(
     width: int,
     index: DexinArrays,
     how: PlanOptions,
-    left: NDArray[np.int32],
+    left: Int32s,
 ) -> tuple[Int64s, Int64s, Int64s, float]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -367,9 +366,7 @@ def _count(ends: Ends, lists: int) -> Int64s:
 
 
 @kernel
-def _shift(
-    ends: Ends, upto: Int64s, attributes: NDArray[np.int32], lists: Int64s, change: int
-) -> None:
+def _shift(ends: Ends, upto: Int64s, attributes: Int32s, lists: Int64s, change: int) -> None:
     """Update the sums of `_count` after ends were added to (1) or removed from (-1) lists."""
     for i in range(len(lists)):
         a = attributes[i]

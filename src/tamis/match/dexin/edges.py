@@ -8,9 +8,9 @@ clauses begin and end, so that each cell has the same number of ends.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+from tamis.index.array_types import Int64s
+
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 

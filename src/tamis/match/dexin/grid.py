@@ -11,14 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
-Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 CELLS = 31  # maximum: two bits per cell plus one fit into a word
 ANY = 1  # the branch of clauses that do not constrain the attribute
@@ -48,7 +47,7 @@ def empty_grid(levels: int, width: int) -> CellGrid:
 
 
 def choose(
-    attribute: NDArray[np.int32], low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
+    attribute: Int32s, low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
 ) -> CellGrid:
     """A grid over the attributes whose cells rule out the most intervals, best first.
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
@@ -30,7 +30,6 @@ from tamis.match.dexin.grid import (
 )
 from tamis.match.options import real_number, whole_number
 
-Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 Ids = Callable[[Int64s, Int64s], Int64s]
 _ATTRIBUTES = 16  # maximum
@@ -40,7 +39,7 @@ _CHUNK = 8192  # clauses inserted at a time, to bound the temporary memory
 class Guards(NamedTuple):
     """By slot, one interval that the event must satisfy; attribute -1 means no guard."""
 
-    attribute: NDArray[np.int32]
+    attribute: Int32s
     low: Int64s
     high: Int64s
 
@@ -218,7 +217,7 @@ def _match(
     width: int,
     grid: CellGrid,
     nodes: Tuples,
-    buckets: tuple[Lists, NDArray[np.int32], Guards],
+    buckets: tuple[Lists, Int32s, Guards],
     seen: Int64s,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
@@ -287,7 +286,7 @@ def _descend(nodes: Tuples, met: Int64s, ids: Int64s, work: Int64s) -> tuple[Int
 
 
 @kernel
-def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.int32]:
+def _unseen(slots: Int32s, seen: Int64s, stamp: int) -> Int32s:
     """The slots that the event, which has several values, has not met yet."""
     fresh = np.empty(len(slots), np.int32)
     n = 0
@@ -302,7 +301,7 @@ def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.in
 def _verify(
     clauses: ClauseArrays,
     guards: Guards,
-    slots: NDArray[np.int32],
+    slots: Int32s,
     event: tuple[Int64s, Int64s, Int64s],
     answer: tuple[Int64s, int],
     work: Int64s,

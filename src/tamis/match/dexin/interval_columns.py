@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bytes, Int32s, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.match.dexin.term_spans import Spans
 
-Int64s = NDArray[np.int64]
 _SHARE = 8  # an attribute gets a column if at least one clause in 8 constrains it
 
 
@@ -25,7 +24,7 @@ class IntervalColumns(NamedTuple):
 
     low: Int64s
     high: Int64s
-    needed: NDArray[np.uint8]
+    needed: Bytes
     column: Int64s  # by attribute; -1: no column
 
 
@@ -103,9 +102,7 @@ def _columns(attributes: Int64s, slots: int, width: int) -> IntervalColumns:
 
 
 @kernel
-def keep(
-    columns: IntervalColumns, column: int, values: Int64s, left: NDArray[np.int32], many: int
-) -> int:
+def keep(columns: IntervalColumns, column: int, values: Int64s, left: Int32s, many: int) -> int:
     """Keep the slots of `left[:many]` that one column accepts; returns their number.
 
     The loop has no branch per slot, which would be mispredicted half of the time. Indexes are
@@ -137,7 +134,7 @@ def keep(
 
 @kernel
 def keep_by_rows(
-    clauses: ClauseArrays, attribute: int, values: Int64s, left: NDArray[np.int32], many: int
+    clauses: ClauseArrays, attribute: int, values: Int64s, left: Int32s, many: int
 ) -> int:
     """Like `keep`, for an attribute without a column: reads the clauses themselves."""
     kept = 0

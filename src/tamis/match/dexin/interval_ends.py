@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import HoldsArrays, grown
@@ -24,8 +24,6 @@ from tamis.index.ordered_lists import OrderedLists, bisect_right
 from tamis.match.dexin.bitset import Words, strike
 from tamis.match.dexin.term_spans import Spans
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 LOW, HIGH, NOT, NO_LOW = 0, 1, 2, 3
 _FEW = 32  # minimum ends per cell: for a rare attribute, one list is faster to read than many
 
@@ -45,7 +43,7 @@ class Ends(NamedTuple):
 
 class _Entries(NamedTuple):
     attribute: Int32s
-    side: NDArray[np.int8]
+    side: Int8s
     key: Int64s
     slot: Int32s
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import (
     EXACT,
@@ -24,8 +24,6 @@ from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.pivots import PivotLists, Pivots, inverts, lists_under, no_probes, probe
 from tamis.match.options import whole_number
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _BITS = 62  # maximum number of bits per signature word
 _SPARSE = 8  # if more than one counter in 8 is lowered, restoring all is cheaper than tracking
 
@@ -35,7 +33,7 @@ class SlotCounts(NamedTuple):
 
     all: Int32s  # number of predicates
     left: Int32s  # predicates not yet satisfied; equal to `all` between events
-    exact: NDArray[np.int8]  # how exactly the predicates represent the clause
+    exact: Int8s  # how exactly the predicates represent the clause
     touched: Int32s  # scratch: slots with a lowered counter ...
     ready: Int32s  # ... and slots with none left; one spare entry for the branchless write
 
@@ -251,7 +249,7 @@ def _match(
 @kernel
 def _keep(
     clauses: ClauseArrays,
-    exact: NDArray[np.int8],
+    exact: Int8s,
     several: bool,
     event: tuple[Int64s, Int64s, Int64s],
     slots: Int64s,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bools, Int32s, Int64s
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.elementary_predicates import (
     AT_LEAST,
@@ -28,7 +28,6 @@ from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.tuple_map import TupleMap, Tuples, find
 
-Int64s = NDArray[np.int64]
 _PIVOT = 35  # a key has a pivot's row above these bits, attribute and comparator below
 
 
@@ -39,11 +38,11 @@ class Pivots(NamedTuple):
     clauses: Int64s  # number of clauses by row
     signs: Int64s  # signature words by row and comparator
     bits: int  # bits used per word
-    used: NDArray[np.bool_]  # by comparator: whether any list exists
+    used: Bools  # by comparator: whether any list exists
     keys: Tuples  # (row, attribute, comparator) and the value of an equality -> list
     lists: Lists
     constants: Int64s
-    slots: NDArray[np.int32]
+    slots: Int32s
 
 
 class Probes(NamedTuple):
@@ -82,9 +81,7 @@ class PivotLists(HoldsArrays):
             *self._lists.pools,
         )
 
-    def add(
-        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> None:
+    def add(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
         """Store clauses, which must have predicates, under their pivots."""
         self._make_rows(np.unique(pivot))
         np.add.at(self._clauses, self._row[pivot], 1)
@@ -92,9 +89,7 @@ class PivotLists(HoldsArrays):
         self._lists.append(ids, predicates.constant, np.repeat(slots, np.diff(predicates.starts)))
         _sign(self.view, fresh)
 
-    def remove(
-        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> None:
+    def remove(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
         """Remove clauses from their pivots."""
         np.subtract.at(self._clauses, self._row[pivot], 1)
         ids = self._keys.find(*self._keys_of(predicates, pivot))
@@ -104,9 +99,7 @@ class PivotLists(HoldsArrays):
         self._lists.removed(len(ids))
         self._keys.remove(ids)
 
-    def check(
-        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> None:
+    def check(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
         """Raise unless exactly these clauses are stored."""
         self._keys.check()
         self._lists.check()
@@ -123,9 +116,7 @@ class PivotLists(HoldsArrays):
         _sign(self.view, ids)
         assert (before == self._signs).all(), "the bits of all lists are set"
 
-    def _keys_of(
-        self, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> tuple[Int64s, Int64s]:
+    def _keys_of(self, predicates: ElementaryPredicates, pivot: Int32s) -> tuple[Int64s, Int64s]:
         """The list key of each predicate, in the form that `TupleMap` takes."""
         keys = np.zeros((len(predicates.attribute), 2), np.int64)
         keys[:, 0] = np.repeat(self._row[pivot], np.diff(predicates.starts)) << _PIVOT
@@ -134,7 +125,7 @@ class PivotLists(HoldsArrays):
         keys[equal, 1] = predicates.constant[equal]
         return np.arange(0, 2 * len(keys) + 1, 2), keys.reshape(-1)
 
-    def _make_rows(self, pivots: NDArray[np.int32]) -> None:
+    def _make_rows(self, pivots: Int32s) -> None:
         """Ensure that each of the attributes has a row."""
         self._row = grown(self._row, int(pivots.max(initial=-1)) + 1, -1)
         fresh = pivots[self._row[pivots] < 0]
@@ -200,7 +191,7 @@ def no_probes(size: int) -> Probes:
 
 @kernel
 def probe(
-    attribute: NDArray[np.int32], code: Int64s, begin: int, end: int, pivots: Pivots, out: Probes
+    attribute: Int32s, code: Int64s, begin: int, end: int, pivots: Pivots, out: Probes
 ) -> int:
     """Write the probes of an event (its pairs are `begin:end`); returns their number.
 

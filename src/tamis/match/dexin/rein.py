@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
@@ -26,8 +26,6 @@ from tamis.match.dexin.interval_ends import (
 )
 from tamis.match.dexin.term_spans import spans_of
 from tamis.match.options import whole_number
-
-Int64s = NDArray[np.int64]
 
 
 class Rein(Matcher):
@@ -106,8 +104,8 @@ def _match(
     width: int,
     ends: Ends,
     live: Words,
-    exact: NDArray[np.int8],
-    left: NDArray[np.int32],
+    exact: Int8s,
+    left: Int32s,
 ) -> tuple[Int64s, Int64s, Int64s]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)

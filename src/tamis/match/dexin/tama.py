@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Bools, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
@@ -21,7 +21,6 @@ from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
 from tamis.match.options import flag, whole_number
 
-Int64s = NDArray[np.int64]
 _BULK = 64  # from this many clauses on, a counting pass before writing beats sorting the entries
 _COUNT = 0xFFFF  # the low bits of a counter: cells met; the high bits: partly covered cells met
 _DOUBT = 0x10000
@@ -32,8 +31,8 @@ _SPARSE = 8  # if more than one counter in 8 is raised, a full scan is cheaper t
 class Wanted(NamedTuple):
     """By slot: the number of counted terms, and whether other terms remain."""
 
-    terms: NDArray[np.int32]  # -1 if none is counted, or for an empty slot
-    verify: NDArray[np.bool_]
+    terms: Int32s  # -1 if none is counted, or for an empty slot
+    verify: Bools
 
 
 class Tama(Matcher):
@@ -156,7 +155,7 @@ def _most(clauses: ClauseArrays, slot: int) -> int:
 @kernel
 def _lists_of_all(
     clauses: ClauseArrays, slots: Int64s, tables: Tables
-) -> tuple[Int64s, Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+) -> tuple[Int64s, Int64s, Int32s, Bools]:
     """The lists of clause i as `lists[starts[i]:starts[i + 1]]`, and the results of `lists_of`."""
     starts = np.zeros(len(slots) + 1, np.int64)
     terms = np.zeros(len(slots), np.int32)
@@ -173,7 +172,7 @@ def _lists_of_all(
 @kernel
 def _count(
     clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: int
-) -> tuple[Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+) -> tuple[Int64s, Int32s, Bools]:
     """The number of the clauses in each list, and the results of `lists_of` for each clause."""
     more = np.zeros(lists, np.int64)
     terms = np.zeros(len(slots), np.int32)
@@ -189,7 +188,7 @@ def _count(
 
 @kernel
 def _write(
-    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: NDArray[np.int32]
+    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: Int32s
 ) -> None:
     """Write the clauses into their lists, which have enough space."""
     out = np.empty(1024, np.int64)
@@ -207,7 +206,7 @@ def _match(
     clauses: ClauseArrays,
     width: int,
     tables: Tables,
-    postings: tuple[Lists, NDArray[np.int32]],
+    postings: tuple[Lists, Int32s],
     wanted: Wanted,
     always: Int64s,
     scratch: CounterScratch,
@@ -267,7 +266,7 @@ def _decide(
     slots: Int64s,
     event: tuple[Int64s, Int64s, Int64s],
     wanted: Wanted,
-    hits: NDArray[np.int32],
+    hits: Int32s,
     exact: bool,
     out: Int64s,
 ) -> tuple[int, int]:
@@ -289,7 +288,7 @@ def _decide(
 
 
 @kernel
-def _raise(met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32]) -> None:
+def _raise(met: Int64s, postings: tuple[Lists, Int32s], hits: Int32s) -> None:
     """Raise the counters of all clauses in the lists met."""
     lists, pool = postings
     for number in met:
@@ -301,7 +300,7 @@ def _raise(met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray
 
 @kernel
 def _raise_noting(
-    met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32], touched: Int64s
+    met: Int64s, postings: tuple[Lists, Int32s], hits: Int32s, touched: Int64s
 ) -> int:
     """Like `_raise`, but also records the raised slots; returns their number."""
     lists, pool = postings
@@ -319,7 +318,7 @@ def _raise_noting(
 
 @kernel
 def _raise_once(
-    met: Int64s, of: Int64s, postings: tuple[Lists, NDArray[np.int32]], scratch: CounterScratch
+    met: Int64s, of: Int64s, postings: tuple[Lists, Int32s], scratch: CounterScratch
 ) -> int:
     """Like `_raise_noting`, but once per attribute, even if several of its values meet a clause."""
     lists, pool = postings
@@ -342,7 +341,7 @@ def _raise_once(
 
 
 @kernel
-def _reached(hits: NDArray[np.int32], wanted: NDArray[np.int32], out: Int64s) -> int:
+def _reached(hits: Int32s, wanted: Int32s, out: Int64s) -> int:
     """The slots of full counters among all slots; resets the other counters.
 
     Few runs have a full counter, so most runs take only a few vector instructions (0.1 ns a slot).

@@ -11,13 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.elementary_predicates import EXACT, HIGHEST, IF_SINGLE, LOWEST, VERIFY
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
 
 
 class Spans(NamedTuple):
@@ -26,12 +24,12 @@ class Spans(NamedTuple):
     If `unequal`, low and high are the single excluded value.
     """
 
-    slot: NDArray[np.int32]
-    attribute: NDArray[np.int32]
+    slot: Int32s
+    attribute: Int32s
     low: Int64s
     high: Int64s
-    unequal: NDArray[np.bool_]
-    exact: NDArray[np.int8]  # by clause: EXACT, IF_SINGLE (it has an unequal span), or VERIFY
+    unequal: Bools
+    exact: Int8s  # by clause: EXACT, IF_SINGLE (it has an unequal span), or VERIFY
 
 
 @kernel

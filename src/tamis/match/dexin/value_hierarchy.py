@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.growth import HoldsArrays
@@ -20,7 +20,6 @@ from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
-Int64s = NDArray[np.int64]
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 LEVELS = 20  # maximum; level 20 has half a million cells
 
@@ -54,7 +53,7 @@ class ValueHierarchy(HoldsArrays):
         self.view = Tables(nothing, nothing, nothing, nothing, nothing)
         self.lists = 0  # number of lists
 
-    def cut(self, attribute: NDArray[np.int32], low: Int64s, high: Int64s) -> None:
+    def cut(self, attribute: Int32s, low: Int64s, high: Int64s) -> None:
         """Build tables for attributes without one, from the given intervals."""
         if not len(attribute):
             return

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
@@ -34,8 +34,6 @@ from tamis.match.gryphon.related_tests import RelatedTests
 from tamis.match.gryphon.successors import Successors, leap, successors
 from tamis.match.options import choice, flag, real_number, whole_number
 
-Int64s = NDArray[np.int64]
-
 
 class Search(NamedTuple):
     """Everything a search reads from the index."""
@@ -45,8 +43,8 @@ class Search(NamedTuple):
     follow: Successors
     leaps: bool  # whether the search uses `follow`
     lists: Lists
-    slots: NDArray[np.int32]
-    exact: NDArray[np.int8]  # by slot
+    slots: Int32s
+    exact: Int8s  # by slot
     always: Int64s  # slots without a path
     seen: Int64s  # by slot: stamp of the last event that met it
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bools, Int8s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.elementary_predicates import EXACT, VERIFY
 from tamis.index.growth import HoldsArrays
@@ -39,7 +39,6 @@ from tamis.match.gryphon.match_tree import (
     replace,
 )
 
-Int64s = NDArray[np.int64]
 _ROOM = 1 << 18  # at most this many nodes are created between two reservations
 _LEVELS = 64  # limit for a plain tree, in which every clause costs one node per level
 _ROOT, _STAR, _VALUE = 0, 1, 2  # how a node is attached
@@ -51,7 +50,7 @@ class EdgeLabels(NamedTuple):
     starts: Int64s
     attribute: Int64s
     value: Int64s
-    whole: NDArray[np.bool_]  # whether the clause has no other predicates
+    whole: Bools  # whether the clause has no other predicates
 
 
 class Paths(NamedTuple):
@@ -62,8 +61,8 @@ class Paths(NamedTuple):
     value: Int64s
     rank: Int64s  # by clause and index attribute: rank of the value, -1 for all values
     copies: Int64s  # number of roots; 0 for a clause without a path
-    unseen: NDArray[np.bool_]  # whether the value of an index attribute has no tree
-    exact: NDArray[np.int8]
+    unseen: Bools  # whether the value of an index attribute has no tree
+    exact: Int8s
 
 
 class Levels(NamedTuple):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bools, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import EQUAL, ElementaryPredicates
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
@@ -20,7 +20,6 @@ from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find_in
 
-Int64s = NDArray[np.int64]
 _LOOK_UP = 8  # one random key look-up costs as much as scanning 8 keys
 _SUBSET = 4  # looking up one subset of the event's attributes costs as much as testing 4 schemas
 
@@ -36,10 +35,10 @@ class Clusters(NamedTuple):
     keys: Tuples
     keys_top: int
     listed: Lists
-    listed_schemas: NDArray[np.int32]
+    listed_schemas: Int32s
     uses: Int64s  # by attribute: number of schemas with it
     lists: Lists
-    slots: NDArray[np.int32]  # list i has the slots of key i
+    slots: Int32s  # list i has the slots of key i
 
 
 class EqualityClusters(HoldsArrays):
@@ -75,9 +74,7 @@ class EqualityClusters(HoldsArrays):
             self._postings.slots,
         )
 
-    def add(
-        self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
+    def add(self, slots: Int64s, found: ElementaryPredicates, keyed: Bools) -> Bools:
         """Add the clauses with `keyed` predicates (see `key_predicates`); returns their mask."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas, fresh = self.schemas.add(starts, attributes)
@@ -86,9 +83,7 @@ class EqualityClusters(HoldsArrays):
         self._postings.append(keys, slots[has])
         return has
 
-    def remove(
-        self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
+    def remove(self, slots: Int64s, found: ElementaryPredicates, keyed: Bools) -> Bools:
         """Remove the clauses with keyed predicates; returns their mask."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas = self.schemas.find(starts, attributes)
@@ -151,7 +146,7 @@ class EqualityClusters(HoldsArrays):
 
 
 @kernel
-def key_predicates(found: ElementaryPredicates) -> NDArray[np.bool_]:
+def key_predicates(found: ElementaryPredicates) -> Bools:
     """Which predicates form the keys: the first equality on each attribute of a clause.
 
     Another value of the event may satisfy a second equality on the same attribute (`contains`
@@ -167,9 +162,7 @@ def key_predicates(found: ElementaryPredicates) -> NDArray[np.bool_]:
     return keyed
 
 
-def _keys(
-    found: ElementaryPredicates, keyed: NDArray[np.bool_]
-) -> tuple[Int64s, Int64s, Int64s, NDArray[np.bool_]]:
+def _keys(found: ElementaryPredicates, keyed: Bools) -> tuple[Int64s, Int64s, Int64s, Bools]:
     """Starts, attributes and values of the keyed predicates, and which clauses have any."""
     starts = np.concatenate([[0], np.cumsum(keyed)])[found.starts]
     has = np.diff(starts) > 0
@@ -189,7 +182,7 @@ def _with_schema(starts: Int64s, schemas: Int64s, values: Int64s) -> tuple[Int64
 @kernel
 def partial(
     clusters: Clusters,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     event: tuple[int, int],
     bound: tuple[Int64s, Int64s],
@@ -267,7 +260,7 @@ def _by_subset(schemas: Tuples, names: Int64s) -> Int64s:
 @kernel
 def _by_test(
     schemas: Tuples,
-    listed: tuple[Lists, NDArray[np.int32]],
+    listed: tuple[Lists, Int32s],
     names: Int64s,
     tests: int,
     bound: tuple[Int64s, Int64s],

@@ -15,14 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.lesubscribe.atoms import Atoms
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 UInt64s = NDArray[np.uint64]
 
 END = -1  # the target of an edge after which no clause is possible

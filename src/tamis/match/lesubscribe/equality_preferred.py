@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
@@ -23,8 +23,6 @@ from tamis.match.lesubscribe.predicate_counts import (
     count,
     predicates_of,
 )
-
-Int64s = NDArray[np.int64]
 
 
 @dataclass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
@@ -16,8 +16,6 @@ from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
 from tamis.match.options import choice
-
-Int64s = NDArray[np.int64]
 
 
 class FairPredicate(Matcher):

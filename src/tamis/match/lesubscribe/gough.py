@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.index.array_types import Bools, Int64s
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
 from tamis.index.elementary_predicates import has_several
@@ -28,8 +28,6 @@ from tamis.match.lesubscribe.decision_graph import (
     empty,
 )
 from tamis.match.options import Option, choice, flag, whole_number
-
-Int64s = NDArray[np.int64]
 
 _ORDERS = ("selective", "popular", "schema")
 _START = 64  # number of clauses in the first graph tried
@@ -247,7 +245,7 @@ def _first(atoms: Atoms, clauses: int) -> Atoms:
 
 
 @kernel
-def _fits(clauses: ClauseArrays, slots: Int64s) -> NDArray[np.bool_]:
+def _fits(clauses: ClauseArrays, slots: Int64s) -> Bools:
     """Which clauses a path can represent: those with terms, at most one per attribute."""
     fit = np.empty(len(slots), np.bool_)
     for i in range(len(slots)):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Floats, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
@@ -22,8 +23,7 @@ from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.ibs_tree import IbsTreeNodes, IbsTrees, descend
 from tamis.match.options import Option
 
-Int64s = NDArray[np.int64]
-Selectivity = Callable[[NDArray[np.int32], Int64s, Int64s], NDArray[Any]]
+Selectivity = Callable[[Int32s, Int64s, Int64s], NDArray[Any]]
 """Maps attributes and closed intervals of codes to the share of events inside each interval."""
 
 _SAMPLE = 1 << 15  # at most this many clauses are sampled for statistics
@@ -56,7 +56,7 @@ class Trees(NamedTuple):
 
     nodes: IbsTreeNodes
     lists: Lists
-    owners: NDArray[np.int32]
+    owners: Int32s
 
 
 class Hanson(Matcher):
@@ -216,7 +216,7 @@ def _choose(clauses: ClauseArrays, slots: Int64s, statistics: EndStatistics, acc
 
 @kernel
 def _choose_told(
-    clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: NDArray[np.float64], access: Any
+    clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: Floats, access: Any
 ) -> None:
     """Like `_choose`, with given shares per row; the first of equal terms wins."""
     for i in range(len(slots)):

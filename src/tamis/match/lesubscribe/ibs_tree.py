@@ -17,15 +17,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bytes, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.growth import HoldsArrays, ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
-
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 
 BELOW, AT, ABOVE = 0, 1, 2
 """Node n has the mark lists `3 * n + BELOW`, `3 * n + AT` and `3 * n + ABOVE`."""
@@ -327,7 +324,7 @@ def _rotate(
     nodes: IbsTreeNodes,
     lists: Lists,
     pool: Int32s,
-    flags: NDArray[np.uint8],
+    flags: Bytes,
     tree: int,
     node: int,
     side: int,

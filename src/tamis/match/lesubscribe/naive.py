@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.index.array_types import Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
@@ -30,9 +30,7 @@ class Naive(Matcher):
 
 
 @kernel
-def _match(
-    events: Pairs, clauses: ClauseArrays, width: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def _match(events: Pairs, clauses: ClauseArrays, width: int) -> tuple[Int64s, Int64s, int]:
     n = len(events.starts) - 1
     starts = np.zeros(n + 1, np.int64)
     slots = np.empty(1024, np.int64)

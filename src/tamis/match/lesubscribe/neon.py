@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
@@ -33,7 +33,6 @@ from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.options import flag
 
-Int64s = NDArray[np.int64]
 _BULK = 16  # from this many clauses on, one pass over the rows beats a search per row
 
 
@@ -42,14 +41,14 @@ class PredicateRows(NamedTuple):
 
     lists: Lists
     constant: Int64s
-    slot: NDArray[np.int32]
+    slot: Int32s
 
 
 class PredicateNumbers(NamedTuple):
     """By slot: the number of predicates, and how exactly they represent the clause."""
 
-    predicates: NDArray[np.int32]
-    exact: NDArray[np.int8]
+    predicates: Int32s
+    exact: Int8s
 
 
 class Neon(Matcher):
@@ -158,7 +157,7 @@ class Neon(Matcher):
         self._counts.predicates[slots] = 0
         self._always.remove(slots[counts == 0])
 
-    def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, NDArray[np.bool_]]:
+    def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, Bools]:
         """The operation of each predicate, and whether the value index holds it."""
         operation = found.attribute.astype(np.int64) * COMPARATORS + found.comparator
         return operation, (found.comparator == EQUAL) & self.value_index
@@ -223,7 +222,7 @@ def _match(
 
 
 @kernel
-def _group(rows: PredicateRows, operation: int) -> tuple[Int64s, NDArray[np.int32]]:
+def _group(rows: PredicateRows, operation: int) -> tuple[Int64s, Int32s]:
     """The constants and slots of one operation."""
     start = rows.lists.start[operation]
     end = start + rows.lists.size[operation]
@@ -235,7 +234,7 @@ def _evaluate(
     rows: PredicateRows,
     operation: int,
     values: Int64s,
-    hits: NDArray[np.int32],
+    hits: Int32s,
     touched: Int64s,
     raised: int,
     work: Int64s,
@@ -282,7 +281,7 @@ def _select(
     by_value: PredicateRows,
     attribute: int,
     values: Int64s,
-    hits: NDArray[np.int32],
+    hits: Int32s,
     touched: Int64s,
     raised: int,
     work: Int64s,
@@ -332,7 +331,7 @@ def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots:
 
 
 @kernel
-def _sweep(rows: PredicateRows, operations: Int64s, gone: NDArray[np.bool_]) -> None:
+def _sweep(rows: PredicateRows, operations: Int64s, gone: Bools) -> None:
     """Remove all rows of some clauses in one pass over their operations."""
     for operation in operations:
         constant, slot = _group(rows, operation)

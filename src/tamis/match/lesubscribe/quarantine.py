@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Bools, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
@@ -22,8 +22,6 @@ from tamis.match.lesubscribe.predicate_counts import (
     clauses_of,
     count,
 )
-
-Int64s = NDArray[np.int64]
 
 
 class Quarantine(Matcher):
@@ -105,7 +103,7 @@ def _match(
     events: Pairs,
     clauses: ClauseArrays,
     width: int,
-    clustered: tuple[Clusters, NDArray[np.bool_]],
+    clustered: tuple[Clusters, Bools],
     counted: CountArrays,
     always: Int64s,
     scratch: CounterScratch,

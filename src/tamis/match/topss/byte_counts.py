@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bytes, Int64s
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 MOST = 255  # the largest count that fits into a byte
 _RUN = 64

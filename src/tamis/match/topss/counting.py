@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.index.array_types import Bools, Int64s
 from tamis.index.bits import Words
 from tamis.index.elementary_predicates import (
     ElementaryPredicates,
@@ -30,7 +31,6 @@ from tamis.match.topss.predicate_table import PredicateTable
 from tamis.match.topss.predicate_vector import PredicateVector, distinct
 from tamis.match.topss.verification import CandidateMatcher
 
-Int64s = NDArray[np.int64]
 DOMAIN = 16_384  # the paper says "several thousand values"
 LIMIT = 4 << 30
 _VECTORS = 4 << 20  # bytes of bit vectors per chunk: they stay in cache until stage 2 reads them
@@ -118,7 +118,7 @@ class CountingMatcher(CandidateMatcher):
         self._wanted[slots] = 0
         self._forget(slots, counted)
 
-    def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, NDArray[np.bool_]]:
+    def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, Bools]:
         """The predicates of clauses that fit into a byte counter, and a mask of these clauses."""
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)

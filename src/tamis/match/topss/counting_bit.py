@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Bytes, Int64s
 from tamis.index.bits import Words, clear_bit, lowest, set_bit
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.base import Slots
-from tamis.match.topss.byte_counts import Bytes, by_event
+from tamis.match.topss.byte_counts import by_event
 from tamis.match.topss.counting import MatrixCounting
 
-Int64s = NDArray[np.int64]
 _PLANES = 8  # binary digits of a counter: it counts to 255
 _TILE = 512  # words of 64 slots: the planes of a tile stay in the L1 cache
 _RUN = 32  # words that are skipped together if all are zero

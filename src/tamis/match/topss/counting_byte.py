@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bytes, Int64s
 from tamis.index.bits import Words, lowest
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.base import Slots
-from tamis.match.topss.byte_counts import Bytes, by_event, full
+from tamis.match.topss.byte_counts import by_event, full
 from tamis.match.topss.counting import MatrixCounting
 
-Int64s = NDArray[np.int64]
 _TILE = 16_384  # the counters of a tile stay in the L1 cache while rows are added to them
 
 

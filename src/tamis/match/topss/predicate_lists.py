@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.bits import Words, set_bit
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
-from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
+from tamis.match.topss.predicate_vector import PredicateVector
 
 
 class Runs(NamedTuple):
@@ -20,7 +20,7 @@ class Runs(NamedTuple):
 
     lists: Lists
     keys: Int64s
-    values: NDArray[np.int32]
+    values: Int32s
 
 
 class PredicateLists(PredicateVector):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.elementary_predicates import EXACT, IF_SINGLE, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
@@ -15,8 +15,7 @@ from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
 
-Int64s = NDArray[np.int64]
-Events = tuple[Int64s, NDArray[np.int32], Int64s]
+Events = tuple[Int64s, Int32s, Int64s]
 """Starts, attribute and code of pairs: event i has the pairs `starts[i]:starts[i + 1]`."""
 
 
@@ -71,14 +70,14 @@ class CandidateMatcher(Matcher):
         others = np.setdiff1d(self.clauses.live_slots(), self._always.slots)
         assert (self._inexact == np.bincount(self._exact[others], minlength=3)).all()
 
-    def _note(self, slots: Slots, found: NDArray[np.bool_], exact: NDArray[np.int8]) -> None:
+    def _note(self, slots: Slots, found: Bools, exact: Int8s) -> None:
         """Record which new clauses are `found` by their predicates and how `exact` these are."""
         self._exact = grown(self._exact, self.clauses.slots)
         self._exact[slots] = exact
         self._always.add(slots[~found])
         self._inexact += np.bincount(exact[found], minlength=3)
 
-    def _forget(self, slots: Slots, found: NDArray[np.bool_]) -> None:
+    def _forget(self, slots: Slots, found: Bools) -> None:
         """Forget clauses; `found` marks those found by their predicates."""
         self._always.remove(slots[~found])
         self._inexact -= np.bincount(self._exact[slots[found]], minlength=3)
@@ -90,7 +89,7 @@ def verified(
     candidates: tuple[Int64s, Int64s],
     clauses: ClauseArrays,
     width: int,
-    exact: NDArray[np.int8],
+    exact: Int8s,
     always: Int64s,
 ) -> tuple[Int64s, Int64s, int]:
     """Starts and slots of the candidates that hold, and the number of terms examined.
@@ -133,7 +132,7 @@ def verified(
 
 
 @kernel
-def any_several(starts: Int64s, attribute: NDArray[np.int32]) -> bool:
+def any_several(starts: Int64s, attribute: Int32s) -> bool:
     """Whether any event has several values of an attribute."""
     for event in range(len(starts) - 1):
         if has_several(attribute, starts[event], starts[event + 1]):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.graph import Int8s, Int32s, Int64s
 
 if TYPE_CHECKING:
     from numba import Dispatcher

@@ -7,13 +7,11 @@ clause c at `start[c]`; see `graph`. `p`, `doubt` and `cost` are those of `Predi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Floats, Int32s, Int64s
 from tamis.index.kernel import inlined, kernel
-from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE
 from tamis.schedule.compiled.odds import bounded
-
-Floats = NDArray[np.float64]
 
 
 @inlined

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, MASK, TRUE, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, MASK, TRUE
 
 SIZES = 3  # items of `longs` before the others
 

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
+from tamis.index.array_types import Int32s, Int64s
 
-Int8s = NDArray[np.int8]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 _Kind = TypeVar("_Kind", bound=np.generic)
 
 ON_FALSE, ON_TRUE, NEVER = 0, 1, 2  # which outcome kills the clause; a fault always does

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.schedule.compiled.batch_results import OPEN, UNKNOWN
 from tamis.schedule.compiled.event_graph import SIZES, FlatEventGraph, event_graph
-from tamis.schedule.compiled.graph import BITS, Int8s, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS
 
 Singles = NDArray[np.float32]
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tamis.schedule.compiled.graph import Int32s, Int64s
+from tamis.index.array_types import Int32s, Int64s
 
 
 class SharedCalls:

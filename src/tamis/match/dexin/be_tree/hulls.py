@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Bools, Floats, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 SAMPLES = 64  # boundaries to estimate the share of events inside an interval
 
 
 @kernel
-def hulls(
-    clauses: ClauseArrays, slots: Int64s, attribute: int
-) -> tuple[NDArray[np.bool_], Int64s, Int64s]:
+def hulls(clauses: ClauseArrays, slots: Int64s, attribute: int) -> tuple[Bools, Int64s, Int64s]:
     """Whether each clause requires the attribute, and the codes that bound its values."""
     has = np.zeros(len(slots), np.bool_)
     low = np.full(len(slots), LOWEST, np.int64)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.index.array_types import Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
@@ -28,8 +28,6 @@ from tamis.match.dexin.be_tree.nodes import (
 )
 from tamis.match.dexin.be_tree.tree import BeTree
 from tamis.match.options import whole_number
-
-Int64s = NDArray[np.int64]
 
 
 class BETree(Matcher):
@@ -109,7 +107,7 @@ def _match(
     events: Pairs,
     clauses: ClauseArrays,
     width: int,
-    nodes: tuple[BeTreeArrays, int, Lists, NDArray[np.int32]],
+    nodes: tuple[BeTreeArrays, int, Lists, Int32s],
     learned: tuple[Int64s, Int64s],
     seen: Int64s,
     stamp: int,

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Int64s
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
-
-Int64s = NDArray[np.int64]
 
 # Columns of the three node tables.
 FIRST, BUCKET, CAPACITY = range(3)  # cell: first partition, owning bucket, leaf capacity

@@ -11,8 +11,8 @@ and of nested partitions depends on the data.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.index.array_types import Int64s
 from tamis.index.clauses import ClauseStorage
 from tamis.match.dexin.be_tree.check import check
 from tamis.match.dexin.be_tree.hulls import HIGHEST, LOWEST, SAMPLES, hulls, some_ends, weigh
@@ -33,8 +33,6 @@ from tamis.match.dexin.be_tree.nodes import (
     deepest,
     enter,
 )
-
-Int64s = NDArray[np.int64]
 
 # A half with more than this share of its bucket's clauses is too heavy. If no half is too heavy, n
 # clauses are at most 2 log2(n) steps deep.

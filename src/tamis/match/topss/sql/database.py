@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
+from tamis.index.array_types import Int64s
 from tamis.match.topss.sql.statements import beginning, statements
 
-Int64s = NDArray[np.int64]
 Columns = Mapping[str, NDArray[Any]]
 """Columns of a table by name, all of the same length."""
 

@@ -12,7 +12,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.match.topss.sql.database import DSN, Columns, Database, Int64s
+from tamis.index.array_types import Int64s
+from tamis.match.topss.sql.database import DSN, Columns, Database
 from tamis.match.topss.sql.statements import beginning, statements
 
 # Tables are in the temporary schema: no other session sees them, and they disappear with the
