@@ -60,6 +60,13 @@ class Blocks(HoldsArrays):
         block = slice(self.start[number], self.start[number] + self.size[number])
         return tuple(pool[block] for pool in self.pools)
 
+    def flat(self) -> tuple[NDArray[Any], ...]:
+        """The list of each item, and the items, in the order of the lists."""
+        lists = np.repeat(np.arange(len(self)), self.size)
+        ahead = np.cumsum(self.size) - self.size
+        places = (self.start - ahead)[lists] + np.arange(len(lists))
+        return lists, *(pool[places] for pool in self.pools)
+
     def number(self, lists: int) -> None:
         """Make sure that there are at least this many lists."""
         have = len(self.size)

@@ -256,6 +256,18 @@ def _no_rows() -> tuple[NDArray[Any], ...]:
     return tuple(np.zeros(0, kind) for kind in (np.int32, np.int16, np.int8, np.int64, np.int64))
 
 
+def finite_ends(
+    attribute: NDArray[np.int32], _: Any, kind: Any, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The attributes and finite ends of the SOME terms among rows, sorted by both."""
+    some = kind == SOME
+    attributes, ends = np.tile(attribute[some], 2), np.concatenate([low[some], high[some]])
+    finite = (ends != -(2**63)) & (ends != 2**63 - 1)
+    attributes, ends = attributes[finite], ends[finite]
+    order = np.lexsort((ends, attributes))
+    return attributes[order], ends[order]
+
+
 @inlined
 def holds(
     clauses: ClauseArrays,
@@ -303,14 +315,21 @@ def bind(
     end: int,
     first: NDArray[np.int64],
     last: NDArray[np.int64],
-) -> None:
-    """Record where the values of one event are, by attribute. Its pairs are `start:end`."""
+) -> bool:
+    """Record where the values of one event are, by attribute. Its pairs are `start:end`.
+
+    Returns whether it has several values of an attribute.
+    """
+    several = False
     for at in range(start, end):
         a = attribute[at]
         if a < len(first):  # no clause constrains attributes past the end
             if first[a] == last[a]:
                 first[a] = at
+            else:
+                several = True
             last[a] = at + 1
+    return several
 
 
 @kernel

@@ -62,7 +62,7 @@ def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPre
             a = clauses.attribute[row]
             if clauses.kind[row] != SOME:
                 exact[i] = VERIFY
-            elif after - row == 2 and _complement(clauses, row):
+            elif after - row == 2 and is_complement(clauses, row):
                 attribute[n], comparator[n], constant[n] = a, UNEQUAL, high + 1
                 n += 1
             elif after - row > 1:
@@ -88,7 +88,7 @@ def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPre
 
 
 @kernel
-def _complement(clauses: ClauseArrays, row: int) -> bool:
+def is_complement(clauses: ClauseArrays, row: int) -> bool:
     """Whether two rows cover everything except one value."""
     return bool(
         clauses.low[row] == LOWEST

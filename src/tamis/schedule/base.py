@@ -10,6 +10,7 @@ import numpy as np
 
 from tamis.errors import SchedulerError
 from tamis.index.array_types import Int8s, Int64s
+from tamis.index.growth import grown
 from tamis.schedule.compiled.event_graph import (
     FlatEventGraph,
     LocalNumbers,
@@ -24,7 +25,6 @@ from tamis.schedule.compiled.graph import (
     ON_TRUE,
     TRUE,
     ClauseGraph,
-    grow,
 )
 from tamis.schedule.compiled.run_state import (
     EVALUATED,
@@ -186,11 +186,8 @@ class Scheduler(ABC):
             raise SchedulerError(f"there is no clause {clauses[-1 - literals]} to decide")
         clauses = self._ordered(clauses)
         if self._last is None or not np.array_equal(self._last.clauses, clauses):
-            local, last = self._local
-            if self.graph.predicates > len(local):
-                local = grow(local, self.graph.predicates, -1)
-            if self.graph.groups > len(last):
-                last = grow(last, self.graph.groups, -1)
+            local = grown(self._local.predicate, self.graph.predicates, -1)
+            last = grown(self._local.group, self.graph.groups, -1)
             self._local = LocalNumbers(local, last)
             if not self.graph.has_alternatives:
                 last = last[:0]

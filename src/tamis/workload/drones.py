@@ -25,12 +25,12 @@ import pyarrow.compute as pc
 from tamis.workload import draw
 from tamis.workload.base import Workload, plain_schema
 from tamis.workload.draw import (
-    EVENTS,
     Bools,
     Floats,
     Ints,
     by_weight,
     distinct,
+    event_stream,
     require,
     require_count,
     stream,
@@ -176,8 +176,7 @@ def operators() -> tuple[Operator, ...]:
 
 def scenes(made: Workload, n: int, seed: int | None = None) -> list[Scene]:
     """The scenes in the pictures of `made.events(n, seed)`."""
-    path = (EVENTS,) if seed is None else (EVENTS, seed)
-    rng = stream(made.seed, *path)
+    rng = event_stream(made.seed, seed)
     _, minutes, water = _flights(rng, n)
     return _scenes(rng, minutes, water)
 

@@ -15,11 +15,7 @@ Words = NDArray[np.uint32]
 class BitSet(HoldsArrays):
     """A set of slots, one bit each. add, remove O(1)."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.words: Words = np.zeros(0, np.uint32)
 
     def add(self, slots: Int64s) -> None:

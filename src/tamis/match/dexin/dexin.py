@@ -10,11 +10,11 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Int8s, Int32s, Int64s
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
+from tamis.index.verification import NOTHING, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
@@ -212,8 +212,7 @@ def _match(
     last = np.zeros(width, np.int64)
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
-        several = has_several(events.attribute, begin, end)
+        several = bind(events.attribute, begin, end, first, last)
         partial[:] = index.live
         # Step 1: the matching rates. Rare unbound attributes are not worth planning for.
         many = 0
@@ -254,16 +253,11 @@ def _match(
                 else:
                     remain = keep_by_rows(clauses, a, values, left, remain)
         out = ensure_capacity(out, found, remain)
-        for i in range(remain):
-            slot = left[i]
-            ok = True
-            if index.exact[slot] == VERIFY or (
-                several and (how.plan == EXCLUSIVE or index.exact[slot] != EXACT)
-            ):
-                ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
+        remaining = out[found : found + remain]
+        remaining[:] = left[:remain]
+        trust = NOTHING if several and how.plan == EXCLUSIVE else trusted(several)
+        kept, _ = keep_matching(clauses, first, last, events.code, index.exact, trust, remaining)
+        found += kept
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work, total_cost

@@ -13,7 +13,6 @@ from tamis.index.array_types import Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
@@ -106,13 +105,9 @@ class HTree(Matcher):
         self._nodes.check()
         self._buckets.check()
         live = self.clauses.live_slots()
-        held = [
-            (number, slot)
-            for number in np.flatnonzero(self._buckets.size).tolist()
-            for slot in self._buckets.items(number)[0].tolist()
-        ]
         ids, clause = self._walk(live, self._nodes.find)[-1]
-        assert sorted(held) == sorted(zip(ids.tolist(), live[clause].tolist(), strict=True))
+        held = zip(*self._buckets.flat(), strict=True)
+        assert sorted(held) == sorted(zip(ids, live[clause], strict=True))
         assert np.bincount(clause, minlength=1).max() <= self.max_clones
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
@@ -120,8 +115,8 @@ class HTree(Matcher):
         if self._since_choice > max(64, self._at_choice):
             slots = self.clauses.live_slots()
             terms = self.terms(slots)
-            told = terms.kind == SOME
-            rows = (terms.attribute[told], terms.low[told], terms.high[told])
+            some = terms.kind == SOME
+            rows = (terms.attribute[some], terms.low[some], terms.high[some])
             self._clear_tree(choose(*rows, self.attributes, self.cells, self.overlap))
             self._since_choice, self._at_choice = 0, len(slots)
         size, known = self.clauses.slots, self._guards
@@ -234,8 +229,7 @@ def _match(
     last = np.zeros(width, np.int64)
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         for level in range(levels):
             a = grid.attribute[level]
             if a < 0 or a >= width:

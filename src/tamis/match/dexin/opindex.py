@@ -9,17 +9,12 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Int8s, Int32s, Int64s
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import (
-    EXACT,
-    VERIFY,
-    ElementaryPredicates,
-    elementary_predicates,
-    has_several,
-)
+from tamis.index.clauses import ClauseArrays, bind, unbind
+from tamis.index.elementary_predicates import ElementaryPredicates, elementary_predicates
 from tamis.index.growth import ensure_capacity, grown
-from tamis.index.kernel import kernel
+from tamis.index.kernel import inlined, kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.pivots import PivotLists, Pivots, inverts, lists_under, no_probes, probe
 from tamis.match.options import whole_number
@@ -218,24 +213,21 @@ def _match(
                 compared += block[1]
                 # Most of the time goes into these two calls: one write per predicate compared.
                 if compared <= most_noted:
-                    touched, ready = _lower_noting(
-                        pivots, block, bounds, counts, touched, ready, work
+                    touched, ready = _lower(
+                        pivots, block, bounds, counts, touched, ready, work, True
                     )
                 else:
-                    ready = _lower(pivots, block, bounds, counts, ready, work)
+                    _, ready = _lower(pivots, block, bounds, counts, 0, ready, work, False)
         work[0] += compared
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         out = ensure_capacity(out, found, ready + len(always))
-        for i in range(ready):
-            out[found + i] = counts.ready[i]
-        event_values = (first, last, events.code)
-        found += _keep(clauses, counts.exact, several, event_values, out[found : found + ready])
-        for i in range(len(always)):
-            out[found + i] = always[i]
-        found += _keep(
-            clauses, counts.exact, several, event_values, out[found : found + len(always)]
+        candidates = out[found : found + ready + len(always)]
+        candidates[:ready] = counts.ready[:ready]
+        candidates[ready:] = always
+        kept, _ = keep_matching(
+            clauses, first, last, events.code, counts.exact, trusted(several), candidates
         )
+        found += kept
         unbind(events.attribute, begin, end, first, last)
         if compared <= most_noted:
             for i in range(touched):
@@ -246,39 +238,22 @@ def _match(
     return starts, out[:found], work
 
 
-@kernel
-def _keep(
-    clauses: ClauseArrays,
-    exact: Int8s,
-    several: bool,
-    event: tuple[Int64s, Int64s, Int64s],
-    slots: Int64s,
-) -> int:
-    """Verify the clauses that are not exact; moves those that hold to the front."""
-    first, last, code = event
-    kept = 0
-    for slot in slots:
-        ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-        if not ok:
-            ok, _ = holds(clauses, slot, first, last, code)
-        slots[kept] = slot
-        kept += ok
-    return kept
-
-
-@kernel
+@inlined
 def _lower(
     pivots: Pivots,
     block: tuple[int, int],
     bounds: tuple[int, int, bool],
     counts: SlotCounts,
+    touched: int,
     ready: int,
     work: Int64s,
-) -> int:
+    noting: bool,
+) -> tuple[int, int]:
     """Lower the counters of the satisfied predicates of a list; collect clauses with none left.
 
-    The outcome is unpredictable, so the loop has no branch (1.6 ns a predicate; 4.4 with a branch
-    when half are satisfied). Slots are unsigned: a possibly negative one costs another comparison.
+    With `noting`, a constant, it also records the lowered counters. The outcome is unpredictable,
+    so the loop has no branch (1.6 ns a predicate; 4.4 with a branch when half are satisfied). Slots
+    are unsigned: a possibly negative one costs another comparison.
     """
     start, size = block
     low, high, inverted = bounds
@@ -287,36 +262,10 @@ def _lower(
         slot = np.uint32(pivots.slots[place])
         constant = pivots.constants[place]
         agrees = np.int32(((low <= constant) & (constant <= high)) != inverted)
-        left = counts.left[slot] - agrees
-        counts.left[slot] = left
-        counts.ready[ready] = slot
-        ready += int(agrees & (left == 0))
-        lowered += int(agrees)
-    work[2] += lowered
-    return ready
-
-
-@kernel
-def _lower_noting(
-    pivots: Pivots,
-    block: tuple[int, int],
-    bounds: tuple[int, int, bool],
-    counts: SlotCounts,
-    touched: int,
-    ready: int,
-    work: Int64s,
-) -> tuple[int, int]:
-    """Like `_lower`, but also records the lowered counters."""
-    start, size = block
-    low, high, inverted = bounds
-    lowered = 0
-    for place in range(start, start + size):
-        slot = np.uint32(pivots.slots[place])
-        constant = pivots.constants[place]
-        agrees = np.int32(((low <= constant) & (constant <= high)) != inverted)
         left = counts.left[slot]
-        counts.touched[touched] = slot
-        touched += int(agrees & (left == counts.all[slot]))
+        if noting:
+            counts.touched[touched] = slot
+            touched += int(agrees & (left == counts.all[slot]))
         left -= agrees
         counts.left[slot] = left
         counts.ready[ready] = slot

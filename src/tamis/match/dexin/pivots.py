@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.index.array_types import Bools, Int32s, Int64s
-from tamis.index.blocks import Blocks, Lists
+from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import (
     AT_LEAST,
     AT_MOST,
@@ -26,6 +26,7 @@ from tamis.index.elementary_predicates import (
 )
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import KeyedLists
 from tamis.index.tuple_map import TupleMap, Tuples, find
 
 _PIVOT = 35  # a key has a pivot's row above these bits, attribute and comparator below
@@ -61,7 +62,7 @@ class PivotLists(HoldsArrays):
     def __init__(self, segments: int, signature: int) -> None:
         self._bits = signature
         self._keys = TupleMap()
-        self._lists = Blocks(np.int64, np.int32)
+        self._lists = KeyedLists()
         self._row = np.zeros(0, np.int64)
         self._clauses = np.zeros(0, np.int64)
         self._signs = np.zeros((0, COMPARATORS, segments), np.int64)
@@ -94,9 +95,7 @@ class PivotLists(HoldsArrays):
         np.subtract.at(self._clauses, self._row[pivot], 1)
         ids = self._keys.find(*self._keys_of(predicates, pivot))
         gone = np.repeat(slots, np.diff(predicates.starts))
-        missing = _remove(self.view, ids, predicates.constant, gone)
-        assert missing < 0, f"a predicate of slot {gone[missing]} is not in list {ids[missing]}"
-        self._lists.removed(len(ids))
+        self._lists.remove(ids, predicates.constant, gone)
         self._keys.remove(ids)
 
     def check(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
@@ -106,11 +105,7 @@ class PivotLists(HoldsArrays):
         assert (np.bincount(self._row[pivot], minlength=len(self._clauses)) == self._clauses).all()
         ids = self._keys.find(*self._keys_of(predicates, pivot))
         columns = (ids, predicates.constant, np.repeat(slots, np.diff(predicates.starts)))
-        held = (
-            (number, constant, slot)
-            for number in np.flatnonzero(self._lists.size).tolist()
-            for constant, slot in zip(*self._lists.items(number), strict=True)
-        )
+        held = zip(*self._lists.flat(), strict=True)
         assert sorted(held) == sorted(zip(*columns, strict=True))
         before = self._signs.copy()
         _sign(self.view, ids)
@@ -153,28 +148,6 @@ def _sign(pivots: Pivots, ids: Int64s) -> None:
         spot = _spot(key & ((1 << _PIVOT) - 1), constant, bits)
         pivots.signs[key >> _PIVOT, key & 7, spot // pivots.bits] |= 1 << (spot % pivots.bits)
         pivots.used[key & 7] = True
-
-
-@kernel
-def _remove(pivots: Pivots, ids: Int64s, constants: Int64s, slots: Int64s) -> int:
-    """Remove a predicate from list `ids[i]`; the last entry fills the gap.
-
-    Returns the position of a missing predicate, or -1.
-    """
-    lists, held = pivots.lists, pivots.slots
-    for i in range(len(ids)):
-        place = lists.start[ids[i]]
-        last = place + lists.size[ids[i]] - 1
-        while place <= last and (
-            held[place] != slots[i] or pivots.constants[place] != constants[i]
-        ):
-            place += 1
-        if place > last:
-            return i
-        held[place] = held[last]
-        pivots.constants[place] = pivots.constants[last]
-        lists.size[ids[i]] -= 1
-    return -1
 
 
 @kernel

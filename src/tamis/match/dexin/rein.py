@@ -7,10 +7,11 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Int8s, Int32s, Int64s
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import VERIFY, has_several
+from tamis.index.clauses import ClauseArrays, bind, unbind
+from tamis.index.elementary_predicates import IF_SINGLE
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
+from tamis.index.verification import NOTHING, keep_matching
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.bitset import BitSet, Words, members, strike
 from tamis.match.dexin.interval_ends import (
@@ -118,8 +119,7 @@ def _match(
     last = np.zeros(width, np.int64)
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
-        several = has_several(events.attribute, begin, end)
+        several = bind(events.attribute, begin, end, first, last)
         unmarked[:] = live
         # Nearly all of the time goes into the marks.
         lists, struck = strike_unbound(ends, first, last, none, unmarked)
@@ -132,14 +132,11 @@ def _match(
                 _mark(ends, a, values.min(), values.max(), unmarked, work)
         many = members(unmarked, left)
         out = ensure_capacity(out, found, many)
-        for i in range(many):
-            slot = left[i]
-            ok = True
-            if several or exact[slot] == VERIFY:
-                ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
+        candidates = out[found : found + many]
+        candidates[:] = left[:many]
+        trust = NOTHING if several else IF_SINGLE
+        kept, _ = keep_matching(clauses, first, last, events.code, exact, trust, candidates)
+        found += kept
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work

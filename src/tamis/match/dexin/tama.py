@@ -12,9 +12,8 @@ from tamis.index.array_types import Bools, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
-from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
-from tamis.index.kernel import kernel
+from tamis.index.kernel import inlined, kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
 from tamis.match.base import Matcher, Matches, Slots
@@ -100,13 +99,9 @@ class Tama(Matcher):
         assert len(self._wanted.terms) % _RUN == 0, "whole runs: kernels read to the end of one"
         assert (self._wanted.terms >= 0).sum() == (terms > 0).sum()
         assert set(self._always.slots.tolist()) == set(live[terms == 0].tolist())
-        held = {
-            (number, slot)
-            for number in np.flatnonzero(self._postings.size).tolist()
-            for slot in self._postings.items(number)[0].tolist()
-        }
+        held = set(zip(*self._postings.flat(), strict=True))
         slot = np.repeat(live, np.diff(starts))
-        assert held == set(zip(lists.tolist(), slot.tolist(), strict=True))
+        assert held == set(zip(lists, slot, strict=True))
         assert self._postings.total == len(held) == len(lists), "a clause stands once in a list"
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
@@ -116,8 +111,8 @@ class Tama(Matcher):
             slots = self.clauses.live_slots()
             terms = self.terms(slots)
             self._since_cut, self._at_cut = 0, len(terms.low)
-        told = terms.kind == SOME
-        self._hierarchy.cut(terms.attribute[told], terms.low[told], terms.high[told])
+        some = terms.kind == SOME
+        self._hierarchy.cut(terms.attribute[some], terms.low[some], terms.high[some])
         self._postings.number(self._hierarchy.lists)
         have = len(self._wanted.terms)
         if self.clauses.slots > have:
@@ -228,6 +223,7 @@ def _match(
         begin, end = events.starts[event], events.starts[event + 1]
         met = ensure_capacity(met, 0, (end - begin) * (LEVELS + 1))
         of = ensure_capacity(of, 0, (end - begin) * (LEVELS + 1))
+        several = bind(events.attribute, begin, end, first, last)
         many = total = 0
         pair = begin
         for at in range(begin, end):
@@ -241,15 +237,14 @@ def _match(
         work[1] += many
         work[2] += total
         # Most of the time goes here: one write per clause in each cell met.
-        if has_several(events.attribute, begin, end):
+        if several:
             raised = _raise_once(met[:many], of, postings, scratch)
         elif total * _SPARSE < len(wanted.terms):
-            raised = _raise_noting(met[:many], postings, hits, touched)
+            raised = _raise(met[:many], postings, hits, touched, True)
         else:
-            _raise(met[:many], postings, hits)
+            _raise(met[:many], postings, hits, touched, False)
             raised = _reached(hits, wanted.terms, touched)
         out = ensure_capacity(out, found, raised + len(always))
-        bind(events.attribute, begin, end, first, last)
         values = (first, last, events.code)
         for slots in (touched[:raised], always):
             kept, looked = _decide(clauses, slots, values, wanted, hits, exact, out[found:])
@@ -287,31 +282,24 @@ def _decide(
     return n, looked
 
 
-@kernel
-def _raise(met: Int64s, postings: tuple[Lists, Int32s], hits: Int32s) -> None:
-    """Raise the counters of all clauses in the lists met."""
-    lists, pool = postings
-    for number in met:
-        step = 1 if number >= 0 else 1 + _DOUBT
-        start = lists.start[max(number, ~number)]
-        for place in range(start, start + lists.size[max(number, ~number)]):
-            hits[np.uint32(pool[place])] += step  # unsigned: no test for negative indexes
-
-
-@kernel
-def _raise_noting(
-    met: Int64s, postings: tuple[Lists, Int32s], hits: Int32s, touched: Int64s
+@inlined
+def _raise(
+    met: Int64s, postings: tuple[Lists, Int32s], hits: Int32s, touched: Int64s, noting: bool
 ) -> int:
-    """Like `_raise`, but also records the raised slots; returns their number."""
+    """Raise the counters of all clauses in the lists met.
+
+    With `noting`, a constant, it also records the raised slots, and returns their number.
+    """
     lists, pool = postings
     raised = 0
     for number in met:
         step = 1 if number >= 0 else 1 + _DOUBT
         start = lists.start[max(number, ~number)]
         for place in range(start, start + lists.size[max(number, ~number)]):
-            slot = np.uint32(pool[place])
-            touched[raised] = slot
-            raised += hits[slot] == 0
+            slot = np.uint32(pool[place])  # unsigned: no test for negative indexes
+            if noting:
+                touched[raised] = slot
+                raised += hits[slot] == 0
             hits[slot] += step
     return raised
 
@@ -320,7 +308,7 @@ def _raise_noting(
 def _raise_once(
     met: Int64s, of: Int64s, postings: tuple[Lists, Int32s], scratch: CounterScratch
 ) -> int:
-    """Like `_raise_noting`, but once per attribute, even if several of its values meet a clause."""
+    """Like `_raise`, `noting`, but once per attribute, even if several values meet a clause."""
     lists, pool = postings
     hits, touched, seen, _ = scratch
     raised = 0

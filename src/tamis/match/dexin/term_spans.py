@@ -14,7 +14,14 @@ import numpy as np
 
 from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
-from tamis.index.elementary_predicates import EXACT, HIGHEST, IF_SINGLE, LOWEST, VERIFY
+from tamis.index.elementary_predicates import (
+    EXACT,
+    HIGHEST,
+    IF_SINGLE,
+    LOWEST,
+    VERIFY,
+    is_complement,
+)
 from tamis.index.kernel import kernel
 
 
@@ -64,7 +71,7 @@ def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
                 if clauses.kind[row] == SOME:
                     low[n] = clauses.low[row:after].min()
                     high[n] = clauses.high[row:after].max()
-                    if after - row == 2 and _all_but_one(clauses, row):
+                    if after - row == 2 and is_complement(clauses, row):
                         unequal[n] = True
                         low[n] = high[n] = clauses.high[row] + 1
                         exact[i] = max(exact[i], IF_SINGLE)
@@ -73,13 +80,3 @@ def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
                 n += 1
             row = after
     return Spans(of_slot[:n], attribute[:n], low[:n], high[:n], unequal[:n], exact)
-
-
-@kernel
-def _all_but_one(clauses: ClauseArrays, row: int) -> bool:
-    """Whether two rows cover everything but one value."""
-    return bool(
-        clauses.low[row] == LOWEST
-        and clauses.high[row + 1] == HIGHEST
-        and clauses.low[row + 1] - clauses.high[row] == 2
-    )

@@ -11,13 +11,14 @@ from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
 from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.gryphon.factoring import Factored, Factoring, roots_of
 from tamis.match.gryphon.level_tree import LevelTree
@@ -167,11 +168,7 @@ class Aguilera(Matcher):
         self._always.check()
         live = self.clauses.live_slots()
         placed = self._shape.check(self.clauses.view, live)
-        lists = np.repeat(np.arange(len(self._postings)), self._postings.size)
-        inside = np.arange(len(lists)) - np.repeat(
-            np.cumsum(self._postings.size) - self._postings.size, self._postings.size
-        )
-        slots = self._postings.slots[self._postings.start[lists] + inside]
+        lists, slots = self._postings.flat()
         there, wanted = np.lexsort((slots, lists)), np.lexsort((placed.slots, placed.lists))
         assert (lists[there] == placed.lists[wanted]).all(), "lists hold what paths lead to"
         assert (slots[there] == placed.slots[wanted]).all(), "lists hold what paths lead to"
@@ -262,10 +259,11 @@ def _match(
             visits += visited
         work[0] += visits - many
         work[1] += visits
+        full = found
         for i in range(many):
             start = search.lists.start[lists[i]]
             size = search.lists.size[lists[i]]
-            out = ensure_capacity(out, found, size)
+            out = ensure_capacity(out, full, size)
             work[2] += size
             for place in range(start, start + size):
                 slot = search.slots[place]
@@ -273,22 +271,17 @@ def _match(
                     if search.seen[slot] == stamp + event:
                         continue
                     search.seen[slot] = stamp + event
-                exact = search.exact[slot]
-                ok = exact == EXACT or (exact < VERIFY and not several)
-                if not ok:
-                    ok, looked = holds(clauses, slot, first, last, code)
-                    work[0] += looked
-                if ok:
-                    out[found] = slot
-                    found += 1
-        out = ensure_capacity(out, found, len(search.always))
+                out[full] = slot
+                full += 1
+        out = ensure_capacity(out, full, len(search.always))
         work[2] += len(search.always)
-        for slot in search.always:
-            ok, looked = holds(clauses, slot, first, last, code)
-            work[0] += looked
-            if ok:
-                out[found] = slot
-                found += 1
+        out[full : full + len(search.always)] = search.always
+        candidates = out[found : full + len(search.always)]
+        kept, looked = keep_matching(
+            clauses, first, last, code, search.exact, trusted(several), candidates
+        )
+        found += kept
+        work[0] += looked
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work

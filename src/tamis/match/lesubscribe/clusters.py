@@ -44,11 +44,7 @@ class Clusters(NamedTuple):
 class EqualityClusters(HoldsArrays):
     """Slots by schema and key. add, remove O(equalities), find O(schemas that the event binds)."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.schemas = TupleMap()
         self.keys = TupleMap()
         self._listed = Postings()

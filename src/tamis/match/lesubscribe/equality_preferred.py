@@ -9,12 +9,13 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Int64s
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.elementary_predicates import elementary_predicates
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.predicate_counts import (
@@ -139,11 +140,10 @@ def _match(
     first = np.zeros(width, np.int64)
     last = np.zeros(width, np.int64)
     hits, touched = scratch.hits, scratch.touched
-    needed, exact, members = counted.needed, counted.exact, clusters.slots
+    needed = counted.needed
     for event in range(n):
         pairs = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, pairs[0], pairs[1])
-        bind(events.attribute, pairs[0], pairs[1], first, last)
+        several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: the clauses whose equalities hold.
         keys, many, looked = partial(
             clusters, events.attribute, events.code, pairs, (first, last), keys
@@ -156,31 +156,26 @@ def _match(
         work[1] += looked + satisfied
         work[2] += additions
         # Step 3: compare the counters of clauses that are partially satisfied or have no key.
+        full = found
         for i in range(many):
             start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
             work[3] += size
-            out = ensure_capacity(out, found, size)
+            out = ensure_capacity(out, full, size + 1)
             for place in range(start, start + size):
-                slot = members[place]
-                if hits[slot] == ~needed[slot]:
-                    ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-                    if not ok:
-                        ok, _ = holds(clauses, slot, first, last, events.code)
-                    out[found] = slot
-                    found += ok
+                slot = clusters.slots[place]
+                out[full] = slot
+                full += hits[slot] == ~needed[slot]
         rest = unkeyed if len(unkeyed) < raised else touched[:raised]
-        out = ensure_capacity(out, found, len(rest) + len(always))
+        out = ensure_capacity(out, full, len(rest) + len(always) + 1)
         for slot in rest:
-            if hits[slot] == needed[slot]:
-                ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-                if not ok:
-                    ok, _ = holds(clauses, slot, first, last, events.code)
-                out[found] = slot
-                found += ok
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            out[found] = slot
-            found += ok
+            out[full] = slot
+            full += hits[slot] == needed[slot]
+        out[full : full + len(always)] = always
+        candidates = out[found : full + len(always)]
+        kept, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), candidates
+        )
+        found += kept
         unbind(events.attribute, pairs[0], pairs[1], first, last)
         for i in range(raised):
             hits[touched[i]] = 0

@@ -7,12 +7,13 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Int64s
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.elementary_predicates import elementary_predicates
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
 from tamis.match.options import choice
@@ -100,26 +101,20 @@ def _match(
         )
         work[0] += many
         work[1] += additions
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
-        candidates = len(counted.needed) if final_all else raised
-        out = ensure_capacity(out, found, candidates + len(always))
-        for i in range(candidates):
+        several = bind(events.attribute, begin, end, first, last)
+        compared = len(counted.needed) if final_all else raised
+        out = ensure_capacity(out, found, compared + len(always) + 1)
+        full = found
+        for i in range(compared):
             slot = i if final_all else scratch.touched[i]
-            if scratch.hits[slot] == 0 or scratch.hits[slot] != counted.needed[slot]:
-                continue
-            exact = counted.exact[slot]
-            ok = exact == EXACT or (exact < VERIFY and not several)
-            if not ok:
-                ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
+            out[full] = slot
+            full += scratch.hits[slot] != 0 and scratch.hits[slot] == counted.needed[slot]
+        out[full : full + len(always)] = always
+        candidates = out[found : full + len(always)]
+        kept, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), candidates
+        )
+        found += kept
         unbind(events.attribute, begin, end, first, last)
         for i in range(raised):
             scratch.hits[scratch.touched[i]] = 0

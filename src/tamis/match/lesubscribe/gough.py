@@ -13,7 +13,6 @@ from tamis.errors import MatcherError
 from tamis.index.array_types import Bools, Int64s
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
@@ -277,8 +276,7 @@ def _match(
     last = np.zeros(width, np.int64)
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
-        several = has_several(events.attribute, begin, end)
+        several = bind(events.attribute, begin, end, first, last)
         listed = found.slot[:0]
         if several and _paths(found.levels, first, last, len(found.slot)) > len(found.slot):
             listed = found.slot  # verifying all clauses is cheaper than following all paths

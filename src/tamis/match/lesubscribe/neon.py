@@ -9,27 +9,25 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
-from tamis.index.blocks import Blocks, Lists
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.blocks import Lists
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import (
     AT_LEAST,
     AT_MOST,
     COMPARATORS,
     EQUAL,
-    EXACT,
     HIGHEST,
     LOWEST,
     UNEQUAL,
-    VERIFY,
     ElementaryPredicates,
     elementary_predicates,
-    has_several,
 )
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
-from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.ordered_lists import KeyedLists, OrderedLists, bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.options import flag
 
@@ -73,7 +71,7 @@ class Neon(Matcher):
     value_index = flag(False, "keep equalities sorted by value")
 
     def clear(self) -> None:
-        self._rows = Blocks(np.int64, np.int32)  # by operation: a * COMPARATORS + comparator
+        self._rows = KeyedLists()  # by operation: a * COMPARATORS + comparator
         self._sorted = OrderedLists()  # by attribute: its equalities, if there is a value index
         self._always = SlotSet()  # clauses with no predicate to evaluate
         self._counts = PredicateNumbers(np.zeros(0, np.int32), np.zeros(0, np.int8))
@@ -107,10 +105,7 @@ class Neon(Matcher):
         self._always.check()
         live = self.clauses.live_slots()
         assert self._rows.total + self._sorted.total == int(self._counts.predicates[live].sum())
-        rows = np.concatenate(
-            [part.items(at)[1] for part in (self._rows, self._sorted) for at in range(len(part))]
-            or [np.zeros(0, np.int32)]
-        )
+        rows = np.concatenate([self._rows.flat()[2], self._sorted.flat()[2]])
         counted = np.bincount(rows, minlength=len(self._counts.predicates))
         assert (counted == self._counts.predicates).all(), "a clause has all its rows"
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
@@ -138,22 +133,11 @@ class Neon(Matcher):
         if len(slots) >= _BULK:
             gone = np.zeros(len(self._counts.predicates), np.bool_)
             gone[slots] = True
-            _sweep(
-                PredicateRows(self._rows.lists, *self._rows.pools),
-                np.unique(operation[~indexed]),
-                gone,
-            )
-            _sweep(
-                PredicateRows(self._sorted.lists, *self._sorted.pools), np.unique(attribute), gone
-            )
-            self._rows.removed(int((~indexed).sum()))
-            self._sorted.removed(int(indexed.sum()))
+            self._rows.sweep(np.unique(operation[~indexed]), gone)
+            self._sorted.sweep(np.unique(attribute), gone)
         else:
-            rows = PredicateRows(self._rows.lists, *self._rows.pools)
-            _take_out(rows, operation[~indexed], found.constant[~indexed], slot[~indexed])
-            self._rows.removed(int((~indexed).sum()))
-            if indexed.any():
-                self._sorted.remove(attribute, found.constant[indexed], slot[indexed])
+            self._rows.remove(operation[~indexed], found.constant[~indexed], slot[~indexed])
+            self._sorted.remove(attribute, found.constant[indexed], slot[indexed])
         self._counts.predicates[slots] = 0
         self._always.remove(slots[counts == 0])
 
@@ -184,7 +168,7 @@ def _match(
     last = np.zeros(width, np.int64)
     for event in range(n):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         raised = 0
         at = begin
         while at < end:
@@ -200,22 +184,19 @@ def _match(
             if a < len(by_value.lists.size) and by_value.lists.size[a] > 0:
                 raised = _select(by_value, a, values, hits, touched, raised, work)
             at = after
-        several = has_several(events.attribute, begin, end)
-        out = ensure_capacity(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always) + 1)
+        full = found
         for i in range(raised):
             slot = touched[i]
-            if hits[slot] == counts.predicates[slot]:
-                exact = counts.exact[slot]
-                ok = exact == EXACT or (exact < VERIFY and not several)
-                if not ok:
-                    ok, _ = holds(clauses, slot, first, last, events.code)
-                out[found] = slot
-                found += ok
+            out[full] = slot
+            full += hits[slot] == counts.predicates[slot]
             hits[slot] = 0
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            out[found] = slot
-            found += ok
+        out[full : full + len(always)] = always
+        candidates = out[found : full + len(always)]
+        kept, _ = keep_matching(
+            clauses, first, last, events.code, counts.exact, trusted(several), candidates
+        )
+        found += kept
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work
@@ -306,38 +287,3 @@ def _select(
             raised += hits[slot] == 0
             hits[slot] += 1
     return raised
-
-
-@kernel
-def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots: Int64s) -> None:
-    """Remove single rows; the last row of the operation fills each gap."""
-    for i in range(len(operations)):
-        constant, slot = _group(rows, operations[i])
-        wanted = np.int32(slots[i])
-        row = 0
-        while slot[row] != wanted or constant[row] != constants[i]:
-            row += 1
-            while row + 256 <= len(slot):  # 256 rows at a time, compiled to SIMD
-                some = slot[row : row + 256]
-                there = 0
-                for k in range(256):
-                    there += some[k] == wanted
-                if there:
-                    break
-                row += 256
-        slot[row] = slot[-1]
-        constant[row] = constant[-1]
-        rows.lists.size[operations[i]] -= 1
-
-
-@kernel
-def _sweep(rows: PredicateRows, operations: Int64s, gone: Bools) -> None:
-    """Remove all rows of some clauses in one pass over their operations."""
-    for operation in operations:
-        constant, slot = _group(rows, operation)
-        kept = 0
-        for row in range(len(slot)):
-            slot[kept] = slot[row]
-            constant[kept] = constant[row]
-            kept += not gone[slot[kept]]
-        rows.lists.size[operation] = kept

@@ -32,11 +32,7 @@ class CountArrays(NamedTuple):
 class PredicateCounters(HoldsArrays):
     """The counted predicates of clauses, with scratch space for counting."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.predicates = PredicateIndex()
         self.postings = Postings()
         self._needed = np.zeros(0, np.int32)

@@ -9,10 +9,11 @@ from tamis.encode.terms import Terms
 from tamis.index.array_types import Bools, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.elementary_predicates import EXACT, elementary_predicates
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
@@ -83,18 +84,17 @@ class Quarantine(Matcher):
         self._whole = grown(self._whole, self.clauses.slots)
         left = np.diff(np.concatenate([[0], np.cumsum(~keyed)])[found.starts])
         self._whole[slots] = (left == 0) & (found.exact == EXACT)
-        apart = ~has_key & (left > 0)
+        apart = ~has_key
         self._counting.add(slots[apart], clauses_of(found, apart), left[apart].astype(np.int32))
-        self.unkeyed += int(apart.sum())
-        self._always.add(slots[~has_key & (left == 0)])
+        self.unkeyed += int((left[apart] > 0).sum())
+        self._always.add(slots[apart & (left == 0)])
 
     def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         has_key = self._clusters.remove(slots, found, key_predicates(found))
         some = np.diff(found.starts) > 0
-        apart = ~has_key & some
-        self._counting.remove(slots[apart], clauses_of(found, apart))
-        self.unkeyed -= int(apart.sum())
+        self._counting.remove(slots[~has_key], clauses_of(found, ~has_key))
+        self.unkeyed -= int((some & ~has_key).sum())
         self._always.remove(slots[~some])
 
 
@@ -119,11 +119,9 @@ def _match(
     first = np.zeros(width, np.int64)
     last = np.zeros(width, np.int64)
     hits, touched = scratch.hits, scratch.touched
-    needed, exact, members = counted.needed, counted.exact, clusters.slots
     for event in range(n):
         pairs = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, pairs[0], pairs[1])
-        bind(events.attribute, pairs[0], pairs[1], first, last)
+        several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: verify the clauses whose equalities hold.
         keys, many, looked = partial(
             clusters, events.attribute, events.code, pairs, (first, last), keys
@@ -133,7 +131,7 @@ def _match(
             work[3] += size
             out = ensure_capacity(out, found, size)
             for place in range(start, start + size):
-                slot = members[place]
+                slot = clusters.slots[place]
                 ok = whole[slot]
                 if not ok:
                     ok, terms = holds(clauses, slot, first, last, events.code)
@@ -149,20 +147,19 @@ def _match(
         work[1] += looked + satisfied
         work[2] += additions
         # Step 3: compare their counters.
-        out = ensure_capacity(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always) + 1)
+        full = found
         for i in range(raised):
             slot = touched[i]
-            if hits[slot] == needed[slot]:
-                ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-                if not ok:
-                    ok, _ = holds(clauses, slot, first, last, events.code)
-                out[found] = slot
-                found += ok
+            out[full] = slot
+            full += hits[slot] == counted.needed[slot]
             hits[slot] = 0
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            out[found] = slot
-            found += ok
+        out[full : full + len(always)] = always
+        candidates = out[found : full + len(always)]
+        kept, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), candidates
+        )
+        found += kept
         unbind(events.attribute, pairs[0], pairs[1], first, last)
         starts[event + 1] = found
     return starts, out[:found], work

@@ -8,11 +8,12 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import EXACT, IF_SINGLE, VERIFY, has_several
+from tamis.index.clauses import ClauseArrays, bind, unbind
+from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 
 Events = tuple[Int64s, Int32s, Int64s]
@@ -73,7 +74,7 @@ class CandidateMatcher(Matcher):
     def _note(self, slots: Slots, found: Bools, exact: Int8s) -> None:
         """Record which new clauses are `found` by their predicates and how `exact` these are."""
         self._exact = grown(self._exact, self.clauses.slots)
-        self._exact[slots] = exact
+        self._exact[slots] = np.where(found, exact, VERIFY)
         self._always.add(slots[~found])
         self._inexact += np.bincount(exact[found], minlength=3)
 
@@ -108,24 +109,15 @@ def verified(
     looked = 0
     for event in range(n):
         begin, end = pair_starts[event], pair_starts[event + 1]
-        several = has_several(attribute, begin, end)
-        bind(attribute, begin, end, first, last)
-        out = ensure_capacity(out, found, old[event + 1] - old[event] + len(always))
-        for at in range(old[event], old[event + 1]):
-            slot = slots[at]
-            ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-            if not ok:
-                ok, terms = holds(clauses, slot, first, last, code)
-                looked += terms
-            if ok:
-                out[found] = slot
-                found += 1
-        for slot in always:
-            ok, terms = holds(clauses, slot, first, last, code)
-            looked += terms
-            if ok:
-                out[found] = slot
-                found += 1
+        several = bind(attribute, begin, end, first, last)
+        many = old[event + 1] - old[event]
+        out = ensure_capacity(out, found, many + len(always))
+        mine = out[found : found + many + len(always)]
+        mine[:many] = slots[old[event] : old[event + 1]]
+        mine[many:] = always
+        kept, terms = keep_matching(clauses, first, last, code, exact, trusted(several), mine)
+        found += kept
+        looked += terms
         unbind(attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], looked

@@ -11,7 +11,12 @@ import numpy as np
 from tamis.index.array_types import Floats, Int32s, Int64s
 from tamis.index.kernel import inlined, kernel
 from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE
-from tamis.schedule.compiled.odds import bounded
+
+
+@inlined
+def bounded(chance: float, doubt: float) -> float:
+    """The optimistic end of an uncertain probability, away from 0 and 1: dividing by it is safe."""
+    return min(max(chance + doubt, LEAST), 1 - LEAST)
 
 
 @inlined

@@ -59,23 +59,3 @@ def weigh(
             score[a] += 1.0 - 0.5 * (covered + share[a] * (covered > 0.0))
             counts[a] += 1
     return score, counts
-
-
-@kernel
-def some_ends(clauses: ClauseArrays, slots: Int64s) -> tuple[Int64s, Int64s]:
-    """The attributes and finite ends of the clauses in some slots."""
-    most = 0
-    for slot in slots:
-        most += 2 * clauses.size[slot]
-    attribute = np.empty(most, np.int64)
-    ends = np.empty(most, np.int64)
-    n = 0
-    for slot in slots:
-        for row in range(clauses.start[slot], clauses.start[slot] + clauses.size[slot]):
-            if clauses.kind[row] == SOME:
-                for end in (clauses.low[row], clauses.high[row]):
-                    if end != LOWEST and end != HIGHEST:
-                        attribute[n] = clauses.attribute[row]
-                        ends[n] = end
-                        n += 1
-    return attribute[:n], ends[:n]
