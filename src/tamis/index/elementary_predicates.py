@@ -39,6 +39,31 @@ class ElementaryPredicates(NamedTuple):
     exact: NDArray[np.int8]  # per clause
 
 
+def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
+    """Select some of the clauses."""
+    counts = np.diff(found.starts)
+    return _chosen(found, np.repeat(which, counts), which)
+
+
+def predicates_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
+    """Keep all clauses, but select some of their predicates."""
+    return _chosen(found, which, np.ones(len(found.exact), np.bool_))
+
+
+def _chosen(
+    found: ElementaryPredicates, predicates: NDArray[np.bool_], clauses: NDArray[np.bool_]
+) -> ElementaryPredicates:
+    ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
+    starts = np.concatenate([[0], ahead[1:][clauses]])
+    return ElementaryPredicates(
+        starts,
+        found.attribute[predicates],
+        found.comparator[predicates],
+        found.constant[predicates],
+        found.exact[clauses],
+    )
+
+
 @kernel
 def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPredicates:
     """The elementary predicates of the clauses in these slots."""

@@ -1,6 +1,8 @@
-"""Verification of candidates against the clause table, for kernels."""
+"""Arrays of answers, and the verification of candidates against the clause table, for kernels."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from tamis.index.array_types import Int8s, Int64s
 from tamis.index.clauses import ClauseArrays, holds
@@ -8,6 +10,21 @@ from tamis.index.elementary_predicates import EXACT, IF_SINGLE
 from tamis.index.kernel import kernel
 
 NOTHING = -1  # in place of an exactness: every clause is evaluated
+
+
+@kernel
+def answer_arrays(pairs: Int64s, width: int) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
+    """New arrays for the answer to a batch whose events have the starts `pairs`.
+
+    These are the starts and slots of the answer, counters of the work done (see `Tally.count`), and
+    for `bind` the first and last value by attribute.
+    """
+    starts, slots, work = (
+        np.zeros(len(pairs), np.int64),
+        np.empty(1024, np.int64),
+        np.zeros(4, np.int64),
+    )
+    return starts, slots, work, np.zeros(width, np.int64), np.zeros(width, np.int64)
 
 
 @kernel
@@ -24,20 +41,22 @@ def keep_matching(
     code: Int64s,
     exact: Int8s,
     trust: int,
-    slots: Int64s,
+    out: Int64s,
+    found: int,
+    full: int,
 ) -> tuple[int, int]:
-    """Move the slots whose clause holds to the front, in place.
+    """Keep those of the slots `out[found:full]` whose clause holds; returns the new `found`.
 
     Only clauses whose exactness (`exact`, by slot) is above `trust` are evaluated. The event's
-    values are given as for `holds`. Returns the number of slots kept and of terms evaluated.
+    values are given as for `holds`. The second result is the number of terms evaluated.
     """
-    kept = 0
     looked = 0
-    for slot in slots:
+    for at in range(found, full):
+        slot = out[at]
         ok = exact[slot] <= trust
         if not ok:
             ok, terms = holds(clauses, slot, first, last, code)
             looked += terms
-        slots[kept] = slot
-        kept += ok
-    return kept, looked
+        out[found] = slot
+        found += ok
+    return found, looked

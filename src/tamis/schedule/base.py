@@ -14,6 +14,7 @@ from tamis.index.growth import grown
 from tamis.schedule.compiled.event_graph import (
     FlatEventGraph,
     LocalNumbers,
+    SharedCalls,
     build_event_graph,
     count_literals,
 )
@@ -34,7 +35,6 @@ from tamis.schedule.compiled.run_state import (
     allocate_state,
     begin,
 )
-from tamis.schedule.compiled.shared_calls import SharedCalls
 from tamis.schedule.run import Run
 from tamis.schedule.statistics import PredicateStatistics
 

@@ -9,11 +9,10 @@ import numpy as np
 from tamis.index.array_types import Int8s, Int64s
 from tamis.index.growth import grown
 from tamis.schedule.base import FAULT, TRUE, ClauseByClause, Run
-from tamis.schedule.compiled.batch_results import UNKNOWN
 from tamis.schedule.compiled.clause_order import IN_ORDER
 from tamis.schedule.compiled.event_graph import FlatEventGraph
 from tamis.schedule.compiled.graph import ClauseGraph
-from tamis.schedule.compiled.run_state import FlatRunState, begin
+from tamis.schedule.compiled.run_state import UNKNOWN, FlatRunState, begin
 
 
 class PredicateCounts(NamedTuple):
@@ -74,5 +73,5 @@ class _ExhaustiveRun(Run):
     def next(self) -> int:
         """The first predicate without a result."""
         unknown = np.flatnonzero(self._octets[: len(self._predicates)] == UNKNOWN)
-        self._asked = int(unknown[0]) if len(unknown) else -1
-        return int(self._predicates[self._asked]) if self._asked >= 0 else -1
+        self._current = int(unknown[0]) if len(unknown) else -1
+        return int(self._predicates[self._current]) if self._current >= 0 else -1

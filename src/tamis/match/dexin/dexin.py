@@ -14,7 +14,7 @@ from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
-from tamis.index.verification import NOTHING, keep_matching, trusted
+from tamis.index.verification import NOTHING, answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
@@ -199,18 +199,14 @@ def _match(
     how: PlanOptions,
     left: Int32s,
 ) -> tuple[Int64s, Int64s, Int64s, float]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: comparisons, slots read, clauses touched, exclusive attributes
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(4, np.int64)  # comparisons, slots read, clauses touched, exclusive attributes
     total_cost = 0.0
     ends, columns = index.ends, index.columns
     partial = np.empty_like(index.live)
     candidates = _no_candidates(len(ends.used))
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
         partial[:] = index.live
@@ -253,11 +249,12 @@ def _match(
                 else:
                     remain = keep_by_rows(clauses, a, values, left, remain)
         out = ensure_capacity(out, found, remain)
-        remaining = out[found : found + remain]
-        remaining[:] = left[:remain]
+        full = found + remain
+        out[found:full] = left[:remain]
         trust = NOTHING if several and how.plan == EXCLUSIVE else trusted(several)
-        kept, _ = keep_matching(clauses, first, last, events.code, index.exact, trust, remaining)
-        found += kept
+        found, _ = keep_matching(
+            clauses, first, last, events.code, index.exact, trust, out, found, full
+        )
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work, total_cost

@@ -17,6 +17,7 @@ from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.grid import (
     ANY,
@@ -218,16 +219,12 @@ def _match(
 ) -> tuple[Int64s, Int64s, Int64s]:
     lists, pool, guards = buckets
     levels = len(grid.cells)
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: terms verified, nodes visited, clauses verified
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # terms verified, nodes visited, clauses verified
     met = np.empty(levels, np.int64)
     ids = np.empty(64, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
         for level in range(levels):

@@ -10,11 +10,15 @@ from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, unbind
-from tamis.index.elementary_predicates import ElementaryPredicates, elementary_predicates
+from tamis.index.elementary_predicates import (
+    ElementaryPredicates,
+    clauses_of,
+    elementary_predicates,
+)
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import inlined, kernel
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.pivots import PivotLists, Pivots, inverts, lists_under, no_probes, probe
 from tamis.match.options import whole_number
@@ -155,8 +159,7 @@ def _with_predicates(
 ) -> tuple[Slots, ElementaryPredicates]:
     """Drop the clauses without predicates."""
     some = np.diff(found.starts) > 0
-    starts = np.concatenate([found.starts[:-1][some], found.starts[-1:]])
-    return slots[some], found._replace(starts=starts, exact=found.exact[some])
+    return slots[some], clauses_of(found, some)
 
 
 @kernel
@@ -180,17 +183,13 @@ def _match(
     counts: SlotCounts,
     always: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates compared, lists read, counters lowered
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # predicates compared, lists read, counters lowered
     probes = no_probes(64)
     ids, which = np.empty(64, np.int64), np.empty(64, np.int64)
     most_noted = len(counts.all) // _SPARSE
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         if 5 * (end - begin) > len(probes.key):
             probes = no_probes(5 * (end - begin))
@@ -221,13 +220,13 @@ def _match(
         work[0] += compared
         several = bind(events.attribute, begin, end, first, last)
         out = ensure_capacity(out, found, ready + len(always))
-        candidates = out[found : found + ready + len(always)]
-        candidates[:ready] = counts.ready[:ready]
-        candidates[ready:] = always
-        kept, _ = keep_matching(
-            clauses, first, last, events.code, counts.exact, trusted(several), candidates
+        full = found + ready
+        out[found:full] = counts.ready[:ready]
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counts.exact, trusted(several), out, found, full
         )
-        found += kept
         unbind(events.attribute, begin, end, first, last)
         if compared <= most_noted:
             for i in range(touched):

@@ -11,7 +11,7 @@ from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.elementary_predicates import IF_SINGLE
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
-from tamis.index.verification import NOTHING, keep_matching
+from tamis.index.verification import NOTHING, answer_arrays, keep_matching
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.bitset import BitSet, Words, members, strike
 from tamis.match.dexin.interval_ends import (
@@ -108,16 +108,12 @@ def _match(
     exact: Int8s,
     left: Int32s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: ends compared, buckets read, marks made
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # ends compared, buckets read, marks made
     unmarked = np.empty_like(live)
     none = np.full(len(ends.first), -1, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
         unmarked[:] = live
@@ -132,11 +128,10 @@ def _match(
                 _mark(ends, a, values.min(), values.max(), unmarked, work)
         many = members(unmarked, left)
         out = ensure_capacity(out, found, many)
-        candidates = out[found : found + many]
-        candidates[:] = left[:many]
+        full = found + many
+        out[found:full] = left[:many]
         trust = NOTHING if several else IF_SINGLE
-        kept, _ = keep_matching(clauses, first, last, events.code, exact, trust, candidates)
-        found += kept
+        found, _ = keep_matching(clauses, first, last, events.code, exact, trust, out, found, full)
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work

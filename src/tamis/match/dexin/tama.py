@@ -16,6 +16,7 @@ from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import inlined, kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
 from tamis.match.options import flag, whole_number
@@ -209,17 +210,13 @@ def _match(
     exact: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
     lists = postings[0]
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: terms verified, cells visited, counters raised
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # terms verified, cells visited, counters raised
     hits, touched = scratch.hits, scratch.touched
     met = np.empty(64, np.int64)
     of = np.empty(64, np.int64)  # for each list met, the first pair of its attribute
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         met = ensure_capacity(met, 0, (end - begin) * (LEVELS + 1))
         of = ensure_capacity(of, 0, (end - begin) * (LEVELS + 1))

@@ -18,7 +18,7 @@ from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.gryphon.factoring import Factored, Factoring, roots_of
 from tamis.match.gryphon.level_tree import LevelTree
@@ -226,17 +226,13 @@ _UNFACTORED = Factoring().view
 def _match(
     events: Pairs, clauses: ClauseArrays, width: int, search: Search, stamp: int
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: tests and terms evaluated, nodes visited, slots touched
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # tests and terms evaluated, nodes visited, slots touched
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     roots = np.empty(len(search.tree.roots), np.int64)
     stack = np.empty(256, np.int64)
     lists = np.empty(256, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = has_several(events.attribute, begin, end)
         if several:
@@ -276,11 +272,10 @@ def _match(
         out = ensure_capacity(out, full, len(search.always))
         work[2] += len(search.always)
         out[full : full + len(search.always)] = search.always
-        candidates = out[found : full + len(search.always)]
-        kept, looked = keep_matching(
-            clauses, first, last, code, search.exact, trusted(several), candidates
+        full += len(search.always)
+        found, looked = keep_matching(
+            clauses, first, last, code, search.exact, trusted(several), out, found, full
         )
-        found += kept
         work[0] += looked
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found

@@ -247,12 +247,12 @@ def _implied(kind: int, constant: int, low: int, high: int) -> int:
 
 
 @kernel
-def _asked(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -> bool:
+def _is_among(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -> bool:
     """Whether a test is among the first n."""
-    asked = False
+    found = False
     for i in range(n):
-        asked |= tests[i] == test and constants[i] == constant
-    return asked
+        found |= tests[i] == test and constants[i] == constant
+    return found
 
 
 @kernel
@@ -293,7 +293,7 @@ def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stam
             else:
                 result = _implied(kind, constant, known.low[a], known.high[a])
                 if kind == EQUALS:  # no predicate requires "yes"
-                    if result == 0 or _asked(tests.test, tests.constant, n, node.test, constant):
+                    if result == 0 or _is_among(tests.test, tests.constant, n, node.test, constant):
                         below, result = node.second, 0
                 elif result >= 0:
                     below = node.first if result else node.second

@@ -11,18 +11,17 @@ from tamis.encode.terms import Terms
 from tamis.index.array_types import Int64s
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import elementary_predicates
+from tamis.index.elementary_predicates import elementary_predicates, predicates_of
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
     PredicateCounters,
     count,
-    predicates_of,
 )
 
 
@@ -131,17 +130,13 @@ def _match(
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     unkeyed, always = others
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates, lists read, counters raised, partially satisfied
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(4, np.int64)  # predicates, lists read, counters raised, partially satisfied
     keys = np.empty(64, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     hits, touched = scratch.hits, scratch.touched
     needed = counted.needed
-    for event in range(n):
+    for event in range(len(starts) - 1):
         pairs = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: the clauses whose equalities hold.
@@ -171,11 +166,10 @@ def _match(
             out[full] = slot
             full += hits[slot] == needed[slot]
         out[full : full + len(always)] = always
-        candidates = out[found : full + len(always)]
-        kept, _ = keep_matching(
-            clauses, first, last, events.code, counted.exact, trusted(several), candidates
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), out, found, full
         )
-        found += kept
         unbind(events.attribute, pairs[0], pairs[1], first, last)
         for i in range(raised):
             hits[touched[i]] = 0

@@ -13,7 +13,7 @@ from tamis.index.elementary_predicates import elementary_predicates
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
 from tamis.match.options import choice
@@ -43,19 +43,18 @@ class FairPredicate(Matcher):
         self._always = SlotSet()  # clauses with no predicate to count
 
     def find(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            (self.clauses.view, self.clauses.width),
-            self._counting.view,
-            self._always.slots,
-            self._counting.scratch(),
-            self._counting.stamps(len(batch)),
-            self.final == "all",
+        return self.tallied(
+            *_match(
+                batch.pairs,
+                self.clauses.view,
+                self.clauses.width,
+                self._counting.view,
+                self._always.slots,
+                self._counting.scratch(),
+                self._counting.stamps(len(batch)),
+                self.final == "all",
+            )
         )
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[0])  # the list of each satisfied predicate is read
-        self.tally.subscriptions += int(work[1])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -79,28 +78,25 @@ class FairPredicate(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    table: tuple[ClauseArrays, int],
+    clauses: ClauseArrays,
+    width: int,
     counted: CountArrays,
     always: Int64s,
     scratch: CounterScratch,
     stamp: int,
     final_all: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    clauses, width = table
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates satisfied, lists read, counters raised
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(2, np.int64)  # predicates satisfied, counters raised
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         raised, many, additions = count(
             counted, events.attribute, events.code, (begin, end), scratch, stamp + event
         )
         work[0] += many
-        work[1] += additions
+        work[1] += many  # the list of each satisfied predicate is read
+        work[2] += additions
         several = bind(events.attribute, begin, end, first, last)
         compared = len(counted.needed) if final_all else raised
         out = ensure_capacity(out, found, compared + len(always) + 1)
@@ -110,11 +106,10 @@ def _match(
             out[full] = slot
             full += scratch.hits[slot] != 0 and scratch.hits[slot] == counted.needed[slot]
         out[full : full + len(always)] = always
-        candidates = out[found : full + len(always)]
-        kept, _ = keep_matching(
-            clauses, first, last, events.code, counted.exact, trusted(several), candidates
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), out, found, full
         )
-        found += kept
         unbind(events.attribute, begin, end, first, last)
         for i in range(raised):
             scratch.hits[scratch.touched[i]] = 0

@@ -16,6 +16,7 @@ from tamis.index.counters import Counters
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.atoms import Atoms, atoms_of
 from tamis.match.lesubscribe.decision_graph import (
@@ -266,15 +267,11 @@ def _match(
     found: GraphSlots,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates tested, nodes visited, clauses found or verified
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     many = 0
-    work = np.zeros(3, np.int64)  # predicates tested, nodes visited, clauses found or verified
     stack = np.empty(1024, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
         listed = found.slot[:0]

@@ -19,6 +19,7 @@ from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.ibs_tree import IbsTreeNodes, IbsTrees, descend
 from tamis.match.options import Option
@@ -253,15 +254,11 @@ def _match(
     seen: Int64s,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates tested, nodes visited, candidates
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # predicates tested, nodes visited, candidates
     nodes, lists, owners = trees
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
         for at in range(begin, end):

@@ -27,7 +27,7 @@ from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import KeyedLists, OrderedLists, bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.options import flag
 
@@ -158,15 +158,11 @@ def _match(
     always: Int64s,
     scratch: CounterScratch,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates evaluated, operations, predicates satisfied
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # predicates evaluated, operations, predicates satisfied
     hits, touched = scratch.hits, scratch.touched
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
         raised = 0
@@ -192,11 +188,10 @@ def _match(
             full += hits[slot] == counts.predicates[slot]
             hits[slot] = 0
         out[full : full + len(always)] = always
-        candidates = out[found : full + len(always)]
-        kept, _ = keep_matching(
-            clauses, first, last, events.code, counts.exact, trusted(several), candidates
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counts.exact, trusted(several), out, found, full
         )
-        found += kept
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work

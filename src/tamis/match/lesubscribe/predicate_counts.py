@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
+from tamis.index.array_types import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import ElementaryPredicates
@@ -82,29 +82,6 @@ class PredicateCounters(HoldsArrays):
         self.predicates.check()
         self.postings.check()
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
-
-
-def clauses_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredicates:
-    """Select some of the clauses."""
-    counts = np.diff(found.starts)
-    return _chosen(found, np.repeat(which, counts), which)
-
-
-def predicates_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredicates:
-    """Keep all clauses, but select some of their predicates."""
-    return _chosen(found, which, np.ones(len(found.exact), np.bool_))
-
-
-def _chosen(found: ElementaryPredicates, predicates: Bools, clauses: Bools) -> ElementaryPredicates:
-    ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
-    starts = np.concatenate([[0], ahead[1:][clauses]])
-    return ElementaryPredicates(
-        starts,
-        found.attribute[predicates],
-        found.comparator[predicates],
-        found.constant[predicates],
-        found.exact[clauses],
-    )
 
 
 @kernel

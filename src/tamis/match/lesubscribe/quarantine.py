@@ -9,18 +9,17 @@ from tamis.encode.terms import Terms
 from tamis.index.array_types import Bools, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, elementary_predicates
+from tamis.index.elementary_predicates import EXACT, clauses_of, elementary_predicates
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
     PredicateCounters,
-    clauses_of,
     count,
 )
 
@@ -110,16 +109,12 @@ def _match(
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     clusters, whole = clustered
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates, lists read, counters raised, partially satisfied
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(4, np.int64)  # predicates, lists read, counters raised, partially satisfied
     keys = np.empty(64, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     hits, touched = scratch.hits, scratch.touched
-    for event in range(n):
+    for event in range(len(starts) - 1):
         pairs = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: verify the clauses whose equalities hold.
@@ -155,11 +150,10 @@ def _match(
             full += hits[slot] == counted.needed[slot]
             hits[slot] = 0
         out[full : full + len(always)] = always
-        candidates = out[found : full + len(always)]
-        kept, _ = keep_matching(
-            clauses, first, last, events.code, counted.exact, trusted(several), candidates
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), out, found, full
         )
-        found += kept
         unbind(events.attribute, pairs[0], pairs[1], first, last)
         starts[event + 1] = found
     return starts, out[:found], work

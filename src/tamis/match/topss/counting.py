@@ -21,6 +21,7 @@ from tamis.index.bits import Words
 from tamis.index.elementary_predicates import (
     ElementaryPredicates,
     elementary_predicates,
+    predicates_of,
 )
 from tamis.index.growth import grown
 from tamis.match.base import Slots
@@ -125,15 +126,7 @@ class CountingMatcher(CandidateMatcher):
         counted = (counts > 0) & (counts <= MOST)
         if (counts > MOST).any():
             kept = np.repeat(counted, counts)
-            starts = np.zeros(len(slots) + 1, np.int64)
-            np.cumsum(np.where(counted, counts, 0), out=starts[1:])
-            found = ElementaryPredicates(
-                starts,
-                found.attribute[kept],
-                found.comparator[kept],
-                found.constant[kept],
-                found.exact,
-            )
+            found = predicates_of(found, kept)
         return found, counted
 
 
@@ -177,6 +170,17 @@ class MatrixCounting(CountingMatcher):
         wider = np.zeros((rows, columns), self.kind)
         wider[:have_rows, :have_columns] = self._matrix
         self._matrix = wider
+
+    def _associate(self, ids: Int64s, slots: Slots) -> None:
+        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
+        self._mark(ids[by_row], slots[by_row], True)
+
+    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
+        self._mark(ids, slots, False)
+
+    @abstractmethod
+    def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
+        """Write the entries in rows `ids` and columns `slots`."""
 
     def _bytes(self, rows: int, columns: int) -> int:
         return rows * columns * int(np.dtype(self.kind).itemsize)

@@ -66,12 +66,8 @@ class CountingBit(MatrixCounting):
         super().drop_clauses(slots)
         _write(self._digits, slots, self._wanted)
 
-    def _associate(self, ids: Int64s, slots: Slots) -> None:
-        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
-        _set_all(self._matrix, ids[by_row], slots[by_row])
-
-    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
-        _clear_all(self._matrix, ids, slots)
+    def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
+        _write_all(self._matrix, ids, slots, on)
 
     def _total(self) -> int:
         return int(np.bitwise_count(self._matrix).sum())
@@ -88,22 +84,21 @@ def _write(digits: Words, slots: Int64s, wanted: Bytes) -> None:
     """Write the digits of some slots' numbers of predicates into the planes."""
     for slot in slots:
         for plane in range(len(digits)):
-            if (wanted[slot] >> plane) & 1:
-                set_bit(digits[plane], slot)
-            else:
-                clear_bit(digits[plane], slot)
+            _write_bit(digits[plane], slot, (wanted[slot] >> plane) & 1 == 1)
 
 
 @kernel
-def _set_all(matrix: Words, ids: Int64s, slots: Int64s) -> None:
+def _write_all(matrix: Words, ids: Int64s, slots: Int64s, on: bool) -> None:
     for i in range(len(ids)):
-        set_bit(matrix[ids[i]], slots[i])
+        _write_bit(matrix[ids[i]], slots[i], on)
 
 
 @kernel
-def _clear_all(matrix: Words, ids: Int64s, slots: Int64s) -> None:
-    for i in range(len(ids)):
-        clear_bit(matrix[ids[i]], slots[i])
+def _write_bit(words: Words, place: int, on: bool) -> None:
+    if on:
+        set_bit(words, place)
+    else:
+        clear_bit(words, place)
 
 
 @kernel

@@ -33,12 +33,8 @@ class CountingByte(MatrixCounting):
 
     name = "counting-byte"
 
-    def _associate(self, ids: Int64s, slots: Slots) -> None:
-        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
-        self._matrix[ids[by_row], slots[by_row]] = 1
-
-    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
-        self._matrix[ids, slots] = 0
+    def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
+        self._matrix[ids, slots] = on
 
     def _total(self) -> int:
         return int(self._matrix.sum())

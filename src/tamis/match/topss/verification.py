@@ -13,7 +13,7 @@ from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
-from tamis.index.verification import keep_matching, trusted
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 
 Events = tuple[Int64s, Int32s, Int64s]
@@ -100,23 +100,21 @@ def verified(
     """
     pair_starts, attribute, code = events
     old, slots = candidates
-    n = len(pair_starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(len(slots) + len(always), np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
+    starts, out, _, first, last = answer_arrays(pair_starts, width)
     found = 0
     looked = 0
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = pair_starts[event], pair_starts[event + 1]
         several = bind(attribute, begin, end, first, last)
         many = old[event + 1] - old[event]
         out = ensure_capacity(out, found, many + len(always))
-        mine = out[found : found + many + len(always)]
-        mine[:many] = slots[old[event] : old[event + 1]]
-        mine[many:] = always
-        kept, terms = keep_matching(clauses, first, last, code, exact, trusted(several), mine)
-        found += kept
+        full = found + many
+        out[found:full] = slots[old[event] : old[event + 1]]
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, terms = keep_matching(
+            clauses, first, last, code, exact, trusted(several), out, found, full
+        )
         looked += terms
         unbind(attribute, begin, end, first, last)
         starts[event + 1] = found

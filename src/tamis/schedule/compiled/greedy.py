@@ -10,19 +10,22 @@ import numpy as np
 
 from tamis.index.array_types import Floats, Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, batch_recorder
 from tamis.schedule.compiled.chains import bounded
 from tamis.schedule.compiled.event_graph import event_graph
 from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE
 from tamis.schedule.compiled.greedy_state import BUCKETS, greedy_state
 from tamis.schedule.compiled.run_state import (
     COMPLETE,
+    COMPLETED,
     DEAD,
     EVALUATED,
     MATCHED,
     NOW,
+    OPEN,
     UNDECIDED,
+    UNKNOWN,
     Singles,
+    batch_recorder,
     run_state,
     settle,
 )

@@ -11,6 +11,7 @@ from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
@@ -114,15 +115,11 @@ def _match(
 ) -> tuple[Int64s, Int64s, Int64s]:
     tree, root, leaves, pool = nodes
     visits, passed = learned
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: terms compared, nodes visited, clauses verified
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # terms compared, nodes visited, clauses verified
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     stack = np.empty(len(tree.cell), np.int64)  # each cell at most once per event
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         bind(events.attribute, begin, end, first, last)
         stack[0] = root

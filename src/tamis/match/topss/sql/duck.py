@@ -28,7 +28,7 @@ class Duck(Database):
         self.clear()
 
     def clear(self) -> None:
-        self._rows = self._changed = 0
+        self.rows = self._changed = 0
         self._connection = duckdb.connect(
             ":memory:",
             config={

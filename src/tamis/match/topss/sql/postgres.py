@@ -50,7 +50,7 @@ class Postgres(Database):
         self._tables = ", ".join(sorted(name for (name,) in tables))
 
     def clear(self) -> None:
-        self._rows = self._changed = 0
+        self.rows = self._changed = 0
         self._run(f"TRUNCATE {self._tables}")
 
     def _found(self, events: Columns) -> tuple[Int64s, Int64s]:
