@@ -94,7 +94,7 @@ class ConditionError(TamisError):
             return None
         return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
 
-    def with_text(self, text: str) -> ConditionError:
+    def with_text(self, text: str | None) -> ConditionError:
         """The same error, which shows its place in `text`."""
         if self.text is None:
             self.text = text

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
+from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema, View
 
-Rows = NDArray[np.int64]
+Rows = Int64s
 
 
 class _ReadColumn(NamedTuple):
@@ -193,7 +193,7 @@ def one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def _valid(array: pa.Array) -> NDArray[np.bool_]:
+def _valid(array: pa.Array) -> Bools:
     return np.asarray(array.is_valid())
 
 
@@ -295,11 +295,7 @@ def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ..
 
 
 def _breaks(
-    encoder: Encoder,
-    columns: dict[int, Column],
-    view: View,
-    members: NDArray[np.bool_] | None,
-    size: int,
+    encoder: Encoder, columns: dict[int, Column], view: View, members: Bools | None, size: int
 ) -> Rows:
     """The members that break R2 or R3 under a view, judging by presence only."""
     wrong = np.zeros(size, np.bool_)

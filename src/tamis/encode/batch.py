@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tamis.files.arrays import Int32s, Int64s
 
 
 class Column(NamedTuple):
@@ -20,8 +21,8 @@ class Column(NamedTuple):
     not bind the attribute; an event that is in `rows` twice has two values.
     """
 
-    codes: NDArray[np.int64]
-    rows: NDArray[np.int64] | None = None
+    codes: Int64s
+    rows: Int64s | None = None
 
 
 class Pairs(NamedTuple):
@@ -30,17 +31,17 @@ class Pairs(NamedTuple):
     Event i has the pairs `starts[i]:starts[i + 1]`.
     """
 
-    starts: NDArray[np.int64]
-    attribute: NDArray[np.int32]
-    code: NDArray[np.int64]
+    starts: Int64s
+    attribute: Int32s
+    code: Int64s
 
 
 class Texts(NamedTuple):
     """Raw texts of one attribute, for patterns: value j of the column is `texts[which[j]]`."""
 
     texts: list[str]
-    which: NDArray[np.int64]
-    rows: NDArray[np.int64] | None
+    which: Int64s
+    rows: Int64s | None
 
 
 class Raw(Protocol):

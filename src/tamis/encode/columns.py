@@ -24,10 +24,10 @@ from tamis.encode.codes import (
     TimestampCodec,
 )
 from tamis.encode.encoder import Encoder
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError
 
-Int64s = NDArray[np.int64]
-Wrong = NDArray[np.bool_] | None
+Wrong = Bools | None
 RawTexts = tuple[list[str], Int64s] | None
 _INFINITY_BITS = 0x7FF0000000000000
 _NUMPY: dict[pa.DataType, Any] = {
@@ -114,7 +114,7 @@ def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
     return codes, wrong if len(wrong) and wrong.any() else None
 
 
-def whole_numbers(codec: IntegerCodec, values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
+def whole_numbers(codec: IntegerCodec, values: Floats) -> tuple[Int64s, Wrong]:
     """Doubles as integers: 5.0 is 5, 5.5 is wrong."""
     with np.errstate(invalid="ignore"):
         wrong = ~(np.floor(values) == values)
@@ -147,7 +147,7 @@ def _decimals(codec: DecimalCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
     return decimal_codes(values.astype(np.float64, copy=False))
 
 
-def decimal_codes(values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
+def decimal_codes(values: Floats) -> tuple[Int64s, Wrong]:
     """The order-preserving image of the bits; not copied if no value is negative."""
     bits = values.view(np.int64)
     if len(bits) == 0 or (bits.min() >= 0 and bits.max() < _INFINITY_BITS):

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
+from tamis.files.arrays import Int64s
 
 _SPACE = 1 << 61  # labels are within ±_SPACE, so their neighbours stay in the int64 range
 _ROOM = 4  # least gap that fits a label and a code on either side
@@ -32,21 +32,19 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 class Moved(NamedTuple):
     """Labels before and after a relabelling, both ascending."""
 
-    old: NDArray[np.int64]
-    new: NDArray[np.int64]
+    old: Int64s
+    new: Int64s
 
-    def follow_lower(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def follow_lower(self, codes: Int64s) -> Int64s:
         """Move lower ends of intervals; a lower end is a label or one above it."""
         wanted = np.maximum(codes, LOWEST + 1) - 1
         return self._follow(codes, np.searchsorted(self.old, wanted), 0, 1)
 
-    def follow_upper(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def follow_upper(self, codes: Int64s) -> Int64s:
         """Move upper ends; an upper end is a label or one below it."""
         return self._follow(codes, np.searchsorted(self.old, codes), -1, 0)
 
-    def _follow(
-        self, codes: NDArray[np.int64], at: NDArray[np.int64], least: int, most: int
-    ) -> NDArray[np.int64]:
+    def _follow(self, codes: Int64s, at: Int64s, least: int, most: int) -> Int64s:
         at = np.minimum(at, len(self.old) - 1)
         outer = (codes == LOWEST) | (codes == HIGHEST)  # unbounded ends; avoids overflow
         beside = np.where(outer, 0, codes) - self.old[at]
@@ -58,8 +56,8 @@ class LabelState(NamedTuple):
     """The state of labels, to be saved. `uses` is 0 for an unused constant."""
 
     texts: list[str]
-    labels: NDArray[np.int64]
-    uses: NDArray[np.int64]
+    labels: Int64s
+    uses: Int64s
     last: str | None
     side: int
 

@@ -47,7 +47,7 @@ def compile_condition(
             refuse_contradiction(clause)
         compiled = [compile_clause(clause, encoder, operators) for clause in clauses]
     except ConditionError as error:
-        raise (error if text is None else error.with_text(text)) from None
+        raise error.with_text(text) from None
     return CompiledCondition(condition if language == NATIVE else parsed, compiled)
 
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.engine.saved_part import SavedPart
+from tamis.files.arrays import Int64s
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
 
@@ -42,7 +42,7 @@ class ConditionSources:
         """Keep a single condition."""
         self._single[slot] = source
 
-    def keep_table(self, slots: NDArray[np.int64], column: pa.Array) -> None:
+    def keep_table(self, slots: Int64s, column: pa.Array) -> None:
         """Keep the rows of a table, one for each slot."""
         top = int(slots.max(initial=-1)) + 1
         if top > len(self._column_of):
@@ -124,8 +124,8 @@ class ConditionSources:
 class _Piece(NamedTuple):
     """A column, and the row of each slot."""
 
-    slots: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    slots: Int64s
+    rows: Int64s
     column: pa.Array
 
 

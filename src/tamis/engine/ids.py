@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.engine.saved_part import MappedTexts, SavedPart
+from tamis.files.arrays import Int64s
 from tamis.match.answers import SlotIds
 
 Id = int | str
@@ -54,7 +55,7 @@ class IdTable:
             if self._text is not None:
                 self._text[slot] = None
 
-    def put_all(self, slots: NDArray[np.int64], ids: Sequence[Id]) -> None:
+    def put_all(self, slots: Int64s, ids: Sequence[Id]) -> None:
         """Set the ids of many slots: all numbers or all text."""
         texts = isinstance(ids[0], str)
         self._prepare(int(slots.min()), int(slots.max()), texts)

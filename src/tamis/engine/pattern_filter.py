@@ -11,7 +11,6 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Texts
 from tamis.encode.clause import Constraint
@@ -20,10 +19,10 @@ from tamis.encode.intervals import before
 from tamis.engine.interner import Interner
 from tamis.engine.lazy_dict import LazyDict
 from tamis.engine.saved_part import SavedPart
+from tamis.files.arrays import Bools, Int32s, Int64s
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 
-Int64s = NDArray[np.int64]
 _NO_TEST, _SEVERAL = -1, -2
 _STEP = 1 << 20  # candidates examined together
 
@@ -95,7 +94,7 @@ class PatternFilter:
         unfit = ~self._fitting(batch, events, found.slots[bits[which]])
         found.clear(events[unfit], bits[which[unfit]])
 
-    def _fitting(self, batch: EventBatch, events: Int64s, slots: FoundSlots) -> NDArray[np.bool_]:
+    def _fitting(self, batch: EventBatch, events: Int64s, slots: FoundSlots) -> Bools:
         """For each (event, slot) with tests, whether the event's texts pass them."""
         tests = self._test[slots]
         several = np.flatnonzero(tests == _SEVERAL)
@@ -182,7 +181,7 @@ class PatternFilter:
         assert test is not None
         return test
 
-    def _fits(self, column: Texts, tests: NDArray[np.int32], events: Int64s) -> NDArray[np.bool_]:
+    def _fits(self, column: Texts, tests: Int32s, events: Int64s) -> Bools:
         """For each (test, event), whether one of the event's texts passes."""
         if column.rows is None:
             pair, which = np.arange(len(events)), column.which[events]

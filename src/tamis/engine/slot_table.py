@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.engine.condition_sources import ConditionSource, ConditionSources
 from tamis.engine.ids import Id, IdTable
 from tamis.engine.lazy_dict import LazyDict
 from tamis.engine.saved_part import SavedPart
 from tamis.errors import SubscriptionError
+from tamis.files.arrays import Int64s
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.condition import Condition
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
 
-Slots = NDArray[np.int64]
+Slots = Int64s
 _ALONE = -1
 _SCRATCH = 1 << 20  # (event, leader) cells in which duplicates are found
 

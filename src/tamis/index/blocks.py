@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
 
 
 class Lists(NamedTuple):

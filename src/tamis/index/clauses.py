@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
+from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
@@ -25,13 +26,13 @@ _BULK = 64  # for this many clauses or more, appending one block beats searching
 class ClauseArrays(NamedTuple):
     """The table as kernels see it. `size` is in rows; it is -1 for a slot without a clause."""
 
-    start: NDArray[np.int64]
-    size: NDArray[np.int32]
-    attribute: NDArray[np.int32]
-    term: NDArray[np.int16]
-    kind: NDArray[np.int8]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    start: Int64s
+    size: Int32s
+    attribute: Int32s
+    term: Int16s
+    kind: Int8s
+    low: Int64s
+    high: Int64s
 
 
 class ClauseStorage(Protocol):
@@ -65,21 +66,19 @@ class ClauseStorage(Protocol):
     def clear(self) -> None:
         """Remove all clauses and release the memory."""
 
-    def add(
-        self, slots: NDArray[np.int64], starts: NDArray[np.int64], rows: tuple[NDArray[Any], ...]
-    ) -> None:
+    def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
         """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
 
-    def remove(self, slots: NDArray[np.int64]) -> None:
+    def remove(self, slots: Int64s) -> None:
         """Empty the slots, which must hold clauses."""
 
-    def terms(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
+    def terms(self, slots: Int64s) -> tuple[Int64s, tuple[NDArray[Any], ...]]:
         """The starts and rows of some clauses, as `add` takes them."""
 
-    def live_slots(self) -> NDArray[np.int64]:
+    def live_slots(self) -> Int64s:
         """The slots that hold clauses, ascending."""
 
-    def mentioning(self, attribute: int) -> NDArray[np.int64]:
+    def mentioning(self, attribute: int) -> Int64s:
         """The slots whose clause mentions an attribute."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -118,12 +117,7 @@ class ClauseTable(HoldsArrays):
         """The arrays, for kernels."""
         return ClauseArrays(self._start[: self.slots], self._count[: self.slots], *self._rows)
 
-    def add(
-        self,
-        slots: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        rows: tuple[NDArray[Any], ...],
-    ) -> None:
+    def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
         """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
         if len(slots) == 0:
             return
@@ -150,7 +144,7 @@ class ClauseTable(HoldsArrays):
         if len(rows[0]):
             self.width = max(self.width, int(rows[0].max()) + 1)
 
-    def remove(self, slots: NDArray[np.int64]) -> None:
+    def remove(self, slots: Int64s) -> None:
         """Empty the slots, which must hold clauses."""
         if len(slots) == 0:
             return
@@ -167,7 +161,7 @@ class ClauseTable(HoldsArrays):
         elif self._top > 1024 and self.live_rows * 4 < self._top:
             self._pack()
 
-    def terms(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
+    def terms(self, slots: Int64s) -> tuple[Int64s, tuple[NDArray[Any], ...]]:
         """The starts and rows of some clauses, as `add` takes them."""
         counts = self._count[slots].astype(np.int64)
         starts = np.zeros(len(slots) + 1, np.int64)
@@ -175,7 +169,7 @@ class ClauseTable(HoldsArrays):
         rows = np.repeat(self._start[slots] - starts[:-1], counts) + np.arange(starts[-1])
         return starts, tuple(column[rows] for column in self._rows)
 
-    def live_slots(self) -> NDArray[np.int64]:
+    def live_slots(self) -> Int64s:
         """The slots that hold clauses, ascending."""
         return np.flatnonzero(self._count[: self.slots] >= 0)
 
@@ -209,7 +203,7 @@ class ClauseTable(HoldsArrays):
         for each in np.unique(holes[:, 1]).tolist():
             self._holes[each] = holes[holes[:, 1] == each, 0].tolist()
 
-    def mentioning(self, attribute: int) -> NDArray[np.int64]:
+    def mentioning(self, attribute: int) -> Int64s:
         """The slots whose clause mentions an attribute."""
         return _mentioning(self.view, attribute)
 
@@ -257,8 +251,8 @@ def _no_rows() -> tuple[NDArray[Any], ...]:
 
 
 def finite_ends(
-    attribute: NDArray[np.int32], _: Any, kind: Any, low: NDArray[np.int64], high: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    attribute: Int32s, _: Any, kind: Int8s, low: Int64s, high: Int64s
+) -> tuple[Int32s, Int64s]:
     """The attributes and finite ends of the SOME terms among rows, sorted by both."""
     some = kind == SOME
     attributes, ends = np.tile(attribute[some], 2), np.concatenate([low[some], high[some]])
@@ -270,11 +264,7 @@ def finite_ends(
 
 @inlined
 def holds(
-    clauses: ClauseArrays,
-    slot: int,
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    code: NDArray[np.int64],
+    clauses: ClauseArrays, slot: int, first: Int64s, last: Int64s, code: Int64s
 ) -> tuple[bool, int]:
     """Whether the clause in `slot` holds, and the number of terms evaluated.
 
@@ -309,13 +299,7 @@ def holds(
 
 
 @kernel
-def bind(
-    attribute: NDArray[np.int32],
-    start: int,
-    end: int,
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-) -> bool:
+def bind(attribute: Int32s, start: int, end: int, first: Int64s, last: Int64s) -> bool:
     """Record where the values of one event are, by attribute. Its pairs are `start:end`.
 
     Returns whether it has several values of an attribute.
@@ -333,13 +317,7 @@ def bind(
 
 
 @kernel
-def unbind(
-    attribute: NDArray[np.int32],
-    start: int,
-    end: int,
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-) -> None:
+def unbind(attribute: Int32s, start: int, end: int, first: Int64s, last: Int64s) -> None:
     """Clear one event again. The cost depends on its pairs, not on the width of the schema."""
     for at in range(start, end):
         a = attribute[at]
@@ -349,7 +327,7 @@ def unbind(
 
 
 @kernel
-def _mentioning(clauses: ClauseArrays, attribute: int) -> NDArray[np.int64]:
+def _mentioning(clauses: ClauseArrays, attribute: int) -> Int64s:
     """The slots whose clause mentions an attribute."""
     found = np.empty(len(clauses.size), np.int64)
     many = 0

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import HoldsArrays
-
-Int64s = NDArray[np.int64]
 
 
 class CounterScratch(NamedTuple):
     """The scratch arrays, as kernels see them."""
 
-    hits: NDArray[np.int32]  # per slot: satisfied predicates; all zero between events
+    hits: Int32s  # per slot: satisfied predicates; all zero between events
     touched: Int64s  # slots whose counter was raised
     seen: Int64s  # per key: stamp of the last event that met it
     keys: Int64s  # keys that the event met (predicates, cells, lists)

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 EQUAL, AT_MOST, AT_LEAST, UNEQUAL, BOUND = 0, 1, 2, 3, 4
@@ -33,26 +32,24 @@ class ElementaryPredicates(NamedTuple):
     """The predicates of clause i are `starts[i]:starts[i + 1]`."""
 
     starts: Int64s
-    attribute: NDArray[np.int32]
-    comparator: NDArray[np.int8]
+    attribute: Int32s
+    comparator: Int8s
     constant: Int64s
-    exact: NDArray[np.int8]  # per clause
+    exact: Int8s  # per clause
 
 
-def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
+def clauses_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredicates:
     """Select some of the clauses."""
     counts = np.diff(found.starts)
     return _chosen(found, np.repeat(which, counts), which)
 
 
-def predicates_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
+def predicates_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredicates:
     """Keep all clauses, but select some of their predicates."""
     return _chosen(found, which, np.ones(len(found.exact), np.bool_))
 
 
-def _chosen(
-    found: ElementaryPredicates, predicates: NDArray[np.bool_], clauses: NDArray[np.bool_]
-) -> ElementaryPredicates:
+def _chosen(found: ElementaryPredicates, predicates: Bools, clauses: Bools) -> ElementaryPredicates:
     ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
     starts = np.concatenate([[0], ahead[1:][clauses]])
     return ElementaryPredicates(
@@ -123,7 +120,7 @@ def is_complement(clauses: ClauseArrays, row: int) -> bool:
 
 
 @kernel
-def has_several(attribute: NDArray[np.int32], start: int, end: int) -> bool:
+def has_several(attribute: Int32s, start: int, end: int) -> bool:
     """Whether an event, with the pairs `start:end`, has several values of some attribute."""
     several = False
     for at in range(start + 1, end):

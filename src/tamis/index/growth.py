@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.kernel import kernel
 
 
@@ -27,7 +28,7 @@ def grown(array: NDArray[Any], size: int, fill: float = 0) -> NDArray[Any]:
 
 
 @kernel
-def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
+def ensure_capacity(array: Int64s, used: int, more: int) -> Int64s:
     """The array itself if `more` values fit after the `used` ones, else a larger copy."""
     if used + more <= len(array):
         return array

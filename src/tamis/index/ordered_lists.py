@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.blocks import Blocks, Int64s, Lists
+from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.index.blocks import Blocks, Lists
 from tamis.index.kernel import kernel
 
 
@@ -23,7 +24,7 @@ class KeyedLists(Blocks):
         return self.pools[0]
 
     @property
-    def values(self) -> NDArray[np.int32]:
+    def values(self) -> Int32s:
         """The values, parallel to the keys."""
         return self.pools[1]
 
@@ -37,7 +38,7 @@ class KeyedLists(Blocks):
             lists, keys, _take_out(self.lists, self.keys, self.values, lists, keys, values)
         )
 
-    def sweep(self, lists: Int64s, gone: NDArray[np.bool_]) -> None:
+    def sweep(self, lists: Int64s, gone: Bools) -> None:
         """Remove the items whose value is marked in `gone`, in one pass over these lists."""
         self.removed(_sweep(self.lists, self.keys, self.values, lists, gone))
 
@@ -95,9 +96,7 @@ def bisect_right(keys: Int64s, start: int, end: int, key: int) -> int:
 
 
 @kernel
-def _sort(
-    lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: NDArray[np.int32]
-) -> None:
+def _sort(lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: Int32s) -> None:
     """Sort the appended items (those after the first `before`) into place."""
     for i in range(len(which)):
         at = which[i]
@@ -121,7 +120,7 @@ def _sort(
 def _remove(
     lists: Lists,
     keys: Int64s,
-    values: NDArray[np.int32],
+    values: Int32s,
     which: Int64s,
     gone: Int64s,
     gone_values: NDArray[Any],
@@ -145,7 +144,7 @@ def _remove(
 def _take_out(
     lists: Lists,
     keys: Int64s,
-    values: NDArray[np.int32],
+    values: Int32s,
     which: Int64s,
     gone: Int64s,
     gone_values: NDArray[Any],
@@ -177,9 +176,9 @@ def _take_out(
 def _sweep(
     lists: Lists,
     keys: Int64s,
-    values: NDArray[np.int32],
+    values: Int32s,
     which: Int64s,
-    gone: NDArray[np.bool_],
+    gone: Bools,
 ) -> int:
     """Remove marked values from some lists. Returns their number."""
     removed = 0

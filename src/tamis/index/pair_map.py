@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s, zeros
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
 
 
 class PairCells(NamedTuple):
@@ -78,9 +76,7 @@ class PairMap(HoldsArrays):
 
 
 def _cells(size: int) -> PairCells:
-    return PairCells(
-        np.zeros(size, np.int64), np.zeros(size, np.int64), np.full(size, -1, np.int64)
-    )
+    return zeros(PairCells, size)._replace(value=np.full(size, -1, np.int64))
 
 
 @kernel

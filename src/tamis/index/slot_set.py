@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.growth import HoldsArrays, grown
 
-Int64s = NDArray[np.int64]
 _FEW = 32  # more slots than this are removed in one pass
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int32s, Int64s, zeros
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 _USED, _TOP, _FILLED, _FREE = range(4)  # positions in `counts`
 _LOW32 = (1 << 32) - 1
 
@@ -29,8 +28,8 @@ class Tuples(NamedTuple):
 
     cells: Int64s
     start: Int64s
-    size: NDArray[np.int32]
-    uses: NDArray[np.int32]
+    size: Int32s
+    uses: Int32s
     values: Int64s
 
 
@@ -42,13 +41,7 @@ class TupleMap(HoldsArrays):
 
     def clear(self) -> None:
         """Remove all tuples and release the memory."""
-        self.view = Tuples(
-            np.full(8, -1, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int64),
-        )
+        self.view = zeros(Tuples)._replace(cells=np.full(8, -1, np.int64))
         self._counts = np.array([0, 0, 0, -1], np.int64)  # used, top, filled, first free id
         self._live = 0  # values of tuples in use; less than filled if some were abandoned
 
@@ -136,12 +129,7 @@ def find(tuples: Tuples, values: Int64s, begin: int, size: int) -> int:
 
 @kernel
 def find_in(
-    cells: Int64s,
-    start: Int64s,
-    sizes: NDArray[np.int32],
-    tuples: Int64s,
-    values: Int64s,
-    size: int,
+    cells: Int64s, start: Int64s, sizes: Int32s, tuples: Int64s, values: Int64s, size: int
 ) -> int:
     """The id of the tuple `values[:size]`, or -1. A version of `find` for inner loops.
 
@@ -210,7 +198,7 @@ def _add(
     values: Int64s,
     done: int,
     ids: Int64s,
-    fresh: NDArray[np.bool_],
+    fresh: Bools,
 ) -> int:
     """Add tuples, starting with number `done`. Returns the number added when space runs out."""
     for i in range(done, len(ids)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s
 from tamis.index.clauses import ClauseArrays, holds
 from tamis.index.elementary_predicates import EXACT, IF_SINGLE
 from tamis.index.kernel import kernel

@@ -25,10 +25,7 @@ _DOMAINS: Mapping[str, Domain] = {"number": Integer(), "text": Text(), "boolean"
 
 
 def check_call(
-    call: Call,
-    attributes: Collection[str],
-    operators: Mapping[str, Signature],
-    text: str | None,
+    call: Call, attributes: Collection[str], operators: Mapping[str, Signature], text: str | None
 ) -> None:
     """Refuse an unknown operator, wrong arguments, and an operator whose attributes are missing."""
     if not isinstance(call.operator, str) or not isinstance(call.arguments, tuple):
@@ -42,7 +39,6 @@ def check_call(
         raise ConditionError(
             f"{call.operator!r} takes {takes}, got {given}: {signature}",
             span=call.span,
-            text=text,
             hint=_free_names(signature),
         )
     for position, parameter in enumerate(signature.parameters):
@@ -53,7 +49,6 @@ def check_call(
             raise ConditionError(
                 f"{call.operator!r} reads the attribute {attribute!r}, which is not in the schema",
                 span=spans.operator_name(text, call),
-                text=text,
             )
 
 
@@ -62,7 +57,6 @@ def _refuse_unknown(call: Call, operators: Mapping[str, Signature], text: str | 
     raise ConditionError(
         f"unknown operator {call.operator!r}{none}",
         span=spans.operator_name(text, call),
-        text=text,
         hint=nearest(call.operator, operators),
     )
 
@@ -86,7 +80,6 @@ def _check_argument(
             raise ConditionError(
                 f"{where} must be a constant, not a variable",
                 span=span,
-                text=text,
                 hint=_free_names(signature) or f"{signature.name!r} binds no variables",
             )
         return
@@ -101,7 +94,7 @@ def _check_argument(
         _constant(given, parameter.kind)
     except RefusalError as why:
         raise ConditionError(
-            f"{where} is {kind_text(parameter.kind)}: {why}", span=span, text=text, hint=hint
+            f"{where} is {kind_text(parameter.kind)}: {why}", span=span, hint=hint
         ) from None
 
 
@@ -113,7 +106,6 @@ def check_constraint(
         raise ConditionError(
             f"variables have no comparator {show(constraint.comparator)}",
             span=constraint.span,
-            text=text,
             hint="they have: " + " ".join(COMPLEMENTS),
         )
     found = False
@@ -132,9 +124,7 @@ def check_constraint(
         else:
             _check_operand(node, constraint, attributes, text)
     if not found:
-        raise ConditionError(
-            "the constraint compares constants only", span=constraint.span, text=text
-        )
+        raise ConditionError("the constraint compares constants only", span=constraint.span)
 
 
 def _check_operand(
@@ -144,7 +134,6 @@ def _check_operand(
         raise ConditionError(
             f"{str(given)!r} is an attribute and cannot be compared with variables",
             span=spans.operand(text, constraint, given),
-            text=text,
             hint="an operator that reads it can bind its value to a variable; if you mean the "
             "text, put it in quotes",
         )
@@ -152,9 +141,7 @@ def _check_operand(
         _constant(given, "any")
     except RefusalError as why:
         raise ConditionError(
-            f"in a value constraint: {why}",
-            span=spans.operand(text, constraint, given),
-            text=text,
+            f"in a value constraint: {why}", span=spans.operand(text, constraint, given)
         ) from None
 
 

@@ -30,22 +30,31 @@ def check(
 
     `operators` are the operators that the condition may call, by name.
     """
-    known = {} if operators is None else operators
-    attributes = schema.attributes
+    try:
+        _check(condition, schema.attributes, text, {} if operators is None else operators)
+    except ConditionError as error:
+        raise error.with_text(text) from None
+
+
+def _check(
+    condition: Condition,
+    attributes: Mapping[str, Domain],
+    text: str | None,
+    operators: Mapping[str, Signature],
+) -> None:
     has_variables = False
     for leaf in leaves(condition):
         if isinstance(leaf, Predicate):
             _check_predicate(leaf, attributes, text)
-            continue
-        if isinstance(leaf, Call):
-            check_call(leaf, attributes, known, text)
+        elif isinstance(leaf, Call):
+            check_call(leaf, attributes, operators, text)
             has_variables = has_variables or any(True for _ in variables(leaf))
         else:
             check_constraint(leaf, attributes, text)
             has_variables = True  # checked
     if has_variables:  # each belongs to one clause
-        check_size(condition, text)
-        check_clauses(condition, known, text)
+        check_size(condition)
+        check_clauses(condition, operators, text)
 
 
 def _check_predicate(
@@ -58,7 +67,6 @@ def _check_predicate(
         raise ConditionError(
             f"unknown attribute {predicate.attribute!r}",
             span=part_of_predicate(text, predicate, 0),
-            text=text,
             hint=nearest(predicate.attribute, attributes),
         )
     if predicate.comparator not in domain.comparators:
@@ -66,7 +74,6 @@ def _check_predicate(
             f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
             f"{predicate.comparator!r}",
             span=part_of_predicate(text, predicate, 1),
-            text=text,
             hint="it has: " + ", ".join(domain.comparators),
         )
     _check_value(predicate, domain, attributes, text)
@@ -79,17 +86,15 @@ def _check_value(
     if comparator in ("exists", "missing"):
         given: tuple[object, ...] = ()
         if value is not None:
-            raise ConditionError(f"{comparator!r} takes no value", span=predicate.span, text=text)
+            raise ConditionError(f"{comparator!r} takes no value", span=predicate.span)
     elif comparator in ("in", "between"):
         if not isinstance(value, tuple) or not value:
-            raise ConditionError(f"{comparator!r} takes a list", span=predicate.span, text=text)
+            raise ConditionError(f"{comparator!r} takes a list", span=predicate.span)
         if comparator == "between" and len(value) != 2:
-            raise ConditionError("'between' takes two bounds", span=predicate.span, text=text)
+            raise ConditionError("'between' takes two bounds", span=predicate.span)
         if len(value) > LIST_LIMIT:
             raise LimitError(
-                f"{len(value):,} values in one list; at most {LIST_LIMIT:,}",
-                span=predicate.span,
-                text=text,
+                f"{len(value):,} values in one list; at most {LIST_LIMIT:,}", span=predicate.span
             )
         given = value
     else:
@@ -109,14 +114,12 @@ def _check_value(
             raise ConditionError(
                 f"{predicate.attribute!r} is {domain.kind}: {why}",
                 span=part_of_predicate(text, predicate, 2 + position),
-                text=text,
                 hint=hint,
             ) from None
     if comparator == "like" and _open_escape(str(value)):
         raise ConditionError(
             "the pattern ends in a lone backslash",
             span=part_of_predicate(text, predicate, 2),
-            text=text,
             hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
         )
 

@@ -95,7 +95,6 @@ def _refuse_two_kinds(
     raise ConditionError(
         f"?{variable.name} is {kind_text(before.kind)} in {before.by}, but {kind_text(kind)} here",
         span=spans.operand(text, call, variable),
-        text=text,
     )
 
 
@@ -115,10 +114,7 @@ def _refuse_unbound(
     else:
         hint = f"a call in the same conjunction must bind it, as in: operator(?{variable.name})"
     raise ConditionError(
-        f"nothing binds ?{variable.name}",
-        span=spans.operand(text, leaf, variable),
-        text=text,
-        hint=hint,
+        f"nothing binds ?{variable.name}", span=spans.operand(text, leaf, variable), hint=hint
     )
 
 
@@ -134,14 +130,12 @@ def _check_kinds(
             f"{expression_text(sides[0])} is {kind_text(left)}, "
             f"but {expression_text(sides[1])} is {kind_text(right)}",
             span=constraint.span,
-            text=text,
             hint=_bound_by(sides, kinds),
         )
     if "boolean" in (left, right) and constraint.comparator not in ("=", "!="):
         raise ConditionError(
             f"true and false have no comparator {constraint.comparator!r}",
             span=spans.comparator(text, constraint),
-            text=text,
             hint="they have: = !=",
         )
 
@@ -163,7 +157,6 @@ def _kind(
             raise ConditionError(
                 f"{expression_text(side)} is {kind_text(kind)}; arithmetic takes numbers",
                 span=spans.operand(text, constraint, side),
-                text=text,
                 hint=_bound_by((side,), kinds),
             )
     return "number"

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
+
 FoundSlots = NDArray[np.signedinteger[Any]]
 """Slots in an answer: 32 or 64 bits, depending on the matcher."""
 
@@ -31,7 +33,7 @@ class SlotIds:
 
     __slots__ = ("__weakref__", "number", "text")
 
-    def __init__(self, number: NDArray[np.int64], text: TextsBySlot | None) -> None:
+    def __init__(self, number: Int64s, text: TextsBySlot | None) -> None:
         self.number, self.text = number, text
 
     def of(self, slots: FoundSlots) -> NDArray[Any]:
@@ -53,9 +55,7 @@ class Matches:
     event, `subscriptions` resolves all. Counting resolves none.
     """
 
-    def __init__(
-        self, starts: NDArray[np.int64], slots: FoundSlots, ids: SlotIds | None = None
-    ) -> None:
+    def __init__(self, starts: Int64s, slots: FoundSlots, ids: SlotIds | None = None) -> None:
         self.starts, self.slots = starts, slots
         self._ids = ids  # None once all ids are resolved
         self._subscriptions: NDArray[Any] = slots
@@ -79,7 +79,7 @@ class Matches:
         return self._subscriptions
 
     @property
-    def events(self) -> NDArray[np.int64]:
+    def events(self) -> Int64s:
         """The position in the batch of each pair's event."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
 
@@ -95,7 +95,7 @@ class Matches:
     def __iter__(self) -> Iterator[list[Any]]:
         return (self[event] for event in range(len(self)))
 
-    def without(self, pairs: NDArray[np.int64]) -> Matches:
+    def without(self, pairs: Int64s) -> Matches:
         """The answer without the pairs at these positions, which ascend."""
         if not len(pairs):
             return self

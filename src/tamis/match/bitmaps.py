@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.bits import Words, clear_bit, lowest, set_bit
 from tamis.index.kernel import kernel
 from tamis.match.answers import FoundSlots, Matches, SlotIds, position
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _PAIRS = 1 << 20  # (event, bit) pairs examined at a time when single bits are extracted
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.index.array_types import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s
 from tamis.index.growth import grown
 from tamis.schedule.compiled.event_graph import (
     FlatEventGraph,
@@ -88,7 +88,7 @@ class Scheduler(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays, without the statistics."""
+        """UInt8s of the arrays, without the statistics."""
         kept = self._local if self._last is None else (*self._local, *self._last)
         return self.graph.nbytes + sum(part.nbytes for part in kept)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s
 from tamis.index.growth import grown
 from tamis.schedule.base import FAULT, TRUE, ClauseByClause, Run
 from tamis.schedule.compiled.clause_order import IN_ORDER

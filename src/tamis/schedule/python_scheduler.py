@@ -11,7 +11,7 @@ import operator
 from abc import abstractmethod
 
 from tamis.errors import SchedulerError
-from tamis.index.array_types import Int8s
+from tamis.files.arrays import Int8s
 from tamis.schedule.base import Scheduler
 from tamis.schedule.compiled.clause_order import IN_ORDER
 from tamis.schedule.compiled.event_graph import FlatEventGraph, event_graph

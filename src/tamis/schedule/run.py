@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.schedule.compiled import clause_order, greedy
 from tamis.schedule.compiled.event_graph import FlatEventGraph, SharedCalls
 from tamis.schedule.compiled.graph import check_outcome

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.index.array_types import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s
 from tamis.index.growth import grown
 from tamis.schedule.compiled.graph import FAULT, TRUE, check_outcome
 

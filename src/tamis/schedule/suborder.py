@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.index.array_types import Floats, Int64s
+from tamis.files.arrays import Floats, Int64s
 from tamis.index.growth import grown
 from tamis.schedule.base import ClauseByClause
 from tamis.schedule.compiled.chains import (

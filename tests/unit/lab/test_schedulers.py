@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tamis import TamisError
 from tamis.cli.reports.bench import show
-from tamis.index.array_types import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s
 from tamis.lab.bench import schedulers
 from tamis.lab.bench.schedulers import CASES, SchedulerCase
 from tamis.lab.bench.setting import BenchSetting

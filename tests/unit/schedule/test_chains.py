@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tamis.index.array_types import Floats, Int32s
+from tamis.files.arrays import Floats, Int32s
 from tamis.schedule.base import FALSE, NEVER, ON_FALSE, ON_TRUE, TRUE
 from tamis.schedule.compiled.chains import (
     join_paths,

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.engine.calls.call_group import CallGroup
@@ -20,6 +19,7 @@ from tamis.engine.calls.interned_predicates import InternedPredicate, InternedPr
 from tamis.engine.compiled_condition import parse_calls
 from tamis.engine.saved_part import SavedPart
 from tamis.errors import ConditionError, OperatorError
+from tamis.files.arrays import Bools, Int64s
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -34,7 +34,6 @@ from tamis.schedule.exhaustive import ExhaustiveScheduler, PredicateCounts
 from tamis.schedule.registry import create, entry
 from tamis.schedule.statistics import PredicateEstimate
 
-Int64s = NDArray[np.int64]
 Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
 _AT_ONCE = 256  # events whose operators are evaluated together
 
@@ -231,7 +230,7 @@ class CallFilter:
 
     def _agreeing(
         self, batch: EventBatch, events: Int64s, slots: Int64s, sure: dict[int, set[int]]
-    ) -> NDArray[np.bool_]:
+    ) -> Bools:
         """For each candidate, in order of events, whether its calls hold."""
         agreed = np.zeros(len(slots), np.bool_)
         distinct, firsts = np.unique(events, return_index=True)

@@ -14,19 +14,18 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import ClauseCalls
 from tamis.engine.calls.interned_predicates import InternedPredicate
 from tamis.engine.calls.join import JoinLimitError, Row
+from tamis.files.arrays import Int64s
 from tamis.model.operator import Fault, Rows
 from tamis.operators.operator import Operator
 from tamis.operators.results import Answers
 from tamis.operators.runner import Runner
 from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 
-Int64s = NDArray[np.int64]
 Values = Mapping[str, tuple[Any, ...]]
 DEAREST = 1e9  # milliseconds: the highest cost that a scheduler sees
 _HUNG = Fault("timeout: it hung for this event before", "timeout")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
-from tamis.files.arrays import add_prefix, flatten, take_prefix
+from tamis.files.arrays import Int32s, add_prefix, flatten, take_prefix
 from tamis.match.base import Matches, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
@@ -31,7 +31,6 @@ from tamis.match.default.twins import Twins, with_twins
 from tamis.match.default.workers import WorkerPool, WorkTally
 from tamis.match.plan import LINES, Plan
 
-Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # up to this many clauses, a new layout is applied in one step
 _TOO_OLD = 8  # a plan is worthless once there are this many times more clauses
 _STEP = 16  # clauses moved for a batch: this times events^0.75

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
+from tamis.files.arrays import Int32s, Int64s
 from tamis.match.default.passes.twin_events import copy_twins, find_twins
 from tamis.match.default.structure.buckets import seed
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _FEW = 32  # smaller batches are not searched for twins
 _SEED = seed()
 _WORTH = 0.8  # deduplicate if at most this share of the events is distinct

@@ -17,9 +17,10 @@ from threading import Condition
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.bits import Words
 from tamis.match.base import Tally
 from tamis.match.default.passes.batch_pass import (
     find_matches,
@@ -42,9 +43,6 @@ from tamis.match.default.structure.family import LIVE, blocks_of
 from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.default.structure.routes import RoutedIndex
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
 _CHUNK = 1024  # events processed together
 _BITMAPS = 32 * 2**20  # bytes of bitmaps per chunk: they are soon read again, from the cache
 _APART = 64  # minimum events per thread when a batch is split by events

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Floats, Int64s
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.index.kernel import kernel
 
 FIRST_FIT, OPTIMAL, EXCLUSIVE, INCLUSIVE = 0, 1, 2, 3

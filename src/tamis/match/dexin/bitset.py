@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right

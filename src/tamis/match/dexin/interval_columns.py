@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bytes, Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import HoldsArrays, grown
@@ -24,7 +24,7 @@ class IntervalColumns(NamedTuple):
 
     low: Int64s
     high: Int64s
-    needed: Bytes
+    needed: UInt8s
     column: Int64s  # by attribute; -1: no column
 
 

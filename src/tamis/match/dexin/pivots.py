@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Int32s, Int64s
+from tamis.files.arrays import Bools, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import (
     AT_LEAST,

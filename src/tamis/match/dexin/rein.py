@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.elementary_predicates import IF_SINGLE
 from tamis.index.growth import ensure_capacity, grown

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.elementary_predicates import (
     EXACT,

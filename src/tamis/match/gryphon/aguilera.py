@@ -9,7 +9,7 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters

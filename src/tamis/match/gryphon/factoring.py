@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find

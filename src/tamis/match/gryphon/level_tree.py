@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Int8s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.elementary_predicates import EXACT, VERIFY
 from tamis.index.growth import HoldsArrays

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.array_types import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find, pop, put

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, MatchTreeArrays, child

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Int64s
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.clauses import MISSING, NONE, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel

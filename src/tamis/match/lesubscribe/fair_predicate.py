@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import elementary_predicates

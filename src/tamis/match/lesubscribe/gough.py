@@ -10,7 +10,7 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.array_types import Bools, Int64s
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
 from tamis.index.growth import ensure_capacity, grown

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.array_types import Floats, Int32s, Int64s
+from tamis.files.arrays import Floats, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, finite_ends, holds, unbind
 from tamis.index.counters import Counters

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Bytes, Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.blocks import Lists
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
@@ -314,7 +314,7 @@ def _rotate(
     nodes: IbsTreeNodes,
     lists: Lists,
     pool: Int32s,
-    flags: Bytes,
+    flags: UInt8s,
     tree: int,
     node: int,
     side: int,

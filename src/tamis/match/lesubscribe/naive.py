@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.encode.batch import EventBatch, Pairs
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters, CounterScratch

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import ElementaryPredicates

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.array_types import Bools, Int64s
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, clauses_of, elementary_predicates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Bytes, Int64s
+from tamis.files.arrays import Int64s, UInt8s
 from tamis.index.kernel import kernel
 
 MOST = 255  # the largest count that fits into a byte
@@ -12,7 +12,7 @@ _RUN = 64
 
 
 @kernel
-def full(hits: Bytes, wanted: Bytes, base: int, out: Int64s, found: int) -> int:
+def full(hits: UInt8s, wanted: UInt8s, base: int, out: Int64s, found: int) -> int:
     """Append the slots (from `base` on) with full counters to `out[:found]`; reset the counters.
 
     A slot with target 0 is not counted. `out` has space for all slots plus one.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.array_types import Bools, Int64s
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.bits import Words
 from tamis.index.elementary_predicates import (
     ElementaryPredicates,

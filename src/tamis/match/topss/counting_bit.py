@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.encode.terms import Terms
-from tamis.index.array_types import Bytes, Int64s
+from tamis.files.arrays import Int64s, UInt8s
 from tamis.index.bits import Words, clear_bit, lowest, set_bit
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
@@ -80,7 +80,7 @@ class CountingBit(MatrixCounting):
 
 
 @kernel
-def _write(digits: Words, slots: Int64s, wanted: Bytes) -> None:
+def _write(digits: Words, slots: Int64s, wanted: UInt8s) -> None:
     """Write the digits of some slots' numbers of predicates into the planes."""
     for slot in slots:
         for plane in range(len(digits)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Bytes, Int64s
+from tamis.files.arrays import Int64s, UInt8s
 from tamis.index.bits import Words, lowest
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
@@ -46,7 +46,7 @@ class CountingByte(MatrixCounting):
 
 
 @kernel
-def _count(bits: Words, matrix: Bytes, wanted: Bytes) -> tuple[Int64s, Int64s, int]:
+def _count(bits: Words, matrix: UInt8s, wanted: UInt8s) -> tuple[Int64s, Int64s, int]:
     events = len(bits)
     tiles = (len(wanted) + _TILE - 1) // _TILE
     ends = np.zeros(tiles * events, np.int64)

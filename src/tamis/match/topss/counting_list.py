@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Bytes, Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.bits import Words, lowest
 from tamis.index.blocks import Lists
 from tamis.index.growth import ensure_capacity
@@ -64,7 +64,7 @@ class CountingList(CountingMatcher):
 
 @kernel
 def _count(
-    bits: Words, lists: Lists, pool: Int32s, wanted: Bytes, hits: Bytes
+    bits: Words, lists: Lists, pool: Int32s, wanted: UInt8s, hits: UInt8s
 ) -> tuple[Int64s, Int64s, int, int]:
     events = len(bits)
     starts = np.zeros(events + 1, np.int64)

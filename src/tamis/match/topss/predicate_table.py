@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.array_types import Bools, Int32s, Int64s
+from tamis.files.arrays import Bools, Int32s, Int64s
 from tamis.index.bits import Words, clear_bit, lowest, mask, set_bit
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL

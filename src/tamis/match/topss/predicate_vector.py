@@ -10,7 +10,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.bits import Words
 from tamis.index.kernel import kernel
 from tamis.index.predicate_ids import PredicateIds

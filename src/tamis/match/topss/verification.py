@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
-from tamis.index.array_types import Bools, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Floats, Int32s, Int64s
+from tamis.files.arrays import Floats, Int32s, Int64s
 from tamis.index.kernel import inlined, kernel
 from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.schedule.compiled.event_graph import event_graph
 from tamis.schedule.compiled.graph import BITS

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, MASK, TRUE
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.index.array_types import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import grown
 
 ON_FALSE, ON_TRUE, NEVER = 0, 1, 2  # which outcome kills the clause; a fault always does
@@ -93,7 +93,7 @@ class ClauseGraph:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """UInt8s of the arrays."""
         return sum(part.nbytes for part in (*self.arrays, self.degree, self.call))
 
     def clauses(self) -> Int64s:

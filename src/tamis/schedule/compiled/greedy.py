@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Floats, Int8s, Int32s, Int64s
+from tamis.files.arrays import Floats, Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.schedule.compiled.chains import bounded
 from tamis.schedule.compiled.event_graph import event_graph

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.schedule.compiled.event_graph import SIZES, FlatEventGraph, event_graph
 from tamis.schedule.compiled.graph import BITS

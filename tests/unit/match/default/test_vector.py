@@ -18,9 +18,9 @@ from tamis.match.default.passes.vector import (
     or_lines,
     pack,
     popcount,
+    positions,
     prefetch,
     repeat,
-    tell,
     trailing,
 )
 
@@ -52,8 +52,8 @@ def _pack(slots: Int32s, at: int, mask: int, out: Int32s, to: int) -> None:
 
 
 @kernel
-def _tell(words: Words, which: int, first: int, out: Int32s, at: int) -> int:
-    return tell(words[which], first, out, at)  # type: ignore[no-any-return]
+def _positions(words: Words, which: int, first: int, out: Int32s, at: int) -> int:
+    return positions(words[which], first, out, at)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -158,7 +158,7 @@ def test_bits_are_told_and_at_most_sixteen_places_more_are_written() -> None:
         at, skip, first = number % 7, number % 9, int(rng.integers(0, 2**30))
         right = [first + i for i in range(64) if word >> i & 1]
         out = unaligned(np.full(at + len(right) + PACKED + 20, MARK, np.int32), skip)
-        end = _tell(words, number, first, out, at)
+        end = _positions(words, number, first, out, at)
         assert end == at + len(right)
         assert out[at:end].tolist() == right
         assert (out[:at] == MARK).all()

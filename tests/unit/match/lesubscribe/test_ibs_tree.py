@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.match.lesubscribe.ibs_tree import IbsTrees, descend
 
 LOW, HIGH = -(2**63), 2**63 - 1

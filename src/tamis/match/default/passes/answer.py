@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.bits import Words
 from tamis.index.kernel import kernel
 from tamis.match.default.passes.vector import PACKED, WORDS, pack, popcount, trailing
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
 _TILE = 8  # blocks whose slots stay in the L1 cache while all events pass
 _CROWDED = 5  # with at least this many bits set in a word, packing beats extracting one by one
 

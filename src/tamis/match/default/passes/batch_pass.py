@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.bits import Words
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.answer import count_pairs, place_bits, place_pairs, place_runs
 from tamis.match.default.passes.bucket_pass import pass_buckets
@@ -20,10 +21,6 @@ from tamis.match.default.structure.insertion import insert, take_out
 from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.default.structure.routes import RoutedIndex
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
-
 
 @inlined
 def _none() -> int:
@@ -36,7 +33,7 @@ def find_matches(
     index: RoutedIndex,
     clauses: PackedClauses,
     starts: Int64s,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     buffers: ChunkBuffers,
     blocks: tuple[int, int],
@@ -133,7 +130,7 @@ def match_chunk(
     frames: tuple[Frame, Frame],
     clauses: PackedClauses,
     starts: Int64s,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     counts: Int64s,
     out: Int32s,

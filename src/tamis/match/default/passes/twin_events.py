@@ -8,23 +8,15 @@ time to compute it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.match.default.structure.buckets import first_hash, last_hash, next_hash
-
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 
 
 @kernel
 def find_twins(
-    starts: Int64s,
-    attribute: NDArray[np.int32],
-    code: Int64s,
-    table: Int32s,
-    twin: Int32s,
-    seed: int,
+    starts: Int64s, attribute: Int32s, code: Int64s, table: Int32s, twin: Int32s, seed: int
 ) -> int:
     """Number the distinct events, and write the number of each event to `twin`.
 
@@ -51,7 +43,7 @@ def find_twins(
 
 
 @kernel
-def _same(starts: Int64s, attribute: NDArray[np.int32], code: Int64s, one: int, other: int) -> bool:
+def _same(starts: Int64s, attribute: Int32s, code: Int64s, one: int, other: int) -> bool:
     size = starts[one + 1] - starts[one]
     if starts[other + 1] - starts[other] != size:
         return False

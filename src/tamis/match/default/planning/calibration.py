@@ -14,8 +14,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.clauses import SOME
 from tamis.match.default.index_updates import insert_all
 from tamis.match.default.passes.answer import place_bits
@@ -36,8 +36,6 @@ from tamis.match.default.structure.family import BLOCK, make_family
 from tamis.match.default.structure.packed_clauses import PackedTable
 from tamis.match.default.structure.routes import DENSE_FROM, SPARSE_LINES, RoutedIndex, Schemes
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _RUNS = 5
 _EVENTS = 1000  # per batch
 _VALUES = 1 << 40  # codes are below this
@@ -215,7 +213,7 @@ def _fill(table: PackedTable, low: Int64s, high: Int64s) -> None:
 
 
 def _index(
-    table: PackedTable, low: Int64s, high: Int64s, schemes: Schemes, columns: NDArray[np.int32]
+    table: PackedTable, low: Int64s, high: Int64s, schemes: Schemes, columns: Int32s
 ) -> RoutedIndex:
     """An index of such clauses: in buckets if there are keys, else in the sparse family."""
     _fill(table, low, high)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.clauses import ClauseStorage
 from tamis.match.default.planning.expectation import cells_of, expect
 from tamis.match.default.structure import routes
@@ -24,7 +24,6 @@ from tamis.match.default.structure.routes import (
 )
 from tamis.match.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Placement
 
-Int64s = NDArray[np.int64]
 _NEVER, _ALWAYS = np.inf, -1.0  # thresholds (share of events) for the dense family
 _FAR = 1e18  # a cost above any other
 
@@ -98,7 +97,7 @@ def _ways(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Iterator[
             yield Placement(*place, float(found.cost[0]), planned=True)
 
 
-def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
+def _within(schemes: Schemes, attributes: Int32s) -> list[int]:
     """The combinations whose attributes are all among these."""
     if len(schemes.start) == 1:
         return []

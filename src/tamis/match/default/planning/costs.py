@@ -15,13 +15,12 @@ import os
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
+from tamis.files.arrays import Floats
 from tamis.match.default.planning.calibration import MeasuredCosts, measure
 from tamis.match.default.structure.routes import DENSE_FROM
 
-Floats = NDArray[np.float64]
 NAMES = MeasuredCosts._fields  # names of the first costs, in order
 USUAL = MeasuredCosts(probe=20.0, visit=3.0, verify=25.0, line=0.5, check=12.0, bit=0.6)
 _VARIABLE = "TAMIS_COSTS"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.files.arrays import flatten
+from tamis.files.arrays import Bools, Floats, Int64s, flatten
 from tamis.index.clauses import ClauseStorage
 from tamis.index.kernel import kernel
 from tamis.match.default.planning.choices import choices
@@ -46,8 +46,6 @@ from tamis.match.plan import (
     Route,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _STEPS = ("probe", "visit", "verify", "line", "check", "bit", "sparse_lines", "dense_lines",
           "dense_from")  # fmt: skip
 
@@ -279,9 +277,7 @@ def split(order: Int64s, lines: int) -> tuple[Int64s, Int64s]:
     return (order, order[:0]) if len(order) <= lines + 1 else (order[:lines], order[lines:])
 
 
-def _family(
-    cells: ValueCells, family: Family, sort: str, expected: Expected, mine: NDArray[np.bool_]
-) -> Route:
+def _family(cells: ValueCells, family: Family, sort: str, expected: Expected, mine: Bools) -> Route:
     clauses, blocks = int(family.head[LIVE]), blocks_of(family)
     real = np.flatnonzero(family.attribute >= 0)
     rows = np.diff(family.base)

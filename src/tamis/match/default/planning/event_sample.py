@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.files.arrays import Floats, Int32s, Int64s
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _EVENTS = 1024  # maximum size of a sample
 _TOO_FEW = 64  # a plan based on fewer events is replaced once there are this many
 _LOOK = 32_768  # maximum number of events between two comparisons
@@ -23,7 +22,7 @@ _ENOUGH = 64  # minimum values of an attribute to compare quartiles
 class EventSample(NamedTuple):
     """The pairs of some events."""
 
-    attribute: NDArray[np.int32]
+    attribute: Int32s
     code: Int64s
     events: int
 

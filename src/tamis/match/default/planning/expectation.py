@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int8s, Int64s
 from tamis.index.clauses import SOME, ClauseStorage
 from tamis.index.kernel import kernel
 from tamis.match.default.planning.survey import survey
@@ -22,15 +22,13 @@ from tamis.match.default.structure.routes import (
     shift_of,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _ASKED = 1_000_000  # maximum clauses to evaluate; above that, a sample
 
 
 class Expected(NamedTuple):
     """Expected figures of some clauses. Each represents `scale` clauses of the whole set."""
 
-    kind: NDArray[np.int8]
+    kind: Int8s
     scheme: Int64s
     cost: Floats
     in_family: Floats

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Floats, Int8s, Int32s, Int64s, zeros
 from tamis.index.clauses import SOME, ClauseStorage
 from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.survey import nearness, rarest_points, survey
@@ -41,8 +41,6 @@ from tamis.match.default.structure.routes import (
     Schemes,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _SURVEYED = 50_000  # maximum clauses in a sample
 _FEW = 512  # up to this many clauses fit in one block, and keys gain nothing
 _SHARE = 1 / 50  # minimum share of a family's clauses that constrain a column
@@ -131,29 +129,26 @@ def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
 class Survey(NamedTuple):
     """The routes that some clauses would take."""
 
-    kind: NDArray[np.int8]
+    kind: Int8s
     scheme: Int64s
     cost: Floats
     in_family: Floats
 
 
 def _survey(index: RoutedIndex, clauses: PackedTable, slots: Int64s) -> Survey:
-    many = len(slots)
-    found = Survey(
-        np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
-    )
+    found = zeros(Survey, len(slots))
     survey(index, clauses.view, slots, *found)
     return found
 
 
-def _columns(asked: Int64s, clauses: int) -> NDArray[np.int32]:
+def _columns(asked: Int64s, clauses: int) -> Int32s:
     """The attributes that enough clauses constrain, at most `_COLUMNS`, ascending."""
     enough = np.flatnonzero(asked >= max(1, _SHARE * clauses))
     most = enough[np.argsort(-asked[enough], kind="stable")][:_COLUMNS]
     return np.sort(most).astype(np.int32)
 
 
-def _ordered(columns: NDArray[np.int32], cells: ValueCells) -> NDArray[np.int32]:
+def _ordered(columns: Int32s, cells: ValueCells) -> Int32s:
     """The columns, those with the most rows first: they separate clauses best."""
     rows = np.diff(cells.row_start)[columns]
     return columns[np.argsort(-rows, kind="stable")]
@@ -251,12 +246,10 @@ def _independent(
     return kept
 
 
-_Values = tuple[Int64s, NDArray[np.bool_]]
+_Values = tuple[Int64s, Bools]
 
 
-def _table(
-    row: Int64s, attribute: NDArray[np.int32], value: Int64s, rows: int, width: int
-) -> _Values:
+def _table(row: Int64s, attribute: Int32s, value: Int64s, rows: int, width: int) -> _Values:
     """Values by row and attribute, and where they exist. Of several values, one is kept."""
     inside = (attribute < width) & (row < rows)
     values, there = np.zeros((rows, width), np.int64), np.zeros((rows, width), np.bool_)
@@ -306,7 +299,7 @@ def _schemes(
 
 
 def _empty(
-    cells: ValueCells, columns: NDArray[np.int32], schemes: Schemes, costs: Floats, slots: int
+    cells: ValueCells, columns: Int32s, schemes: Schemes, costs: Floats, slots: int
 ) -> RoutedIndex:
     costs = costs.copy()
     costs[SPARSE_LINES] = costs[DENSE_LINES] = max(1, len(columns)) * costs[LINE] / BLOCK

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int8s, Int64s
 from tamis.index.clauses import SOME
 from tamis.index.kernel import kernel
 from tamis.match.default.structure.cells import ValueCells, cell_of
@@ -19,16 +19,13 @@ from tamis.match.default.structure.routes import (
     points,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 @kernel
 def survey(
     index: RoutedIndex,
     clauses: PackedClauses,
     slots: Int64s,
-    kind: NDArray[np.int8],
+    kind: Int8s,
     scheme: Int64s,
     cost: Floats,
     in_family: Floats,

@@ -16,11 +16,10 @@ import secrets
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.kernel import inlined, kernel
 
-Int64s = NDArray[np.int64]
 ENTRY = 3  # words: slot and kind, two constraints
 ALL, TWO, MORE = 0, 1, 2  # the clause is decided by: the key; the two constraints; verification
 NOTHING = -1  # no constraint

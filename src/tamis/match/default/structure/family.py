@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int16s, Int32s, Int64s
+from tamis.index.bits import Words
 from tamis.index.clauses import MISSING, NONE
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.vector import LANES, WORDS
 from tamis.match.default.structure.cells import HIGHEST, LOWEST, ValueCells, cell_of, closes, opens
 from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW
 
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 BLOCK = 64 * WORDS  # clauses per block
 COLUMNS = 15  # per line of a record: the last lane is the flag
 NO_BOUND = -32768
@@ -42,18 +42,18 @@ class Family(NamedTuple):
     slot of a place, or negative if the place is free.
     """
 
-    attribute: NDArray[np.int32]
-    base: NDArray[np.int32]
-    column_of: NDArray[np.int32]  # the column of each attribute, or -1
+    attribute: Int32s
+    base: Int32s
+    column_of: Int32s  # the column of each attribute, or -1
     bits: Words
     edges: Words  # like bits, plus one line for clauses to verify; empty in a sparse family
     zone: Words
-    records: NDArray[np.int16]  # empty in a dense family
-    slot_of: NDArray[np.int32]
+    records: Int16s  # empty in a dense family
+    slot_of: Int32s
     head: Int64s
 
 
-def make_family(attributes: NDArray[np.int32], cells: ValueCells, *, dense: bool) -> Family:
+def make_family(attributes: Int32s, cells: ValueCells, *, dense: bool) -> Family:
     """An empty family with these attributes as columns."""
     if not len(attributes):
         attributes = np.array([-1], np.int32)  # a column that no event binds
@@ -150,7 +150,7 @@ def _mark(words: Words, line: int, place: int, on: bool) -> None:
 
 
 @inlined
-def take_place(slot_of: NDArray[np.int32], head: Int64s) -> int:
+def take_place(slot_of: Int32s, head: Int64s) -> int:
     """Take a free place. The family must have capacity."""
     place = head[FREE]
     if place >= 0:

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
+from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s
 from tamis.index.clauses import NONE, SOME
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
-Int64s = NDArray[np.int64]
 ROW = 3  # words per row: attribute, term and kind; low; high
 COUNT_BITS = 24
 COUNT_MASK = (1 << COUNT_BITS) - 1
@@ -195,13 +195,7 @@ def _roomy(array: Int64s, size: int) -> Int64s:
 
 
 @inlined
-def packed_holds(
-    where: Int64s,
-    rows: Int64s,
-    slot: int,
-    span: NDArray[np.int32],
-    code: Int64s,
-) -> bool:
+def packed_holds(where: Int64s, rows: Int64s, slot: int, span: Int32s, code: Int64s) -> bool:
     """Whether the clause in `slot` holds, as in `clauses.holds`.
 
     The event's values of attribute a are `code[span[2 a]:span[2 a + 1]]`.
@@ -240,9 +234,9 @@ def _add(
     head: Int64s,
     slots: Int64s,
     starts: Int64s,
-    attribute: NDArray[np.int32],
-    term: NDArray[np.int16],
-    kind: NDArray[np.int8],
+    attribute: Int32s,
+    term: Int16s,
+    kind: Int8s,
     low: Int64s,
     high: Int64s,
 ) -> bool:

@@ -11,24 +11,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tamis.files.arrays import Floats, Int8s, Int32s, Int64s
 from tamis.index.clauses import MISSING, NONE, SOME
 from tamis.index.kernel import inlined, kernel
-from tamis.match.default.structure.buckets import (
-    COMBINED,
-    GRAINS,
-    Buckets,
-)
+from tamis.match.default.structure.buckets import COMBINED, GRAINS, Buckets
 from tamis.match.default.structure.cells import HIGHEST, LOWEST, ValueCells, cell_of, closes, opens
-from tamis.match.default.structure.family import (
-    Family,
-)
+from tamis.match.default.structure.family import Family
 from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 NOWHERE, BUCKET, SPARSE, DENSE = 0, 1, 2, 3
 PROBE, VISIT, VERIFY, LINE, CHECK, BIT, SPARSE_LINES, DENSE_LINES, DENSE_FROM = range(9)
 """Positions in the array of costs. PROBE to BIT are nanoseconds: to look up a key, to visit an
@@ -71,7 +61,7 @@ class RoutedIndex(NamedTuple):
     buckets: Buckets
     sparse: Family
     dense: Family
-    kind: NDArray[np.int8]
+    kind: Int8s
     scheme: Int64s
     place: Int64s
 
@@ -164,7 +154,7 @@ def choose(
     bound: Floats,
     row_start: Int64s,
     row_cuts: Int64s,
-    columns: tuple[NDArray[np.int32], NDArray[np.int32]],
+    columns: tuple[Int32s, Int32s],
     rows: Int64s,
     info: Int64s,
     chance: Floats,

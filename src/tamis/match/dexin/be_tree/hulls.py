@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Bools, Floats, Int64s
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.kernel import kernel
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings

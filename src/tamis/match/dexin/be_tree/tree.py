@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseStorage, finite_ends
 from tamis.index.growth import grown
 from tamis.match.dexin.be_tree.check import check

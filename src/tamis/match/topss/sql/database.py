@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.match.topss.sql.statements import beginning, statements
 
 Columns = Mapping[str, NDArray[Any]]

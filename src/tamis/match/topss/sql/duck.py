@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.match.topss.sql.database import Columns, Database
 from tamis.match.topss.sql.statements import beginning
 

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.index.array_types import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.elementary_predicates import IF_SINGLE, elementary_predicates
 from tamis.match.base import Slots
 from tamis.match.options import Option, choice, whole_number

@@ -12,7 +12,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.index.array_types import Int64s
+from tamis.files.arrays import Int64s
 from tamis.match.topss.sql.database import DSN, Columns, Database
 from tamis.match.topss.sql.statements import beginning, statements
 
