@@ -80,6 +80,28 @@ def zeros(kind: type[Record], size: int = 0) -> Record:
     )
 
 
+def offsets(counts: Any) -> Int64s:
+    """Where each run starts if runs of these sizes stand in a row, and where the last one ends.
+
+    >>> offsets([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def runs(first: Int64s, counts: NDArray[Any]) -> tuple[Int64s, Int64s]:
+    """The positions of the runs `first[i] : first[i] + counts[i]`, and where each run starts.
+
+    >>> starts, rows = runs(np.array([7, 3]), np.array([2, 1]))
+    >>> starts.tolist(), rows.tolist()
+    ([0, 2, 3], [7, 8, 3])
+    """
+    starts = offsets(counts)
+    return starts, np.repeat(first - starts[:-1], counts) + np.arange(starts[-1])
+
+
 @cache
 def fields_of(kind: type) -> tuple[tuple[str, Any], ...]:
     """The fields of a named tuple, with their types."""

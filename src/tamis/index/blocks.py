@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.files.arrays import Int64s
+from tamis.files.arrays import Int64s, runs
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 
@@ -61,9 +61,8 @@ class Blocks(HoldsArrays):
 
     def flat(self) -> tuple[NDArray[Any], ...]:
         """The list of each item, and the items, in the order of the lists."""
+        _, places = runs(self.start, self.size)
         lists = np.repeat(np.arange(len(self)), self.size)
-        ahead = np.cumsum(self.size) - self.size
-        places = (self.start - ahead)[lists] + np.arange(len(lists))
         return lists, *(pool[places] for pool in self.pools)
 
     def number(self, lists: int) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s, offsets
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
@@ -50,10 +50,9 @@ def predicates_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredic
 
 
 def _chosen(found: ElementaryPredicates, predicates: Bools, clauses: Bools) -> ElementaryPredicates:
-    ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
-    starts = np.concatenate([[0], ahead[1:][clauses]])
+    ahead = offsets(predicates)[found.starts]
     return ElementaryPredicates(
-        starts,
+        np.append(0, ahead[1:][clauses]),
         found.attribute[predicates],
         found.comparator[predicates],
         found.constant[predicates],

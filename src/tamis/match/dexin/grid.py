@@ -14,11 +14,11 @@ import numpy as np
 
 from tamis.files.arrays import Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 CELLS = 31  # maximum: two bits per cell plus one fit into a word
 ANY = 1  # the branch of clauses that do not constrain the attribute
 
@@ -41,8 +41,8 @@ def empty_grid(levels: int, width: int) -> CellGrid:
         np.full(levels, -1, np.int64),
         np.ones(levels, np.int64),
         np.zeros((levels, CELLS), np.int64),
-        np.full((levels, CELLS), _LOWEST, np.int64),
-        np.full((levels, CELLS), _HIGHEST, np.int64),
+        np.full((levels, CELLS), LOWEST, np.int64),
+        np.full((levels, CELLS), HIGHEST, np.int64),
     )
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
@@ -30,7 +31,6 @@ from tamis.match.dexin.grid import (
 )
 from tamis.match.options import real_number, whole_number
 
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 Ids = Callable[[Int64s, Int64s], Int64s]
 _ATTRIBUTES = 16  # maximum
 _CHUNK = 8192  # clauses inserted at a time, to bound the temporary memory
@@ -85,20 +85,17 @@ class HTree(Matcher):
         self._grid = grid
         self._nodes = TupleMap()  # (node, branch) -> id; the child node is id + 1
         self._buckets = Postings()  # by id; only the last level has entries
-        self._guards = Guards(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._guards = zeros(Guards)
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._grid,
-                self._nodes.view,
-                (self._buckets.lists, self._buckets.slots, self._guards),
-                self._counters.fit(0, self.clauses.slots).seen,
-                self._counters.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            self._grid,
+            self._nodes.view,
+            (self._buckets.lists, self._buckets.slots, self._guards),
+            self._counters.fit(0, self.clauses.slots).seen,
+            self._counters.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -120,10 +117,7 @@ class HTree(Matcher):
             rows = (terms.attribute[some], terms.low[some], terms.high[some])
             self._clear_tree(choose(*rows, self.attributes, self.cells, self.overlap))
             self._since_choice, self._at_choice = 0, len(slots)
-        size, known = self.clauses.slots, self._guards
-        self._guards = Guards(
-            grown(known.attribute, size, -1), grown(known.low, size), grown(known.high, size)
-        )
+        self._guards = Guards(*(grown(each, self.clauses.slots, -1) for each in self._guards))
         _guard(self.clauses.view, slots, self._grid, self._guards)
         for start in range(0, len(slots), _CHUNK):
             chunk = slots[start : start + _CHUNK]
@@ -167,7 +161,7 @@ def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards)
             if clauses.kind[row] != SOME or not alone:
                 continue
             a, low, high = clauses.attribute[row], clauses.low[row], clauses.high[row]
-            worth = 1 + (low > _LOWEST) + (high < _HIGHEST) + (low == high)
+            worth = 1 + (low > LOWEST) + (high < HIGHEST) + (low == high)
             if a >= len(grid.level) or grid.level[a] < 0:
                 worth += 4
             if worth > best:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s, zeros
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.elementary_predicates import (
     ElementaryPredicates,
@@ -71,19 +71,10 @@ class OpIndex(Matcher):
         self._lists = PivotLists(self.segments, self.signature)
         self._always = SlotSet()  # clauses without a predicate to count
         self._pivot = np.zeros(0, np.int32)  # by slot; -1: no pivot
-        self._counts = _counts(0)
+        self._counts = zeros(SlotCounts, 1)
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._lists.view,
-                self._counts,
-                self._always.slots,
-            )
-        )
+        return self.run(_match, batch, self._lists.view, self._counts, self._always.slots)
 
     def check(self) -> None:
         super().check()
@@ -110,12 +101,8 @@ class OpIndex(Matcher):
             found = elementary_predicates(self.clauses.view, slots)
             self._since_choice, self._at_choice = 0, len(slots)
         counts = np.diff(found.starts)
-        size, known = self.clauses.slots, self._counts
-        self._pivot = grown(self._pivot, size, -1)
-        self._counts = SlotCounts(
-            *(grown(each, size) for each in (known.all, known.left, known.exact)),
-            *(grown(each, size + 1) for each in (known.touched, known.ready)),
-        )
+        self._pivot = grown(self._pivot, self.clauses.slots, -1)
+        self._counts = SlotCounts(*(grown(each, self.clauses.slots + 1) for each in self._counts))
         self._counts.all[slots] = self._counts.left[slots] = counts
         self._counts.exact[slots] = found.exact
         self._always.add(slots[counts == 0])
@@ -138,12 +125,6 @@ class OpIndex(Matcher):
         change = sign * np.bincount(_mentioned(found), minlength=have)
         change[:have] += self._frequency
         self._frequency = change
-
-
-def _counts(slots: int) -> SlotCounts:
-    all, left = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
-    touched, ready = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
-    return SlotCounts(all, left, np.zeros(slots, np.int8), touched, ready)
 
 
 def _mentioned(found: ElementaryPredicates) -> Int32s:

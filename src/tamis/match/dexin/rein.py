@@ -57,17 +57,7 @@ class Rein(Matcher):
         self._left = np.zeros(0, np.int32)
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._ends.view,
-                self._live.words,
-                self._exact,
-                self._left,
-            )
-        )
+        return self.run(_match, batch, self._ends.view, self._live.words, self._exact, self._left)
 
     def check(self) -> None:
         super().check()

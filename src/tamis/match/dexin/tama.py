@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.files.arrays import Bools, Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
@@ -69,23 +69,20 @@ class Tama(Matcher):
         self._hierarchy = ValueHierarchy(self.levels)
         self._postings = Postings()
         self._always = SlotSet()  # clauses with no counted term
-        self._wanted = Wanted(np.zeros(0, np.int32), np.zeros(0, np.bool_))
+        self._wanted = zeros(Wanted)
 
     def find(self, batch: EventBatch) -> Matches:
         size = len(self._wanted.terms)
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._hierarchy.view,
-                (self._postings.lists, self._postings.slots),
-                self._wanted,
-                self._always.slots,
-                self._counters.fit(size, size),
-                self._counters.stamps(len(batch.pairs.code)),
-                self.exact,
-            )
+        return self.run(
+            _match,
+            batch,
+            self._hierarchy.view,
+            (self._postings.lists, self._postings.slots),
+            self._wanted,
+            self._always.slots,
+            self._counters.fit(size, size),
+            self._counters.stamps(len(batch.pairs.code)),
+            self.exact,
         )
 
     def check(self) -> None:

@@ -158,9 +158,7 @@ class Aguilera(Matcher):
             self._counters.fit(0, keys).seen,
         )
         stamp = self._counters.stamps(len(batch))
-        return self.tallied(
-            *_match(batch.pairs, self.clauses.view, self.clauses.width, search, stamp)
-        )
+        return self.run(_match, batch, search, stamp)
 
     def check(self) -> None:
         super().check()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Bools, Int8s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int64s, offsets
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.elementary_predicates import EXACT, VERIFY
 from tamis.index.growth import HoldsArrays
@@ -104,7 +104,7 @@ class LevelTree(HoldsArrays):
         paths = paths_of(labels, self._order.place, self.factoring.view)
         lists = np.empty(int(paths.copies.sum()), np.int64)
         depth = np.diff(paths.starts) if self.spliced else np.full(len(slots), len(self._order))
-        nodes = np.concatenate([[0], np.cumsum(paths.copies * (depth + 1))])
+        nodes = offsets(paths.copies * (depth + 1))
         start = done = 0
         while start < len(slots):
             stop = int(np.searchsorted(nodes, nodes[start] + _ROOM))

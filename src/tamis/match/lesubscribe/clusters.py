@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.files.arrays import Bools, Int32s, Int64s, offsets, runs
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import EQUAL, ElementaryPredicates
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
@@ -135,10 +135,8 @@ class EqualityClusters(HoldsArrays):
     def _attributes(self, ids: Int64s) -> tuple[Int64s, Int64s]:
         """The attributes of some schemas, and the position in `ids` that each belongs to."""
         view = self.schemas.view
-        sizes = view.size[ids].astype(np.int64)
-        owner = np.repeat(np.arange(len(ids)), sizes)
-        ahead = np.cumsum(sizes) - sizes
-        return owner, view.values[(view.start[ids] - ahead)[owner] + np.arange(len(owner))]
+        _, places = runs(view.start[ids], view.size[ids])
+        return np.repeat(np.arange(len(ids)), view.size[ids]), view.values[places]
 
 
 @kernel
@@ -160,9 +158,9 @@ def key_predicates(found: ElementaryPredicates) -> Bools:
 
 def _keys(found: ElementaryPredicates, keyed: Bools) -> tuple[Int64s, Int64s, Int64s, Bools]:
     """Starts, attributes and values of the keyed predicates, and which clauses have any."""
-    starts = np.concatenate([[0], np.cumsum(keyed)])[found.starts]
+    starts = offsets(keyed)[found.starts]
     has = np.diff(starts) > 0
-    starts = np.concatenate([[0], starts[1:][has]])
+    starts = np.append(0, starts[1:][has])
     return starts, found.attribute[keyed].astype(np.int64), found.constant[keyed], has
 
 

@@ -73,17 +73,14 @@ class EqualityPreferred(Matcher):
         self._always = SlotSet()  # clauses with no predicate to look up or count
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._clusters.view,
-                self._counting.view,
-                (self.unkeyed.slots, self._always.slots),
-                self._counting.scratch(),
-                self._counting.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            self._clusters.view,
+            self._counting.view,
+            (self.unkeyed.slots, self._always.slots),
+            self._counting.scratch(),
+            self._counting.stamps(len(batch)),
         )
 
     def check(self) -> None:

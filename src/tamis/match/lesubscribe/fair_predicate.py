@@ -43,17 +43,14 @@ class FairPredicate(Matcher):
         self._always = SlotSet()  # clauses with no predicate to count
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._counting.view,
-                self._always.slots,
-                self._counting.scratch(),
-                self._counting.stamps(len(batch)),
-                self.final == "all",
-            )
+        return self.run(
+            _match,
+            batch,
+            self._counting.view,
+            self._always.slots,
+            self._counting.scratch(),
+            self._counting.stamps(len(batch)),
+            self.final == "all",
         )
 
     def check(self) -> None:

@@ -109,15 +109,12 @@ class Gough(Matcher):
         if self._changes > (max(_REBUILD, self._at_build // 2) if self._at_build else 0):
             self._renew()
         seen = self._counters.fit(0, len(self._slot)).seen
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._graph,
-                GraphSlots(self._slot, self._levels, self._side.slots, seen),
-                self._counters.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            self._graph,
+            GraphSlots(self._slot, self._levels, self._side.slots, seen),
+            self._counters.stamps(len(batch)),
         )
 
     def check(self) -> None:

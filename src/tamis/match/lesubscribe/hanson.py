@@ -98,17 +98,14 @@ class Hanson(Matcher):
         self._since_build = 0  # clauses added since
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
-                self._access,
-                self._always.slots,
-                self._counters.fit(0, len(self._access)).seen,
-                self._counters.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
+            self._access,
+            self._always.slots,
+            self._counters.fit(0, len(self._access)).seen,
+            self._counters.stamps(len(batch)),
         )
 
     def check(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters, CounterScratch
@@ -74,7 +74,7 @@ class Neon(Matcher):
         self._rows = KeyedLists()  # by operation: a * COMPARATORS + comparator
         self._sorted = OrderedLists()  # by attribute: its equalities, if there is a value index
         self._always = SlotSet()  # clauses with no predicate to evaluate
-        self._counts = PredicateNumbers(np.zeros(0, np.int32), np.zeros(0, np.int8))
+        self._counts = zeros(PredicateNumbers)
         self._counters = Counters()
 
     @property
@@ -83,19 +83,16 @@ class Neon(Matcher):
         return int((self._rows.size > 0).sum() + (self._sorted.size > 0).sum())
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                PredicateRows(self._rows.lists, *self._rows.pools),
-                PredicateRows(self._sorted.lists, *self._sorted.pools),
-                self._counts,
-                self._always.slots,
-                # One spare entry: the branchless loop writes a slot to `touched` before it knows
-                # whether the slot counts.
-                self._counters.fit(len(self._counts.predicates) + 1),
-            )
+        return self.run(
+            _match,
+            batch,
+            PredicateRows(self._rows.lists, *self._rows.pools),
+            PredicateRows(self._sorted.lists, *self._sorted.pools),
+            self._counts,
+            self._always.slots,
+            # One spare entry: the branchless loop writes a slot to `touched` before it knows
+            # whether the slot counts.
+            self._counters.fit(len(self._counts.predicates) + 1),
         )
 
     def check(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Bools, Int64s
+from tamis.files.arrays import Bools, Int64s, offsets
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
 from tamis.index.elementary_predicates import EXACT, clauses_of, elementary_predicates
@@ -53,17 +53,14 @@ class Quarantine(Matcher):
         self.unkeyed = 0  # how many clauses are quarantined
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                (self._clusters.view, self._whole),
-                self._counting.view,
-                self._always.slots,
-                self._counting.scratch(),
-                self._counting.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            (self._clusters.view, self._whole),
+            self._counting.view,
+            self._always.slots,
+            self._counting.scratch(),
+            self._counting.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -81,7 +78,7 @@ class Quarantine(Matcher):
         keyed = key_predicates(found)
         has_key = self._clusters.add(slots, found, keyed)
         self._whole = grown(self._whole, self.clauses.slots)
-        left = np.diff(np.concatenate([[0], np.cumsum(~keyed)])[found.starts])
+        left = np.diff(offsets(~keyed)[found.starts])
         self._whole[slots] = (left == 0) & (found.exact == EXACT)
         apart = ~has_key
         self._counting.add(slots[apart], clauses_of(found, apart), left[apart].astype(np.int32))

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
-from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s, offsets
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
@@ -44,8 +44,7 @@ class CandidateMatcher(Matcher):
         if size >= len(batch):
             return Matches(*self._verified(batch.pairs))
         parts = [self._verified(batch[at : at + size].pairs) for at in range(0, len(batch), size)]
-        starts = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
+        starts = offsets(np.concatenate([np.diff(starts) for starts, _ in parts]))
         return Matches(starts, np.concatenate([slots for _, slots in parts]))
 
     def _verified(self, pairs: Pairs) -> tuple[Int64s, Int64s]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
 SAMPLES = 64  # boundaries to estimate the share of events inside an interval
 
 

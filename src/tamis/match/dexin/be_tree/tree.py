@@ -14,9 +14,10 @@ import numpy as np
 
 from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseStorage, finite_ends
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import grown
 from tamis.match.dexin.be_tree.check import check
-from tamis.match.dexin.be_tree.hulls import HIGHEST, LOWEST, SAMPLES, hulls, weigh
+from tamis.match.dexin.be_tree.hulls import SAMPLES, hulls, weigh
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
     BUCKET,

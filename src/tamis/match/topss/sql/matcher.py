@@ -10,7 +10,7 @@ import numpy as np
 from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
-from tamis.files.arrays import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s, offsets
 from tamis.index.elementary_predicates import IF_SINGLE, elementary_predicates
 from tamis.match.base import Slots
 from tamis.match.options import Option, choice, whole_number
@@ -99,10 +99,8 @@ class SqlMatcher(CandidateMatcher):
             event, slots = self._tables.match(events)
             self.tally.nodes += 1
             self._count_compared(pairs.attribute)
-        starts = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(event, minlength=n), out=starts[1:])
         self.tally.subscriptions += len(slots)
-        return starts, slots[np.argsort(event, kind="stable")]
+        return offsets(np.bincount(event, minlength=n)), slots[np.argsort(event, kind="stable")]
 
     def _count_compared(self, attribute: Int32s) -> None:
         """Tally the predicates that the statement compared; queried once after each change."""
