@@ -109,6 +109,23 @@ def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPre
 
 
 @kernel
+def key_predicates(found: ElementaryPredicates) -> Bools:
+    """Which predicates form the keys: the first equality on each attribute of a clause.
+
+    Another value of the event may satisfy a second equality on the same attribute (`contains`
+    twice), so it cannot be part of the key.
+    """
+    keyed = np.zeros(len(found.attribute), np.bool_)
+    for i in range(len(found.starts) - 1):
+        last = -1
+        for at in range(found.starts[i], found.starts[i + 1]):
+            if found.comparator[at] == EQUAL and found.attribute[at] != last:
+                keyed[at] = True
+                last = found.attribute[at]
+    return keyed
+
+
+@kernel
 def is_complement(clauses: ClauseArrays, row: int) -> bool:
     """Whether two rows cover everything except one value."""
     return bool(

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.files.arrays import Int8s, Int64s
+from tamis.files.arrays import Int8s, Int64s, zeros
 from tamis.index.growth import grown
 from tamis.schedule.compiled.event_graph import (
     FlatEventGraph,
@@ -76,8 +76,7 @@ class Scheduler(ABC):
     def __init__(self, statistics: PredicateStatistics | None = None) -> None:
         self.statistics = PredicateStatistics() if statistics is None else statistics
         self.graph = ClauseGraph()
-        empty = np.zeros(0, np.int32)
-        self._local = LocalNumbers(empty, empty)
+        self._local = zeros(LocalNumbers)
         # Of the last event; the next one often has the same survivors.
         self._last: FlatEventGraph | None = None
         self._shared_calls: SharedCalls | None = None  # None where no predicates share a call

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Int8s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int32s, Int64s, zeros
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
@@ -137,6 +137,7 @@ class Dexin(Matcher):
             ),
             PlanOptions(_PLANS[self.plan], self.boundary == "whole", self.clauses.live),
             self._left,
+            zeros(PlannedAttributes, len(self._ends.view.used)),
         )
         self.tally.count(work)
         self.tally.exclusive += int(work[3])
@@ -198,6 +199,7 @@ def _match(
     index: DexinArrays,
     how: PlanOptions,
     left: Int32s,
+    candidates: PlannedAttributes,
 ) -> tuple[Int64s, Int64s, Int64s, float]:
     # `work`: comparisons, slots read, clauses touched, exclusive attributes
     starts, out, work, first, last = answer_arrays(events.starts, width)
@@ -205,7 +207,6 @@ def _match(
     total_cost = 0.0
     ends, columns = index.ends, index.columns
     partial = np.empty_like(index.live)
-    candidates = _no_candidates(len(ends.used))
     for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, begin, end, first, last)
@@ -258,16 +259,6 @@ def _match(
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work, total_cost
-
-
-@kernel
-def _no_candidates(size: int) -> PlannedAttributes:
-    return PlannedAttributes(
-        np.zeros(size, np.int64),
-        np.zeros(size, np.float64),
-        np.zeros(size, np.bool_),
-        np.zeros(size, np.bool_),
-    )
 
 
 @kernel

@@ -16,8 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.files.arrays import Bools, Int8s, Int64s, offsets
-from tamis.index.clauses import SOME, ClauseArrays
-from tamis.index.elementary_predicates import EXACT, VERIFY
+from tamis.index.clauses import ClauseArrays
+from tamis.index.elementary_predicates import (
+    EXACT,
+    VERIFY,
+    elementary_predicates,
+    key_predicates,
+    predicates_of,
+)
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
@@ -164,35 +170,12 @@ def _placed(slots: Int64s, paths: Paths, lists: Int64s) -> Placed:
     return Placed(lists, np.repeat(slots, paths.copies), slots[paths.copies == 0], paths.exact)
 
 
-@kernel
 def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
     """The equalities of some clauses; of several on one attribute (`contains`), the first."""
-    most = 0
-    for slot in slots:
-        most += clauses.size[slot]
-    starts = np.zeros(len(slots) + 1, np.int64)
-    attribute = np.empty(most, np.int64)
-    value = np.empty(most, np.int64)
-    whole = np.ones(len(slots), np.bool_)
-    n = 0
-    for i in range(len(slots)):
-        row = clauses.start[slots[i]]
-        end = row + clauses.size[slots[i]]
-        while row < end:
-            after = row + 1
-            while after < end and clauses.term[after] == clauses.term[row]:
-                after += 1
-            point = after - row == 1 and clauses.low[row] == clauses.high[row]
-            second = n > starts[i] and attribute[n - 1] == clauses.attribute[row]
-            if clauses.kind[row] == SOME and point and not second:
-                attribute[n] = clauses.attribute[row]
-                value[n] = clauses.low[row]
-                n += 1
-            else:
-                whole[i] = False
-            row = after
-        starts[i + 1] = n
-    return EdgeLabels(starts, attribute[:n], value[:n], whole)
+    found = elementary_predicates(clauses, slots)
+    keys = predicates_of(found, key_predicates(found))
+    whole = (np.diff(keys.starts) == np.diff(found.starts)) & (found.exact == EXACT)
+    return EdgeLabels(keys.starts, keys.attribute.astype(np.int64), keys.constant, whole)
 
 
 @kernel

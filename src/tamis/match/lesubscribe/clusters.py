@@ -14,7 +14,7 @@ import numpy as np
 
 from tamis.files.arrays import Bools, Int32s, Int64s, offsets, runs
 from tamis.index.blocks import Lists
-from tamis.index.elementary_predicates import EQUAL, ElementaryPredicates
+from tamis.index.elementary_predicates import ElementaryPredicates
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
@@ -137,23 +137,6 @@ class EqualityClusters(HoldsArrays):
         view = self.schemas.view
         _, places = runs(view.start[ids], view.size[ids])
         return np.repeat(np.arange(len(ids)), view.size[ids]), view.values[places]
-
-
-@kernel
-def key_predicates(found: ElementaryPredicates) -> Bools:
-    """Which predicates form the keys: the first equality on each attribute of a clause.
-
-    Another value of the event may satisfy a second equality on the same attribute (`contains`
-    twice), so it cannot be part of the key.
-    """
-    keyed = np.zeros(len(found.attribute), np.bool_)
-    for i in range(len(found.starts) - 1):
-        last = -1
-        for at in range(found.starts[i], found.starts[i + 1]):
-            if found.comparator[at] == EQUAL and found.attribute[at] != last:
-                keyed[at] = True
-                last = found.attribute[at]
-    return keyed
 
 
 def _keys(found: ElementaryPredicates, keyed: Bools) -> tuple[Int64s, Int64s, Int64s, Bools]:

@@ -11,13 +11,13 @@ from tamis.encode.terms import Terms
 from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import elementary_predicates, predicates_of
+from tamis.index.elementary_predicates import elementary_predicates, key_predicates, predicates_of
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
-from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
+from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, partial
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
     PredicateCounters,

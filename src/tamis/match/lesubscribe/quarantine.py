@@ -9,13 +9,18 @@ from tamis.encode.terms import Terms
 from tamis.files.arrays import Bools, Int64s, offsets
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, clauses_of, elementary_predicates
+from tamis.index.elementary_predicates import (
+    EXACT,
+    clauses_of,
+    elementary_predicates,
+    key_predicates,
+)
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
 from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
+from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.files.arrays import Int32s, Int64s
+from tamis.files.arrays import Int32s, Int64s, zeros
 from tamis.index.growth import grown
 
 ON_FALSE, ON_TRUE, NEVER = 0, 1, 2  # which outcome kills the clause; a fault always does
@@ -52,11 +52,11 @@ class ClauseGraph:
         self._reset()
 
     def _reset(self) -> None:
-        self.arrays = GraphArrays(
-            np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), _empty()
-        )
-        self.degree = _empty()  # per predicate: clauses that have it
-        self.call = _empty()  # per predicate: the call that answers it; -1: a call of its own
+        self.arrays = zeros(GraphArrays)
+        self.degree = np.zeros(0, np.int32)  # per predicate: clauses that have it
+        self.call = np.zeros(
+            0, np.int32
+        )  # per predicate: the call that answers it; -1: a call of its own
         self._in_use: dict[int, int] = {}  # per call: how many of its predicates some clause has
         self._shared = 0  # calls that answer several predicates
         self._owner: dict[int, int] = {}  # of each clause
@@ -254,7 +254,3 @@ def _literals(clause: int, predicates: Sequence[int], kills: Sequence[int]) -> l
             )
         masks[int(predicate)] = masks.get(int(predicate), 0) | _MASKS[int(kill)]
     return [predicate << BITS | mask for predicate, mask in masks.items()]
-
-
-def _empty() -> Int32s:
-    return np.zeros(0, np.int32)
