@@ -132,7 +132,7 @@ def _match(
     found = 0
     keys = np.empty(64, np.int64)
     hits, touched = scratch.hits, scratch.touched
-    needed = counted.needed
+    needed, members = counted.needed, clusters.slots
     for event in range(len(starts) - 1):
         pairs = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, pairs[0], pairs[1], first, last)
@@ -154,7 +154,7 @@ def _match(
             work[3] += size
             out = ensure_capacity(out, full, size + 1)
             for place in range(start, start + size):
-                slot = clusters.slots[place]
+                slot = members[place]
                 out[full] = slot
                 full += hits[slot] == ~needed[slot]
         rest = unkeyed if len(unkeyed) < raised else touched[:raised]

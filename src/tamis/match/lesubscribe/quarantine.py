@@ -116,6 +116,7 @@ def _match(
     found = 0
     keys = np.empty(64, np.int64)
     hits, touched = scratch.hits, scratch.touched
+    needed, members = counted.needed, clusters.slots
     for event in range(len(starts) - 1):
         pairs = events.starts[event], events.starts[event + 1]
         several = bind(events.attribute, pairs[0], pairs[1], first, last)
@@ -128,7 +129,7 @@ def _match(
             work[3] += size
             out = ensure_capacity(out, found, size)
             for place in range(start, start + size):
-                slot = clusters.slots[place]
+                slot = members[place]
                 ok = whole[slot]
                 if not ok:
                     ok, terms = holds(clauses, slot, first, last, events.code)
@@ -149,7 +150,7 @@ def _match(
         for i in range(raised):
             slot = touched[i]
             out[full] = slot
-            full += hits[slot] == counted.needed[slot]
+            full += hits[slot] == needed[slot]
             hits[slot] = 0
         out[full : full + len(always)] = always
         full += len(always)
