@@ -6,8 +6,8 @@ possible), dicts start by event. The other form is built lazily, once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,12 +44,8 @@ class Texts(NamedTuple):
     rows: Int64s | None
 
 
-class Raw(Protocol):
-    """The events as published, for operators, which read values and not codes."""
-
-    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
-        """The values of an event, by attribute."""
-        ...
+Raw = Callable[[int], Mapping[str, tuple[Any, ...]]]
+"""The values of an event as published, by attribute. Operators read values, not codes."""
 
 
 class EventBatch:
@@ -117,7 +113,7 @@ class EventBatch:
         """The values of an event as published, by attribute, for operators."""
         if self._raw is None:
             raise ValueError("the batch has codes only")
-        return self._raw.values(self._first + event)
+        return self._raw(self._first + event)
 
 
 def _cut(column: Texts, first: int, last: int) -> Texts:

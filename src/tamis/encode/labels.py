@@ -77,19 +77,22 @@ class Labels:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def add(self, texts: Iterable[str]) -> Moved | None:
-        """Count one use of each text and label new ones; return the labels that moved."""
-        counted: dict[str, int] = {}
-        for text in texts:
-            counted[text] = counted.get(text, 0) + 1
-        return self.add_counted(counted)
-
-    def add_counted(self, counted: Mapping[str, int]) -> Moved | None:
-        """Count several uses of each text at once."""
+    def add(self, counted: Mapping[str, int]) -> Moved | None:
+        """Count uses of texts and label new ones; return the labels that moved."""
         fresh = [text for text in counted if text not in self._known]
         for text, uses in counted.items():
             self._uses[text] = self._uses.get(text, 0) + uses
-        return self._insert(fresh)
+        if not fresh:
+            return None
+        self.version += 1
+        before: dict[str, int] = {}  # old labels of constants that moved
+        for text in self._merge(sorted(fresh)) if len(fresh) > _MANY else fresh:
+            self._insert(text, before)
+        for text in fresh:
+            before.pop(text, None)  # a new constant has no old label
+        pairs = sorted((old, self._known[text]) for text, old in before.items())
+        pairs = [pair for pair in pairs if pair[0] != pair[1]]
+        return Moved(*np.array(pairs, np.int64).T.copy()) if pairs else None
 
     def drop(self, texts: Iterable[str]) -> None:
         """Release one use of each text.
@@ -151,19 +154,7 @@ class Labels:
             return self._labels[at - 1] + 1
         return self._labels[0] - 1 if self._labels else 0
 
-    def _insert(self, fresh: list[str]) -> Moved | None:
-        if not fresh:
-            return None
-        self.version += 1
-        before: dict[str, int] = {}  # old labels of constants that moved
-        left = self._merge(sorted(fresh)) if len(fresh) > _MANY else fresh
-        for text in left:
-            self._insert_one(text, before)
-        for text in fresh:
-            before.pop(text, None)  # a new constant has no old label
-        return self._moved(before)
-
-    def _insert_one(self, text: str, before: dict[str, int]) -> None:
+    def _insert(self, text: str, before: dict[str, int]) -> None:
         labels = self._labels
         at = bisect_left(self._texts, text)
         run = self._direction(at)
@@ -255,14 +246,6 @@ class Labels:
             before.setdefault(self._texts[at], labels[at])
             labels[at] = start + place * pitch
             self._known[self._texts[at]] = labels[at]
-
-    def _moved(self, before: dict[str, int]) -> Moved | None:
-        pairs = sorted((old, self._known[text]) for text, old in before.items())
-        pairs = [pair for pair in pairs if pair[0] != pair[1]]
-        if not pairs:
-            return None
-        old, now = zip(*pairs, strict=True)
-        return Moved(np.array(old, np.int64), np.array(now, np.int64))
 
     # -- saving ------------------------------------------------------------------------------------
 

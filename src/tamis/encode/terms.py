@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s
+from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s, runs
 
 
 class Terms(NamedTuple):
@@ -32,11 +32,9 @@ class Terms(NamedTuple):
 
     def take(self, which: Int64s) -> Terms:
         """The clauses at the given positions, in that order."""
-        counts = np.diff(self.starts)[which]
-        starts = np.zeros(len(which) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        rows = np.repeat(self.starts[which] - starts[:-1], counts) + np.arange(starts[-1])
-        return Terms(starts, *(column[rows] for column in self[1:]))
+        starts, rows = runs(self.starts[which], np.diff(self.starts)[which])
+        columns: list[Any] = [column[rows] for column in self[1:]]
+        return Terms(starts, *columns)
 
 
 Row = tuple[int, int, int, int, int]

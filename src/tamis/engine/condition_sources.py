@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tamis.engine.saved_part import SavedPart
 from tamis.files.arrays import Int64s
+from tamis.index.growth import grown
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
 
@@ -45,10 +46,7 @@ class ConditionSources:
     def keep_table(self, slots: Int64s, column: pa.Array) -> None:
         """Keep the rows of a table, one for each slot."""
         top = int(slots.max(initial=-1)) + 1
-        if top > len(self._column_of):
-            more = max(top, 2 * len(self._column_of)) - len(self._column_of)
-            self._column_of = np.append(self._column_of, np.full(more, -1, np.int32))
-            self._row_of = np.append(self._row_of, np.zeros(more, np.int64))
+        self._column_of, self._row_of = grown(self._column_of, top, -1), grown(self._row_of, top)
         number = self._columns_made
         self._columns_made += 1
         self._column[number] = (column, len(slots))

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.files.arrays import Bools, Int32s, Int64s, UInt8s
+from tamis.files.arrays import Bools, Int32s, Int64s, UInt8s, offsets
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
@@ -75,8 +75,7 @@ class Scan(Matcher):
         self._passed[tried] = left[tried] / seen[tried]
         self.tally.predicates += looked
         self.tally.subscriptions += len(batch) * self.clauses.live
-        starts = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(np.bincount(event, minlength=len(batch)), out=starts[1:])
+        starts = offsets(np.bincount(event, minlength=len(batch)))
         # The kernel finds pairs tile by tile; a stable sort orders them by event.
         return Matches(
             starts, slots if len(batch) == 1 else slots[np.argsort(event, kind="stable")]
@@ -144,17 +143,17 @@ class Scan(Matcher):
         at = at[(low[at] == _LOWEST) & (high[at + 1] == _HIGHEST)]
         low[at] = low[at + 1]
         # Otherwise, several rows or a second term on the attribute do not form one interval.
-        told = (terms.kind == SOME) & ~after & ~before
-        told[at] = True
+        fits = (terms.kind == SOME) & ~after & ~before
+        fits[at] = True
         for column, attribute in enumerate(self._columns.attribute):
-            mine = (terms.attribute == attribute) & told
+            mine = (terms.attribute == attribute) & fits
             self._columns.low[column, slot[mine]] = low[mine]
             self._columns.high[column, slot[mine]] = high[mine]
             self._columns.needed[column, slot[mine]] = 1
             self._columns.holes[column] |= bool((low[mine] > high[mine]).any())
-        told &= np.isin(terms.attribute, self._columns.attribute)
-        told[at + 1] = told[at]
-        self._state[slot[~told]] = _VERIFY
+        fits &= np.isin(terms.attribute, self._columns.attribute)
+        fits[at + 1] = fits[at]
+        self._state[slot[~fits]] = _VERIFY
 
 
 def _columns(attributes: Int32s, size: int) -> ScanColumns:

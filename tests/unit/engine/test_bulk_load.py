@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tamis import Engine, Schema
 from tamis.encode.bulk_terms import BulkTerms
-from tamis.engine.predicate_rows import condition_of
+from tamis.engine.bulk_load import condition_of
 from tamis.errors import ConditionError, LimitError, NeverTrueError, SubscriptionError, TamisError
 from tests.unit.engine.world import (
     CONSTANTS,

@@ -154,8 +154,8 @@ def test_the_dearest_comes_last(calls: list[str]) -> None:
 def _statistics(engine: Engine, text: str) -> tuple[float, float, float]:
     (number,) = [
         number
-        for number in engine.calls._predicates
-        if engine.calls.predicate(number).predicate.text == text
+        for number in engine.calls.predicates
+        if engine.calls.predicates[number].predicate.text == text
     ]
     told = engine.calls.scheduler.statistics
     return float(told.p[number]), float(told.cost[number]), float(told.doubt[number])
@@ -216,7 +216,7 @@ def test_an_engine_that_an_earlier_tamis_saved_knows_nothing(engine: Engine) -> 
     fresh = Engine(SCHEMA, operators=given)
     fresh.calls.restore(SavedPart(arrays, {}, tables), SCHEMA)
     assert fresh.calls.known == {}
-    assert fresh.calls.predicates == 2
+    assert len(fresh.calls.predicates) == 2
 
 
 def test_knowledge_that_is_missing_is_missed(engine: Engine) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tamis.index.code_cache import CodeCache, read, write
-from tamis.index.fingerprint import fingerprint
+from tamis.index.code_cache import CodeCache, fingerprint, read, write
 
 SOURCE = """\
 import other

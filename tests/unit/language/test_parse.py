@@ -160,10 +160,11 @@ def grow(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
 
 def kinds(condition: Condition) -> list[str]:
     """The types of all constants: True equals 1, but is not the same."""
-    from tamis.model.condition import predicates
+    from tamis.model.condition import leaves
 
     found: list[str] = []
-    for predicate in predicates(condition):
+    for predicate in leaves(condition):
+        assert isinstance(predicate, Predicate)
         values = predicate.value if isinstance(predicate.value, tuple) else (predicate.value,)
         found.extend("text" if isinstance(v, str) else type(v).__name__ for v in values)
     return found

@@ -17,7 +17,6 @@ from tamis.model.condition import (
     Variable,
     leaves,
     parts_of,
-    predicates,
     variables,
 )
 
@@ -42,12 +41,10 @@ def test_nodes_are_copied_and_pickled() -> None:
         assert [leaf.span for leaf in leaves(again)] == [(0, 9), (20, 30), (40, 50), (0, 9)]
 
 
-def test_leaves_come_from_left_to_right_and_predicates_are_the_ordinary_ones() -> None:
+def test_leaves_come_from_left_to_right() -> None:
     condition = Or((And((CALL, PRICE)), Not(ABOVE)))
     assert list(leaves(condition)) == [CALL, PRICE, ABOVE]
-    assert list(predicates(condition)) == [PRICE]
     assert list(leaves(CALL)) == [CALL]
-    assert list(predicates(ABOVE)) == []
 
 
 def test_a_part_in_many_places_is_visited_once() -> None:

@@ -22,9 +22,9 @@ from tamis.model.domain import (
     RefusalError,
     Text,
     Timestamp,
+    parse_timestamp,
 )
 from tamis.model.named_domains import Enumerated, Hierarchy
-from tamis.model.timestamp import parse_timestamp
 
 ACCEPTED: list[tuple[Domain, Any, Any]] = [
     (Integer(), 5, 5),

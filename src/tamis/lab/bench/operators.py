@@ -57,7 +57,7 @@ def measure(setting: BenchSetting) -> Iterator[OperatorResult | ProgressStep]:
             "drones over New York",
             scheduler,
             len(engine),
-            engine.calls.predicates,
+            len(engine.calls.predicates),
             events.num_rows,
             len(ids),
             seconds,

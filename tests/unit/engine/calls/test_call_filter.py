@@ -107,7 +107,7 @@ def test_subscriptions_come_and_go() -> None:
         engine.calls.scheduler.check()
         event = chance.choice(EVENTS)
         assert set(engine.match(event)) == _expected(live, event)
-    assert len(engine.calls) == engine.calls.predicates == 0
+    assert len(engine.calls) == len(engine.calls.predicates) == 0
 
 
 def test_saved_opened_and_pickled(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_equal_calls_are_evaluated_once_an_event_whatever_their_variables_are_ca
         "not one(a, ?y) and one(b, ?y)",
     ):
         engine.subscribe(text)
-    assert engine.calls.predicates == 5  # with two limits, with 2, without, and the one of b
+    assert len(engine.calls.predicates) == 5  # with two limits, with 2, without, and the one of b
     event = cases.event(random.Random(2))
     event["seen"] |= {"one a": [1, 2, 3], "one b": [3, 4]}
     assert sorted(engine.match(event)) == [0, 1, 2, 3]

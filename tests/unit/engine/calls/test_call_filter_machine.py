@@ -89,7 +89,7 @@ def _machine(scheduler: str) -> type[RuleBasedStateMachine]:
             for id in self.live:
                 self.engine.unsubscribe(id)
             self.live.clear()
-            assert len(self.engine.calls) == self.engine.calls.predicates == 0
+            assert len(self.engine.calls) == len(self.engine.calls.predicates) == 0
 
         @rule(seeds=st.lists(SEEDS, min_size=1, max_size=4))
         def match(self, seeds: list[int]) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.match.default.answer_buffers import AnswerBuffers
+from tamis.match.default.passes.buffers import AnswerBuffers
 
 
 def _answer(recycled: AnswerBuffers, used: int) -> NDArray[np.int32]:

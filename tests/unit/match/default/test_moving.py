@@ -37,8 +37,8 @@ from tamis.match.default.planning.costs import costs
 from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
 from tamis.match.default.planning.survey import nearness
-from tamis.match.default.saved_index import trimmed
 from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import trimmed
 from tamis.match.default.workers import WorkerPool
 from tamis.testing.matcher_checks import batch_of, random_clause, random_event
 from tamis.testing.saving_checks import restored

@@ -99,11 +99,9 @@ class Routes:
 
     def __init__(self, index: RoutedIndex, clauses: Sequence[Clause]) -> None:
         many = len(clauses)
-        self.kind, self.scheme = np.empty(many, np.int8), np.empty(many, np.int64)
-        self.cost, self.in_family = np.empty(many), np.empty(many)
         table = table_of(clauses)
-        slots = np.arange(many)
-        survey(index, table.view, slots, self.kind, self.scheme, self.cost, self.in_family)
+        found = survey(index, table.view, np.arange(many))
+        self.kind, self.scheme, self.cost, self.in_family = found
 
     @property
     def places(self) -> list[tuple[int, int, int]]:
@@ -248,10 +246,8 @@ def found(
     """The pairs that an index finds. Each is found once."""
     counts = np.empty(len(events), np.int64)
     pairs = batch_of(events).pairs
-    width = max(table.width, len(framed.record.cells.bound))
-    out, used = MatchWorker().match_chunk(
-        framed, table.view, width, pairs, counts, np.empty(0, np.int32), 0
-    )
+    table.width = max(table.width, len(framed.record.cells.bound))
+    out, used = MatchWorker().match_chunk(framed, table, pairs, counts, np.empty(0, np.int32), 0)
     event = np.repeat(np.arange(len(events)), counts).tolist()
     listed = list(zip(event, out[:used].tolist(), strict=True))
     assert len(listed) == len(set(listed))

@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.match.default.matcher import Tamis
-from tamis.match.default.passes.twin_events import copy_twins, find_twins
+from tamis.match.default.passes.twin_events import (
+    Twins,
+    copy_twins,
+    find_twins,
+    with_twins,
+    without_twins,
+)
 from tamis.match.default.structure.buckets import first_hash, next_hash
-from tamis.match.default.twins import Twins, with_twins, without_twins
 from tamis.match.lesubscribe.naive import Naive
 from tamis.testing.matcher_checks import PlainEvent, add, batch_of, random_clause, random_event
 
@@ -125,7 +130,7 @@ def test_few_events_and_different_ones_are_left_as_they_are() -> None:
     different: list[PlainEvent] = [{0: [number]} for number in range(100)]
     for events in (same, different, different + different[:10], []):
         pairs = batch_of(events).pairs
-        kept, twin = without_twins(pairs)
+        kept, twin, _ = without_twins(pairs)
         assert kept is pairs
         assert twin is None
 
@@ -134,7 +139,7 @@ def test_a_batch_without_its_twins_is_the_different_events_in_order() -> None:
     chance = random.Random(2)
     some = [random_event(chance, 4) for _ in range(20)]
     events = [chance.choice(some) for _ in range(200)]
-    kept, twin = without_twins(batch_of(events).pairs)
+    kept, twin, _ = without_twins(batch_of(events).pairs)
     assert twin is not None
     assert twin.tolist() == first_equal(events)
     first = [events[twin.tolist().index(number)] for number in range(max(twin) + 1)]

@@ -110,7 +110,7 @@ class CandidateBlocks(NamedTuple):
     """Scratch space for the results of `pass_sparse` in one block, kept between calls.
 
     Per event: `mask` has the blocks that may contain a match. `whom` lists the events that may
-    match in the current block; those that do have a `line`, and `words` says which words of it are
+    match in the current block; those that do have a `line`, and `words` says which of its words are
     not 0. Per candidate: `event` and `place`.
     """
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.files.arrays import Floats, Int32s, Int64s
@@ -70,15 +68,6 @@ class EventSample(NamedTuple):
                 return True
         return False
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays to save."""
-        return {"sample.attribute": self.attribute, "sample.code": self.code}
-
-    @staticmethod
-    def restored(arrays: Mapping[str, NDArray[Any]], events: int) -> EventSample:
-        """A sample from its saved arrays."""
-        return EventSample(arrays["sample.attribute"], arrays["sample.code"], events)
-
 
 class Outline(NamedTuple):
     """The reference for later samples, by attribute. Computed once per plan."""
@@ -106,7 +95,7 @@ def no_sample() -> EventSample:
 
 
 class EventWatch:
-    """Watches the events of a matcher and tells whether its plan still suits them."""
+    """Watches the events of a matcher and decides whether its plan still suits them."""
 
     def __init__(self) -> None:
         self.planned_for = self.sample = no_sample()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.files.arrays import Floats, Int32s, Int64s, UInt8s, zeros
+from tamis.files.arrays import Floats, Int32s, Int64s, UInt8s, offsets, zeros
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.structure.guide import Guide, make_guide
 
@@ -95,22 +95,14 @@ def cut(
         bound[a] = (min(len(seen), events) + _PRIOR * likely[a]) / (events + _PRIOR)
     if not parts:
         return no_cells()
-    starts = np.zeros(width + 1, np.int64)
-    row_starts = np.zeros(width + 1, np.int64)
-    np.cumsum([len(part.cuts) for part in parts], out=starts[1:])
-    np.cumsum([len(part.row_cuts) for part in parts], out=row_starts[1:])
-    cuts = np.concatenate([part.cuts for part in parts])
+    starts = offsets([len(part.cuts) for part in parts])
+    row_starts = offsets([len(part.row_cuts) for part in parts])
+    cuts, row_cuts, row_of_cell, below, row_below, single = map(
+        np.concatenate, zip(*parts, strict=True)
+    )
+    guide = make_guide(starts, cuts)
     return ValueCells(
-        starts,
-        cuts,
-        row_starts,
-        np.concatenate([part.row_cuts for part in parts]),
-        np.concatenate([part.row_of_cell for part in parts]),
-        bound,
-        np.concatenate([part.below for part in parts]),
-        np.concatenate([part.row_below for part in parts]),
-        np.concatenate([part.single for part in parts]),
-        make_guide(starts, cuts),
+        starts, cuts, row_starts, row_cuts, row_of_cell, bound, below, row_below, single, guide
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.files.arrays import Int16s, Int32s, Int64s
+from tamis.files.arrays import Int16s, Int32s, Int64s, offsets
 from tamis.index.bits import Words
 from tamis.index.clauses import MISSING, NONE
 from tamis.index.kernel import inlined, kernel
@@ -60,8 +60,7 @@ def make_family(attributes: Int32s, cells: ValueCells, *, dense: bool) -> Family
     rows = np.ones(len(attributes), np.int64)
     real = attributes >= 0
     rows[real] = np.diff(cells.row_start)[attributes[real]] + 2
-    base = np.zeros(len(attributes) + 1, np.int32)
-    np.cumsum(rows, out=base[1:])
+    base = offsets(rows).astype(np.int32)
     column_of = np.full(len(cells.bound), -1, np.int32)
     column_of[attributes[real]] = np.flatnonzero(real)
     no_words = np.zeros(0, np.uint64)
@@ -78,11 +77,6 @@ def make_family(attributes: Int32s, cells: ValueCells, *, dense: bool) -> Family
     )
 
 
-def lines(family: Family) -> int:
-    """The number of lines per block."""
-    return int(family.base[-1])
-
-
 def is_dense(family: Family) -> bool:
     """Whether the family is dense: it has edges, not records."""
     return len(family.edges) > 0
@@ -95,9 +89,9 @@ def family_with_room(family: Family, more: int) -> Family:
     if needed <= blocks:
         return family
     blocks = max(needed, blocks + blocks // 4)
-    each = lines(family)
+    each = int(family.base[-1])  # lines per block
     dense = is_dense(family)
-    lanes = 0 if dense else BLOCK * LANES * record_lines(family)
+    lanes = 0 if dense else BLOCK * LANES * -(-len(family.attribute) // COLUMNS)
     return family._replace(
         bits=_fit(family.bits, blocks * each * WORDS),
         edges=_fit(family.edges, blocks * (each + 1) * WORDS if dense else 0),
@@ -110,11 +104,6 @@ def family_with_room(family: Family, more: int) -> Family:
 def blocks_of(family: Family) -> int:
     """The number of blocks in use."""
     return -(-int(family.head[TOP]) // BLOCK)
-
-
-def record_lines(family: Family) -> int:
-    """The number of lines per record."""
-    return -(-len(family.attribute) // COLUMNS)
 
 
 def _fit(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:

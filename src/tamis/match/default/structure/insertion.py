@@ -93,9 +93,9 @@ def _entry(
         one = _constraint(start, cuts, rows, info, best)
     if second >= 0:
         two = _constraint(start, cuts, rows, info, second)
-    told = (best >= 0) + (second >= 0)
+    stored = (best >= 0) + (second >= 0)
     kind = TWO if rest else ALL
-    if terms > TERMS or told < rest:
+    if terms > TERMS or stored < rest:
         kind = MORE
     return kind, one, two
 
