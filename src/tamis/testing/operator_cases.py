@@ -121,7 +121,7 @@ def truths() -> dict[str, tuple[Signature, Callable[[Any, Any], Rows | Fault]]]:
 
     def truth(what: str, rows: Callable[[Any], Rows]) -> Callable[[Any, Any], Rows | Fault]:
         def answer(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
-            found = reads[0].get(f"{what} {given[0] if given else 'a'}") or []
+            found = reads[0].get(f"{what} {given[0]}") or []
             return Fault("fails") if found == "fails" else rows(found)
 
         return answer
@@ -129,7 +129,8 @@ def truths() -> dict[str, tuple[Signature, Callable[[Any, Any], Rows | Fault]]]:
     flags = truth("flag", lambda found: ((),) if found else ())
     ones = truth("one", lambda found: tuple((each,) for each in found))
     twos = truth("two", lambda found: tuple(map(tuple, found)))
-    plain = {"flag": flags, "heard": flags, "one": ones, "two": twos, "every": ones}
+    plain = {"flag": flags, "heard": flags, "one": ones, "two": twos}
+    plain["every"] = lambda reads, _: ones(reads, ("a",))
     return {each.signature.name: (each.signature, plain[each.signature.name]) for each in OPERATORS}
 
 
