@@ -44,9 +44,6 @@ class ClauseStorage(HoldsArrays, ABC):
     slots: int  # one more than the highest slot used since the table was last empty
     width: int  # one more than the highest attribute
 
-    def __init__(self) -> None:
-        self.clear()
-
     def __len__(self) -> int:
         return self.live
 
@@ -238,6 +235,18 @@ class ClauseTable(ClauseStorage):
         self._holes = {}
 
 
+def finite_ends(
+    attribute: Int32s, _: Any, kind: Int8s, low: Int64s, high: Int64s
+) -> tuple[Int32s, Int64s]:
+    """The attributes and finite ends of the SOME terms among rows, sorted by both."""
+    some = kind == SOME
+    attributes, ends = np.tile(attribute[some], 2), np.concatenate([low[some], high[some]])
+    finite = (ends != -(2**63)) & (ends != 2**63 - 1)
+    attributes, ends = attributes[finite], ends[finite]
+    order = np.lexsort((ends, attributes))
+    return attributes[order], ends[order]
+
+
 @inlined
 def holds(
     clauses: ClauseArrays, slot: int, first: Int64s, last: Int64s, code: Int64s
@@ -275,14 +284,21 @@ def holds(
 
 
 @kernel
-def bind(attribute: Int32s, start: int, end: int, first: Int64s, last: Int64s) -> None:
-    """Record where the values of one event are, by attribute. Its pairs are `start:end`."""
+def bind(attribute: Int32s, start: int, end: int, first: Int64s, last: Int64s) -> bool:
+    """Record where the values of one event are, by attribute. Its pairs are `start:end`.
+
+    Returns whether it has several values of an attribute.
+    """
+    several = False
     for at in range(start, end):
         a = attribute[at]
         if a < len(first):  # no clause constrains attributes past the end
             if first[a] == last[a]:
                 first[a] = at
+            else:
+                several = True
             last[a] = at + 1
+    return several
 
 
 @kernel

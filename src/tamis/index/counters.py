@@ -26,11 +26,7 @@ class CounterScratch(NamedTuple):
 class Counters(HoldsArrays):
     """Owns the scratch arrays, which grow with the slots and keys of the matcher."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Release the memory."""
         self.scratch = _scratch(0, 0)
         self._stamp = 0
 

@@ -22,11 +22,7 @@ class PairCells(NamedTuple):
 class PairMap(HoldsArrays):
     """Maps (first, second) to a value of 0 or more. Linear probing; at most half full."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all pairs and release the memory."""
         self.cells = _cells(8)
         self._used = 0
 

@@ -38,11 +38,7 @@ class PredicateIds(HoldsArrays, ABC):
     `attribute * COMPARATORS + comparator`.
     """
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all predicates and release the memory."""
         self._uses = np.zeros(0, np.int64)
         self._cluster = np.zeros(0, np.int64)
         self._constant = np.zeros(0, np.int64)

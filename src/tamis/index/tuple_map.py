@@ -36,11 +36,7 @@ class Tuples(NamedTuple):
 class TupleMap(HoldsArrays):
     """Interned tuples of int64. Linear probing; at most half full."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all tuples and release the memory."""
         self.view = zeros(Tuples)._replace(cells=np.full(8, -1, np.int64))
         self._counts = np.array([0, 0, 0, -1], np.int64)  # used, top, filled, first free id
         self._live = 0  # values of tuples in use; less than filled if some were abandoned

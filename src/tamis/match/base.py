@@ -9,6 +9,7 @@ in `capabilities`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -169,8 +170,12 @@ class Matcher(HoldsArrays, ABC):
     def find(self, batch: EventBatch) -> Matches:
         """The slots whose clause holds. Neither the batch nor the clause table is empty."""
 
-    def tallied(self, starts: Slots, slots: Slots, work: Int64s) -> Matches:
-        """The answer of a kernel, after adding its work to the tally (see `Tally.count`)."""
+    def run(self, kernel: Callable[..., Any], batch: EventBatch, *index: Any) -> Matches:
+        """The answer of a kernel. Its work is added to the tally (see `Tally.count`).
+
+        The kernel takes the pairs of the batch, the clause table and its width, and `index`.
+        """
+        starts, slots, work = kernel(batch.pairs, self.clauses.view, self.clauses.width, *index)
         self.tally.count(work)
         return Matches(starts, slots)
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tamis import TamisError
 from tamis.cli.reports.bench import show
+from tamis.files.arrays import Int8s, Int64s
 from tamis.lab.bench import schedulers
 from tamis.lab.bench.schedulers import CASES, SchedulerCase
 from tamis.lab.bench.setting import BenchSetting
@@ -18,7 +19,6 @@ from tamis.lab.results.records import AS_A_SET, AS_DRAWN, COSTS, SCHEDULERS, Goa
 from tamis.lab.results.verdicts import order_exceptions
 from tamis.schedule import registry
 from tamis.schedule.base import Scheduler, Simulation
-from tamis.schedule.compiled.graph import Int8s, Int64s
 from tamis.schedule.naive import NaiveScheduler
 from tests.unit.lab.examples import SCHEDULER
 

@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tamis.files.arrays import Floats, Int32s
 from tamis.schedule.base import FALSE, NEVER, ON_FALSE, ON_TRUE, TRUE
 from tamis.schedule.compiled.chains import (
-    Floats,
     join_paths,
     order_difference,
     score_chains,
     sort_chains,
     walk_paths,
 )
-from tamis.schedule.compiled.graph import BITS, ClauseGraph, Int32s
+from tamis.schedule.compiled.graph import BITS, ClauseGraph
 
 _PREDICATES = 7
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.schedule.compiled.graph import Int8s
+from tamis.files.arrays import Int8s
 from tamis.schedule.naive import NaiveScheduler
 from tamis.schedule.registry import create
 from tamis.schedule.run import Run

@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from tamis.match.lesubscribe.ibs_tree import IbsTrees, Int64s, descend
+from tamis.files.arrays import Int64s
+from tamis.match.lesubscribe.ibs_tree import IbsTrees, descend
 
 LOW, HIGH = -(2**63), 2**63 - 1
 Key = tuple[int, int]  # tree, owner
