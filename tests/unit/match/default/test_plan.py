@@ -292,29 +292,21 @@ def test_clauses_that_move_to_a_newer_plan() -> None:
     assert not any(route.older for route in matcher.plan().routes)
 
 
-def test_without_clauses_there_is_nothing_to_tell() -> None:
+def test_plans_of_few_clauses_and_of_none() -> None:
     matcher = Tamis()
+    batch = _events(np.random.default_rng(5))
     assert matcher.plan().routes == ()
-    matcher.match(_events(np.random.default_rng(5)))
+    matcher.match(batch)
     assert matcher.plan().clauses == 0
-
-
-def test_before_the_first_events_there_is_no_plan() -> None:
-    matcher = Tamis()
-    _add(matcher, _clauses((POINT, np.arange(3), np.arange(3))))
+    few = Tamis()
+    _add(few, _clauses((POINT, np.arange(3), np.arange(3))))
     with pytest.raises(MatcherError, match="when the first events are matched"):
-        matcher.plan()
-
-
-def test_few_clauses_are_one_block() -> None:
-    matcher = Tamis()
-    _add(matcher, _clauses((POINT, np.arange(3), np.arange(3))))
-    matcher.match(_events(np.random.default_rng(5)))
-    plan = matcher.plan()
-    (route,) = plan.routes
+        few.plan()
+    few.match(batch)
+    (route,) = few.plan().routes
     assert route.sort in (SPARSE, DENSE), "no keys for so few"
     assert route.parts == 1
-    assert plan.look_ups == 0
+    assert few.plan().look_ups == 0
 
 
 def test_an_engine_knows_the_names() -> None:
