@@ -77,12 +77,13 @@ def test_bench_shows_which_goals_are_met(
     ]
 
 
+def measure(*_: object) -> None:
+    pytest.fail("measured")
+
+
 def test_bench_refuses_a_folder_before_it_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    def measure(*_: object) -> None:
-        pytest.fail("measured")
-
     monkeypatch.setattr("tamis.cli.bench._run", measure)
     (tmp_path / "file").touch()
     err = refused(capsys, "bench", "--quick", "--out", str(tmp_path / "file" / "results"))
@@ -97,10 +98,6 @@ def test_plot_draws_again_without_measuring(
     assert run("bench", "match", "--quick", "--matcher", "naive", "--out", str(tmp_path)) == 0
     (path,) = tmp_path.glob("*.json")
     path.with_suffix(".png").unlink()
-
-    def measure(*_: object) -> None:
-        pytest.fail("measured")
-
     monkeypatch.setattr("tamis.lab.bench.matchers.measure", measure)
     other = tmp_path / "new" / "other.svg"
     assert run("plot", str(path)) == 0

@@ -24,6 +24,7 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.operator import Parameter, Signature
+from tests.unit.language.conditions import grow
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "position": "opaque"}})
 
@@ -238,11 +239,6 @@ atoms: st.SearchStrategy[Condition] = st.one_of(
     st.sampled_from("xy").map(lambda name: ValueConstraint(Variable(name), ">", 5)),
     st.just(Call("quiet")),
 )
-
-
-def grow(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
-    parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
-    return st.one_of(parts.map(And), parts.map(Or), inner.map(Not))
 
 
 def binds(condition: Condition, positive: bool) -> list[tuple[set[str], set[str]]]:
