@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tamis import workload
-from tamis.engine import Engine
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning import layout
 from tamis.match.plan import SPARSE
-from tamis.model.schema import Schema
+from tests.loaded import loaded
 
 
 def test_keys_that_no_surveyed_clause_has_are_used_where_few_events_have_them(
@@ -22,8 +21,7 @@ def test_keys_that_no_surveyed_clause_has_are_used_where_few_events_have_them(
     """
     monkeypatch.setattr(layout, "_SURVEYED", 1000)
     made = workload.make("sparse", 20_000, seed=3, attributes=500)
-    engine = Engine(Schema.from_dict(made.schema))
-    engine.subscribe_table(made.subscriptions)
+    engine = loaded(made)
     batch = engine.encode(made.events(300))
     matcher = engine.matcher
     assert isinstance(matcher, Tamis)

@@ -10,7 +10,6 @@ import pytest
 from tamis import workload
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Row, from_rows
-from tamis.engine import Engine
 from tamis.index.clauses import SOME
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
@@ -22,7 +21,7 @@ from tamis.match.dexin.attribute_plan import (
 )
 from tamis.match.dexin.dexin import Dexin
 from tamis.match.dexin.rein import Rein
-from tamis.model.schema import Schema
+from tests.loaded import loaded
 
 N, EVENTS = 20_000, 40
 PLANS = ("lmrff", "optimal", "exclusive", "inclusive")
@@ -43,9 +42,7 @@ def _matched(**parameters: object) -> tuple[list[Dexin], Rein]:
     made = workload.make("dexin", N, seed=3, **parameters)
     matchers, rein = [Dexin(plan=plan) for plan in PLANS], Rein()
     for matcher in (*matchers, rein):
-        engine = Engine(Schema.from_dict(made.schema), matcher)
-        engine.subscribe_table(made.subscriptions)
-        engine.match_batch(made.events(EVENTS))
+        loaded(made, matcher).match_batch(made.events(EVENTS))
     return matchers, rein
 
 
@@ -116,24 +113,24 @@ def test_the_optimal_plan_is_the_best_of_all_sets() -> None:
             assert cost == pytest.approx(_cost(rates, chosen))
 
 
-def test_first_fit_rules_out_while_that_is_cheaper_than_checking() -> None:
-    # 0.7 is left after the first, more than the 0.3 that ruling out by the second costs; then 0.49.
-    assert _planned([0.9, 0.7, 0.7], FIRST_FIT) == ({0, 1, 2}, 0.7)
-    assert _planned([0.9, 0.2, 0.5], FIRST_FIT) == ({1}, 1.1)
-    assert _planned([0.0, 0.0], FIRST_FIT) == ({0}, 1.0)
-    assert _planned([], FIRST_FIT) == (set(), 0.0)
-
-
-def test_one_way_for_all() -> None:
-    assert _planned([0.5, 0.2], EXCLUSIVE) == ({0, 1}, 1.3)
-    assert _planned([0.5, 0.2], INCLUSIVE) == (set(), 1.2)
-
-
-@pytest.mark.parametrize("how", [FIRST_FIT, OPTIMAL])
-def test_an_attribute_with_several_values_does_not_rule_out(how: int) -> None:
-    chosen, _ = _planned([0.1, 0.5, 0.9], how, several=(0,))
-    assert 0 not in chosen
-    assert chosen
+@pytest.mark.parametrize(
+    ("rates", "how", "chosen", "cost"),
+    [
+        # 0.7 is left after the first, more than the 0.3 that ruling out by the second costs.
+        ([0.9, 0.7, 0.7], FIRST_FIT, {0, 1, 2}, 0.7),
+        ([0.9, 0.2, 0.5], FIRST_FIT, {1}, 1.1),
+        ([0.0, 0.0], FIRST_FIT, {0}, 1.0),
+        ([], FIRST_FIT, set(), 0.0),
+        ([0.5, 0.2], EXCLUSIVE, {0, 1}, 1.3),
+        ([0.5, 0.2], INCLUSIVE, set(), 1.2),
+    ],
+)
+def test_plans_of_a_few_attributes(
+    rates: list[float], how: int, chosen: set[int], cost: float
+) -> None:
+    assert _planned(rates, how) == (chosen, cost)
+    for each in (FIRST_FIT, OPTIMAL):  # an attribute with several values does not rule out
+        assert 0 not in _planned([0.1, 0.5, 0.9], each, several=(0,))[0] != set()
 
 
 def _two_values(boundary: str) -> Dexin:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tamis import workload
-from tamis.engine import Engine
 from tamis.match.dexin.rein import Rein
-from tamis.model.schema import Schema
+from tests.loaded import loaded
 
 N, EVENTS = 20_000, 40
 
 
 def _matched(matcher: Rein, **parameters: object) -> Rein:
     made = workload.make("dexin", N, seed=3, **parameters)
-    engine = Engine(Schema.from_dict(made.schema), matcher)
-    engine.subscribe_table(made.subscriptions)
-    engine.match_batch(made.events(EVENTS))
+    loaded(made, matcher).match_batch(made.events(EVENTS))
     return matcher
 
 
