@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tamis.match.default.planning import costs
 from tamis.match.default.planning.calibration import MeasuredCosts, measure
 from tamis.match.default.planning.costs import NAMES, USUAL, believed, named
 from tamis.match.default.structure import routes
+from tests.running import in_threads
 
 MANY = 20_000
 FOUND = MeasuredCosts(*(1.5 * usual for usual in USUAL))
@@ -82,11 +83,7 @@ def test_a_process_measures_once(fresh: list[int]) -> None:
         barrier.wait()
         found.append(named(costs.costs(MANY)))
 
-    threads = [Thread(target=ask) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(ask, [()] * 8)
     assert fresh == [1]
     assert found == [FOUND._asdict()] * 8
 

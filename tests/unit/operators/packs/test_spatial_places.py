@@ -154,9 +154,13 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places.at(positions) == expected  # more than there is room for, at once
 
 
-def test_a_border_belongs_to_both_sides() -> None:
+def test_a_border_belongs_to_both_sides_also_at_the_antimeridian() -> None:
     places = Places({"west": box(0, 0, 1, 1), "east": box(1, 0, 2, 1)})
     assert places.at([(1.0, 0.5)]) == [("east", "west")]
+    places = Places({"east": box(170, 0, 180, 10), "west": box(-180, 0, -170, 5)})
+    assert places.at([(180.0, 7.0), (-180.0, 7.0)]) == [("east",)] * 2
+    assert places.at([(180.0, 3.0), (-180.0, 3.0)]) == [("east", "west")] * 2
+    assert places.metres("east", [(-180.0, 7.0)]) == [0.0]
 
 
 @pytest.mark.parametrize("shape", [FIJI_BEYOND, FIJI_CUT])
@@ -170,17 +174,6 @@ def test_over_the_antimeridian(shape: BaseGeometry) -> None:
     assert west == pytest.approx(GEOD.inv(176, -17, 177, -17)[2], rel=1e-4)
     assert east == pytest.approx(west, rel=1e-9)
     assert below == same == pytest.approx(GEOD.inv(180, -20, 180, -19)[2], rel=1e-6)
-
-
-def test_up_to_the_antimeridian() -> None:
-    places = Places({"east": box(170, 0, 180, 10), "west": box(-180, 0, -170, 5)})
-    assert places.at([(180.0, 7.0), (-180.0, 7.0), (180.0, 3.0), (-180.0, 3.0)]) == [
-        ("east",),
-        ("east",),
-        ("east", "west"),
-        ("east", "west"),
-    ]
-    assert places.metres("east", [(-180.0, 7.0)]) == [0.0]
 
 
 def test_a_place_and_a_position_on_different_sides_of_the_antimeridian() -> None:
@@ -285,15 +278,19 @@ def test_geojson_that_is_refused(document: dict[str, Any], said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlaceError, match=r"none\.geojson: cannot be read"):
-        Places.from_geojson(tmp_path / "none.geojson")
-    (tmp_path / "list.geojson").write_text("[1]", encoding="utf-8")
-    with pytest.raises(PlaceError, match="GeoJSON is an object, got list"):
-        Places.from_geojson(tmp_path / "list.geojson")
-    (tmp_path / "half.geojson").write_text("{", encoding="utf-8")
-    with pytest.raises(PlaceError, match="cannot be read as GeoJSON"):
-        Places.from_geojson(tmp_path / "half.geojson")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, r"a\.geojson: cannot be read"),
+        ("[1]", "GeoJSON is an object, got list"),
+        ("{", "cannot be read as GeoJSON"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "a.geojson").write_text(text, encoding="utf-8")
+    with pytest.raises(PlaceError, match=said):
+        Places.from_geojson(tmp_path / "a.geojson")
 
 
 def test_places_travel() -> None:
