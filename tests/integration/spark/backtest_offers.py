@@ -65,7 +65,7 @@ def engine_of(texts: dict[str, str] | None = None, **options: Any) -> Engine:
 
 
 def offers(count: int, seed: int = 1) -> list[dict[str, Any]]:
-    """Events as JSON has them, of which some are none: in any order of time, or without one."""
+    """Events as JSON has them, some of them invalid, in any order of time or without a time."""
     rng = random.Random(seed)
     made = []
     for _ in range(count):

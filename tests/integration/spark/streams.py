@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def run_stream(
     frame: DataFrame, folder: Path, name: str = "found", sink: str = "parquet"
 ) -> StreamingQuery:
-    """Write a stream to a folder of a name, beside its checkpoint, until nothing is left to read."""
+    """Write a stream to a folder, beside its checkpoint, until nothing is left to read."""
     query = (
         frame.writeStream.format(sink)
         .option("checkpointLocation", str(folder / f"{name}-checkpoint"))

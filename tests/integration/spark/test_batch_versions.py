@@ -16,6 +16,7 @@ import tamis.spark
 from tamis import Engine, Schema
 from tamis.errors import TamisError
 from tamis.store import Shard, Version, Versions, describe
+from tests.integration.spark.streams import run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,6 +75,10 @@ class World:
         parquet.write_table(table, path)
         os.utime(path, (number, 1e9 + number))  # Spark reads them in this order
 
+    def files(self, count: int) -> None:
+        for number in range(count):
+            self.file(number)
+
     def stream(self, columns: str = COLUMNS, tasks: int = 1) -> DataFrame:
         return (
             self._spark.readStream.schema(columns)
@@ -123,8 +128,7 @@ def _below(limit: int, id: Any, file: int, rows: int = 20) -> Pairs:
 
 
 def test_each_batch_takes_the_latest_version(world: World) -> None:
-    for file in range(3):
-        world.file(file)
+    world.files(3)
     world.publish(10, {"ann": "price < 3"})
 
     def after(batch: int) -> None:
@@ -141,8 +145,7 @@ def test_each_batch_takes_the_latest_version(world: World) -> None:
 
 
 def test_a_batch_that_is_run_again_has_the_rows_of_the_first_time(world: World) -> None:
-    world.file(0)
-    world.file(1)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     world.run()
     world.publish(20, {"bob": "price < 5"})
@@ -209,15 +212,7 @@ def test_tasks_that_are_tried_again_agree(
     matched = world.stream(tasks=2).transform(tamis.spark.match(index, id="lot"))
     failing = udf(once, "string", useArrow=False)(functions.col("subscription"))
     out = tmp_path / "out"
-    query = (
-        matched.withColumn("subscription", failing)
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(out))
-    )
-    query.awaitTermination(120)
-    assert query.exception() is None
+    run_stream(matched.withColumn("subscription", failing), tmp_path, "out")
     latest = world.versions.latest()
     assert latest is not None
     assert latest.sequence == 20
@@ -228,8 +223,7 @@ def test_tasks_that_are_tried_again_agree(
 
 
 def test_a_version_by_itself_does_not_move(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     version = world.versions.latest()
     assert isinstance(version, Version)
@@ -260,8 +254,7 @@ def test_a_table_is_matched_with_a_version_that_others_would_sweep(world: World)
 
 
 def test_an_index_that_is_empty_at_first_knows_what_its_ids_are(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {})
     world.after = lambda batch: world.publish(20 + batch, {"bob": "price < 5"})
     world.run()
@@ -269,8 +262,7 @@ def test_an_index_that_is_empty_at_first_knows_what_its_ids_are(world: World) ->
 
 
 def test_ids_of_another_kind_are_refused(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {7: "price < 3"}, ids="int64")
     world.after = lambda batch: world.publish(20, {"bob": "price < 5"})
     with pytest.raises(Exception, match="ids that are text, and the stream was started with num"):
@@ -287,8 +279,7 @@ GROWN: dict[str, Any] = {
 def test_an_attribute_that_is_new_and_has_a_column_stops_the_stream_until_its_next_start(
     world: World,
 ) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     world.after = lambda batch: world.publish(
         20, {"bob": "price < 5 and colour = red"}, schema=GROWN
@@ -302,8 +293,7 @@ def test_an_attribute_that_is_new_and_has_a_column_stops_the_stream_until_its_ne
 
 
 def test_an_attribute_that_is_new_and_has_no_column_is_absent(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     conditions = {"bob": "price < 5", "eve": "colour = red"}
     world.after = lambda batch: world.publish(20, conditions, schema=GROWN)
@@ -312,8 +302,7 @@ def test_an_attribute_that_is_new_and_has_no_column_is_absent(world: World) -> N
 
 
 def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     other = {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}
     world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, schema=other)
@@ -321,7 +310,7 @@ def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
         world.run()
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(world: World) -> None:
+def test_a_folder_that_cannot_be_written_to_is_reported(world: World) -> None:
     world.file(0)
     world.publish(10, {"ann": "price < 3"})
     (world.versions.folder / "pins").write_text("a file, where a folder should be")

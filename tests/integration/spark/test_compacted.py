@@ -48,7 +48,7 @@ def test_a_checkpoint_that_was_set_back_far_is_refused(spark: SparkSession, tmp_
     _run(spark, story, tmp_path, most=60)
     compact(found, keep=1, many=2, older=0.0)
     for folder in ("offsets", "commits"):
-        for each in (tmp_path / "checkpoint" / folder).iterdir():
+        for each in (tmp_path / "found-checkpoint" / folder).iterdir():
             if int(each.name.strip(".").removesuffix(".crc")) > 0:
                 each.unlink()
     with pytest.raises(Exception, match=r"batch 1 is an old one"):

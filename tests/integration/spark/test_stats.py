@@ -61,7 +61,7 @@ def test_files_are_counted_as_plain_python_does(
 
 
 def in_order_is_told(stats: Stats, name: str) -> bool:
-    """Which attributes have a least value is for their codecs to say."""
+    """Codecs say which attributes have a least value."""
     from tamis.encode.encoder import Encoder
 
     encoder = Encoder(SCHEMA)
@@ -104,11 +104,11 @@ def test_large_numbers_and_long_texts(spark: SparkSession, tmp_path: Path) -> No
         "event_types": {"e": {"n": "optional", "title": "optional"}},
     }
     stats = gather_stats(spark, tmp_path, Schema.from_dict(schema))
-    told = stats.attributes["n"]
-    assert (told.low, told.high, told.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
+    found = stats.attributes["n"]
+    assert (found.low, found.high, found.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
     # Of a long text no more than the beginning is looked at; the sample has all of it.
-    told = stats.attributes["title"]
-    assert (told.low, told.high, told.distinct) == ("", "ö" * 200, 3)
+    found = stats.attributes["title"]
+    assert (found.low, found.high, found.distinct) == ("", "ö" * 200, 3)
     assert sorted(stats.sample["title"].to_pylist()) == sorted(titles)
 
 
@@ -250,32 +250,29 @@ def test_a_log_of_columns_and_of_texts(spark: SparkSession, tmp_path: Path) -> N
     assert _sampled(stats) == _sets(good_events([rows[at] for at in order]))
 
 
-def test_a_log_has_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
-    log = Log.create(tmp_path / "log", SCHEMA)
-    with pytest.raises(SparkError, match="a log has its own"):
-        gather_stats(spark, log, SCHEMA)
-
-
 # -- what is refused -------------------------------------------------------------------------------
 
 
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no such file or folder"):
-        gather_stats(spark, tmp_path / "nowhere", SCHEMA)
     table = as_table(offers(3))
-    parquet.write_table(table, tmp_path / "0.parquet")
-    with pytest.raises(SparkError, match="events in files need their schema"):
-        gather_stats(spark, tmp_path)
-    with pytest.raises(SparkError, match="one event or more, got 0"):
-        gather_stats(spark, tmp_path, SCHEMA, sample=0)
-    parquet.write_table(table.drop_columns(["price"]).append_column("prise", table["price"]),
-                        tmp_path / "0.parquet")  # fmt: skip
-    with pytest.raises(SparkError, match="'prise' is not an attribute; did you mean 'price'"):
-        gather_stats(spark, tmp_path, SCHEMA)
-    parquet.write_table(table.set_column(1, "price", pa.array(["a", "b", "c"])),
-                        tmp_path / "0.parquet")  # fmt: skip
-    with pytest.raises(SparkError, match="'price' is string, but the attribute is decimal"):
-        gather_stats(spark, tmp_path, SCHEMA)
+    renamed = table.drop_columns(["price"]).append_column("prise", table["price"])
+    texts = table.set_column(1, "price", pa.array(["a", "b", "c"]))
+    tables = {"table": table, "renamed": renamed, "texts": texts}
+    for name, each in tables.items():
+        parquet.write_table(each, tmp_path / f"{name}.parquet")
+    wrong: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        ("nowhere", {"schema": SCHEMA}, StoreError, "no such file or folder"),
+        ("table.parquet", {}, SparkError, "events in files need their schema"),
+        ("table.parquet", {"schema": SCHEMA, "sample": 0}, SparkError, "one event or more, got 0"),
+        ("renamed.parquet", {"schema": SCHEMA}, SparkError, "did you mean 'price'"),
+        ("texts.parquet", {"schema": SCHEMA}, SparkError, "'price' is string, but the attribute"),
+    ]
+    for name, options, error, message in wrong:
+        with pytest.raises(error, match=message):
+            gather_stats(spark, tmp_path / name, **options)
+    log = Log.create(tmp_path / "log", SCHEMA)
+    with pytest.raises(SparkError, match="a log has its own"):
+        gather_stats(spark, log, SCHEMA)
 
 
 def test_an_opaque_attribute_in_two_forms_makes_no_sample(

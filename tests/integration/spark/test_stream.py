@@ -20,6 +20,7 @@ from tamis.spark.jobs.compile_index import compile_conditions, compile_log
 from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, changes
 from tamis.store.versions import Versions
+from tests.integration.spark.streams import run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,14 +92,7 @@ def _run(
     options = {"columns": "price"} | ({} if most is None else {"maxEventsPerTrigger": str(most)})
     options |= more
     stream = spark.readStream.format("tamis").options(**options).load(str(story.log.folder))
-    query = (
-        stream.writeStream.format("tamis_notifications")
-        .option("checkpointLocation", str(out / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(out / "found"))
-    )
-    assert query.awaitTermination(120)
-    assert query.exception() is None
+    run_stream(stream, out, sink="tamis_notifications")
 
 
 def _found(spark: SparkSession, out: Path) -> list[tuple[int, str]]:
@@ -161,7 +155,7 @@ def test_versions_change_nothing_but_the_work(
     assert sorted(_found(spark, tmp_path)) == sorted(story.pairs)
 
 
-def test_a_wrong_condition_is_told_and_the_rest_is_compiled(
+def test_a_wrong_condition_is_reported_and_the_rest_is_compiled(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     conditions = spark.createDataFrame(
@@ -172,7 +166,9 @@ def test_a_wrong_condition_is_told_and_the_rest_is_compiled(
     assert "prise" in made.reasons[0]
 
 
-def test_what_fails_in_a_task_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_fails_in_a_task_is_one_sentence(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
     log.change(changes.subscribe(["low"], ["price < 5"]))
     (segment,) = (tmp_path / "log" / "segments").iterdir()

@@ -1,4 +1,4 @@
-"""Events parted from the rows that are none, each of these with its reason."""
+"""Events are separated from invalid rows, each of which has its reason."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import tamis.spark
 from tamis import Schema
 from tamis.errors import EventError, SchemaError, SparkError
+from tests.integration.spark.streams import run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,13 +76,7 @@ def test_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     events = spark.readStream.schema(COLUMNS).parquet(str(tmp_path / "events"))
     counts = {}
     for name, part in zip(("good", "bad"), tamis.spark.validate(SCHEMA)(events), strict=True):
-        query = (
-            part.writeStream.format("parquet")
-            .option("checkpointLocation", str(tmp_path / f"{name}-checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(tmp_path / name))
-        )
-        query.awaitTermination()
+        run_stream(part, tmp_path, name)
         counts[name] = spark.read.parquet(str(tmp_path / name)).count()
     assert counts == {"good": 4, "bad": 6}
 

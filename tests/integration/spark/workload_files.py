@@ -37,14 +37,8 @@ OFFERS = Schema.from_dict(
 )
 
 
-def engine_of(workload: Workload) -> Engine:
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
-    return engine
-
-
 def written(workload: Workload, folder: Path, events: int, files: int = 3) -> list[pa.Table]:
-    """Files with row groups of several sizes; each event has a number and a lot besides.
+    """Files with row groups of several sizes; each event also has a number and a lot.
 
     Files of a sparse workload have different columns. The tables come back without the two.
     """
