@@ -10,10 +10,12 @@ from threading import Thread
 from typing import Any
 
 
-def run_script(script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+def run_script(
+    script: str, *arguments: object, check: bool = True
+) -> subprocess.CompletedProcess[str]:
     """Run the text of a script in a new interpreter, and wait for its end."""
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=60,

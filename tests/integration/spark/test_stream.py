@@ -166,9 +166,7 @@ def test_a_wrong_condition_is_reported_and_the_rest_is_compiled(
     assert "prise" in made.reasons[0]
 
 
-def test_what_fails_in_a_task_is_one_sentence(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_fails_in_a_task_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
     log.change(changes.subscribe(["low"], ["price < 5"]))
     (segment,) = (tmp_path / "log" / "segments").iterdir()

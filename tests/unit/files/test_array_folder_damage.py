@@ -111,15 +111,16 @@ def _edit(
     (folder / MANIFEST).write_bytes(json.dumps(top).encode() + b"\n" + said)
 
 
-def test_a_newer_format_is_refused(folder: Path) -> None:
-    _edit(folder, header=lambda top: top.update(format=FORMAT + 1))
-    _refused(folder, f"was saved in format {FORMAT + 1}.* newer tamis")
-
-
-@pytest.mark.parametrize("said", [0, -1, "1", None, 1.5])
-def test_an_invalid_format_is_refused(folder: Path, said: object) -> None:
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (FORMAT + 1, f"was saved in format {FORMAT + 1}.* newer tamis"),
+        *((wrong, "the format is") for wrong in (0, -1, "1", None, 1.5)),
+    ],
+)
+def test_a_newer_or_invalid_format_is_refused(folder: Path, said: object, message: str) -> None:
     _edit(folder, header=lambda top: top.update(format=said))
-    _refused(folder, "the format is")
+    _refused(folder, message)
 
 
 def test_another_byte_order_is_refused(folder: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from tamis.match.base import Matcher
 from tamis.match.lesubscribe.naive import Naive
 from tamis.match.options import Option, choice, chosen, flag, real_number, whole_number
 from tamis.match.registry import create, matcher_class, matchers
+from tests.running import run_script
 
 PAGE = Path(__file__).parents[3] / "docs" / "matchers.md"
 OPTIONS = [
@@ -141,6 +140,6 @@ def test_reading_the_registry_imports_no_compiler() -> None:
         "from tamis.cli.main import tamis; tamis.main(['matchers'], standalone_mode=False);"
         "sys.exit('numba' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_script(code, check=False)
     assert done.returncode == 0, done.stderr
     assert "dexin" in done.stdout

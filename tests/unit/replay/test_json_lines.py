@@ -91,7 +91,7 @@ ODD = [
 
 
 def alone(line: str | None) -> dict[str, Any] | None:
-    """What one line binds, by the rules of an event; None where it is none."""
+    """What one line binds, by the rules of an event; None where it is invalid."""
     try:
         return {
             name: values

@@ -99,12 +99,16 @@ def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(wo
 def test_refusals(world: World) -> None:
     with pytest.raises(SparkError, match="reads a log"):
         LogOptions.read({})
-    with pytest.raises(SparkError, match="no attribute 'm'"):
-        world.options(columns="m")
-    with pytest.raises(SparkError, match="whole number, 1 or more"):
-        world.options(maxeventspertrigger="0")
-    with pytest.raises(StoreError, match="a reader is named"):
-        world.options(name="a b")
+    for options, error, message in (
+        ({"columns": "m"}, SparkError, "no attribute 'm'"),
+        ({"maxeventspertrigger": "0"}, SparkError, "whole number, 1 or more"),
+        ({"name": "a b"}, StoreError, "a reader is named"),
+    ):
+        with pytest.raises(error, match=message):
+            world.options(**options)
+    with pytest.raises(SparkError, match="needs a name"):  # a stream from the latest event on
+        _stream(world)
+    assert LogOptions.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
 
 
 def _stream(world: World, **given: str) -> Any:
@@ -125,12 +129,6 @@ def test_the_latest_event_stays_the_same_until_the_first_batch_is_over(world: Wo
     again.commit(end)
     world.events(1)
     assert _stream(world, name="new").initialOffset()["sequence"] == 8, "of another checkpoint"
-
-
-def test_a_stream_from_the_latest_event_on_has_a_name(world: World) -> None:
-    with pytest.raises(SparkError, match="needs a name"):
-        _stream(world)
-    assert LogOptions.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
 
 
 def test_an_index_of_another_log_is_refused(world: World, tmp_path: Path) -> None:

@@ -101,15 +101,12 @@ def test_batches_of_an_earlier_run_are_no_rate(world: World) -> None:
     assert (found.batches, found.events, found.rate, found.p50) == (3, 9, None, None)
 
 
-def test_quantiles_are_those_of_all_values() -> None:
+def test_quantiles_are_those_of_all_values_and_a_rate_needs_two() -> None:
     values = [(0.3, 5), (0.1, 4), (0.2, 1)]
     spelt = sorted(value for value, count in values for _ in range(count))
     for part in (0.1, 0.4, 0.5, 0.51, 0.9, 1.0):
         assert quantile(values, part) == spelt[max(0, -(-int(part * 100) // 10) - 1)]
     assert quantile([], 0.5) is None
-
-
-def test_a_rate_needs_two() -> None:
     assert rate([], 1.0) is None
     assert rate([(0.0, 5)], 1.0) is None
     assert rate([(0.0, 5), (1.0, 5)], 2.0) == 2.5
