@@ -261,13 +261,27 @@ def test_an_index_that_is_empty_at_first_knows_what_its_ids_are(world: World) ->
     assert world.found == {0: [set()], 1: [_below(5, "bob", 1)]}
 
 
-def test_ids_of_another_kind_are_refused(world: World) -> None:
+@pytest.mark.parametrize(
+    ("first", "later", "why"),
+    [
+        ({"ids": "int64"}, {}, "ids that are text, and the stream was started with num"),
+        (
+            {},
+            {"schema": {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}},
+            "does not fit the events any more: the column 'kind'",
+        ),
+    ],
+)
+def test_a_version_that_does_not_fit_the_stream_is_refused(
+    world: World, first: dict[str, Any], later: dict[str, Any], why: str
+) -> None:
     world.files(2)
-    world.publish(10, {7: "price < 3"}, ids="int64")
-    world.after = lambda batch: world.publish(20, {"bob": "price < 5"})
-    with pytest.raises(Exception, match="ids that are text, and the stream was started with num"):
+    id: Any = 7 if first else "ann"
+    world.publish(10, {id: "price < 3"}, **first)
+    world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, **later)
+    with pytest.raises(Exception, match=why):
         world.run()
-    assert world.found == {0: [_below(3, 7, 0)]}
+    assert world.found == {0: [_below(3, id, 0)]}
 
 
 GROWN: dict[str, Any] = {
@@ -301,25 +315,12 @@ def test_an_attribute_that_is_new_and_has_no_column_is_absent(world: World) -> N
     assert world.found == {0: [_below(3, "ann", 0)], 1: [_below(5, "bob", 1)]}
 
 
-def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
-    world.files(2)
-    world.publish(10, {"ann": "price < 3"})
-    other = {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}
-    world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, schema=other)
-    with pytest.raises(Exception, match="does not fit the events any more: the column 'kind'"):
-        world.run()
-
-
-def test_a_folder_that_cannot_be_written_to_is_reported(world: World) -> None:
-    world.file(0)
-    world.publish(10, {"ann": "price < 3"})
-    (world.versions.folder / "pins").write_text("a file, where a folder should be")
-    with pytest.raises(Exception, match="the version of a batch cannot be noted"):
-        world.run()
-
-
-def test_before_the_first_version_there_is_nothing_to_plan_with(world: World) -> None:
+def test_what_a_stream_needs_of_the_folder(world: World) -> None:
     world.file(0)
     world.versions.folder.mkdir()
     with pytest.raises(TamisError, match="index"):
+        world.run()
+    world.publish(10, {"ann": "price < 3"})
+    (world.versions.folder / "pins").write_text("a file, where a folder should be")
+    with pytest.raises(Exception, match="the version of a batch cannot be noted"):
         world.run()

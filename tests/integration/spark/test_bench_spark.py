@@ -54,8 +54,8 @@ def test_the_command(spark: SparkSession, tmp_path: Path, capsys: Capture) -> No
     assert "of what can be read" in capsys.readouterr().out
     (path,) = out.glob("*.json")
     assert json.loads(path.read_text(encoding="utf-8"))["parameters"]["rows"] == ["reading"]
-    told = refused(capsys, "bench", "spark", "--rows", "dexin")
-    assert "there is no row 'dexin' of spark" in told
+    said = refused(capsys, "bench", "spark", "--rows", "dexin")
+    assert "there is no row 'dexin' of spark" in said
     with pytest.raises(TamisError, match="no row 'memry' of spark; did you mean 'memory'"):
         jobs.rows(("memry",))
 

@@ -100,7 +100,7 @@ def test_a_version_that_is_there_is_not_said_to_be_another(
     assert _ids(made.version) == {"ann"}
 
 
-def test_rows_without_an_id_are_left_out_and_told(spark: SparkSession, versions: Versions) -> None:
+def test_rows_without_an_id_are_counted(spark: SparkSession, versions: Versions) -> None:
     rows = [("ann", "price < 5"), (None, "price < 5"), (None, "kind = a")]
     frame = spark.createDataFrame(rows, "id string, condition string")
     made = compile_conditions(frame, versions, SCHEMA, shards=2)

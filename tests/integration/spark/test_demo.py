@@ -140,7 +140,7 @@ def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
 def _check(folder: Path, swept: bool = True) -> int:
     """Nothing is missing or twice up to where the stream is; gives where that is.
 
-    Where its session has ended as well, or all was done, no file is left besides those that count.
+    Where its session has ended as well, or all was done, only files that count are left.
     """
     log = Log.open(folder / "log")
     done = max(each["offsets"][0]["sequence"] for each in manifests(folder))

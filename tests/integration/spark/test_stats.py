@@ -57,10 +57,10 @@ def test_files_are_counted_as_plain_python_does(
     assert heard[-1][0] == heard[-1][1]
     assert (stats.of, stats.first, stats.subscriptions) == (str(folder), None, None)
     assert Schema.from_dict(stats.schema) == SCHEMA
-    assert all(in_order_is_told(stats, name) for name in stats.attributes)
+    assert all(order_is_known(stats, name) for name in stats.attributes)
 
 
-def in_order_is_told(stats: Stats, name: str) -> bool:
+def order_is_known(stats: Stats, name: str) -> bool:
     """Codecs say which attributes have a least value."""
     from tamis.encode.encoder import Encoder
 
@@ -125,9 +125,9 @@ def test_no_events_at_all(spark: SparkSession, tmp_path: Path) -> None:
         engine.subscribe("price < 5", id="ann")
         engine.expect(stats)
         engine.save(tmp_path / "engine", replace=True)
-        told = match_sample(spark, stats, tmp_path / "engine").subscriptions
-        assert told is not None
-        assert (told.subscriptions, told.events, told.pairs, told.most) == (1, 0, 0, ())
+        known = match_sample(spark, stats, tmp_path / "engine").subscriptions
+        assert known is not None
+        assert (known.subscriptions, known.events, known.pairs, known.most) == (1, 0, 0, ())
 
 
 def test_nothing_but_the_dead(spark: SparkSession, tmp_path: Path) -> None:
@@ -158,14 +158,14 @@ def test_more_values_than_can_be_counted_exactly(spark: SparkSession, tmp_path: 
     rng = np.random.default_rng(3)
     numbers = np.where(rng.random(200_000) < 0.3, 7, rng.integers(0, 1_000_000, 200_000))
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=50_000)
-    told = gather_stats(spark, tmp_path, schema).attributes["n"]
-    assert told.distinct == pytest.approx(len(np.unique(numbers)), rel=0.05)
-    assert (told.low, told.high) == (numbers.min(), numbers.max())
-    ranks = [float((numbers <= each).mean()) for each in told.quantiles]
-    below = [float((numbers < each).mean()) for each in told.quantiles]
+    known = gather_stats(spark, tmp_path, schema).attributes["n"]
+    assert known.distinct == pytest.approx(len(np.unique(numbers)), rel=0.05)
+    assert (known.low, known.high) == (numbers.min(), numbers.max())
+    ranks = [float((numbers <= each).mean()) for each in known.quantiles]
+    below = [float((numbers < each).mean()) for each in known.quantiles]
     for share, least, most in zip(SHARES, below, ranks, strict=True):
         assert least - 0.02 < share < most + 0.02
-    value, share = told.frequent[0]
+    value, share = known.frequent[0]
     assert value == 7
     assert share == pytest.approx(float((numbers == 7).mean()), rel=0.02)
 

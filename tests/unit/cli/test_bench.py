@@ -33,6 +33,7 @@ def test_bench_measures_and_stores_results(tmp_path: Path, capsys: Capture) -> N
     contests = [each for each in document["results"] if each["kind"] == "contest"]
     assert {each["matcher"] for each in contests} == {"numpy", *registry.matchers()}
     assert all(each["alone_ms"] > 0 for each in contests)
+    assert all(each["bytes_each"] for each in contests if each["matcher"] != "numpy")
 
 
 def test_bench_measures_only_named_matchers(tmp_path: Path, capsys: Capture) -> None:

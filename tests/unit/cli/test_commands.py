@@ -10,6 +10,7 @@ import pytest
 
 from tamis.cli import main as cli
 from tamis.match import registry
+from tests.running import run_script
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = """
@@ -51,7 +52,7 @@ def test_help_imports_no_command() -> None:
         "heavy = {'numba', 'numpy', 'pyarrow', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    run_script(code)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_missing_library_says_what_to_install(arguments: list[str]) -> None:
         "from tamis.cli.main import main\n"
         f"main({arguments})\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ran = run_script(code, check=False)
     assert ran.returncode == 2
     assert ran.stderr == "tamis: this command needs pyspark: pip install 'tamis[spark]'\n"
 
@@ -193,7 +194,7 @@ def test_breaking_off_gives_no_traceback(
     assert not said or err == f"tamis: {said}\n"
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_reader_that_leaves_is_not_an_error() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "tamis.cli.main", "matchers"],
         stdout=subprocess.PIPE,

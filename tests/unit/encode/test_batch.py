@@ -75,17 +75,11 @@ def test_a_cut_of_a_batch_is_the_batch_of_the_cut(
         assert len(cut) == len(given_[first:last])
 
 
-def test_dense_columns_become_pairs() -> None:
+def test_dense_columns_become_pairs_and_what_is_refused() -> None:
     columns = {2: Column(np.array([5, 6])), 0: Column(np.array([1, 2]))}
     assert to_rows(EventBatch(2, columns=columns)) == [{0: [1], 2: [5]}, {0: [2], 2: [6]}]
-
-
-def test_a_batch_is_made_of_something() -> None:
     with pytest.raises(ValueError, match="columns or of pairs"):
         EventBatch(1)
-
-
-def test_a_batch_is_cut_into_runs() -> None:
     with pytest.raises(ValueError, match="step"):
         from_rows([{}, {}])[::2]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,36 +108,3 @@ def test_explain_agrees_with_match(given_: list[Condition], event: dict[str, Any
         explanation = engine.explain(id, event)
         assert bool(explanation) == (id in found)
         assert str(explanation).startswith("matches" if id in found else "does not match")
-
-
-@settings(deadline=None, max_examples=40)
-@given(given_=st.lists(conditions(), min_size=1, max_size=6), event=events())
-def test_conditions_come_back_as_text_that_means_the_same(
-    given_: list[Condition], event: dict[str, Any]
-) -> None:
-    engine = Engine(SCHEMA)
-    live = fill(engine, given_)
-    again = Engine(SCHEMA)
-    for id in live:
-        text = engine.condition(id)
-        assert text is not None
-        again.subscribe(text, id=id)
-    assert sorted(again.match(event)) == sorted(engine.match(event))
-
-
-@settings(deadline=None, max_examples=40)
-@given(given_=st.lists(conditions(), max_size=6), batch=st.lists(events(), max_size=4))
-def test_a_table_of_conditions_equals_subscribing_one_by_one(
-    given_: list[Condition], batch: list[dict[str, Any]]
-) -> None:
-    single, table = Engine(SCHEMA), Engine(SCHEMA)
-    live = fill(single, given_)
-    texts = [single.condition(id) for id in live]
-    made = pa.table(
-        {"id": pa.array(list(live), pa.int64()), "condition": pa.array(texts, "string")}
-    )
-    assert table.subscribe_table(made) == len(live)
-    table.check()
-    for left, right in zip(single.match_batch(batch), table.match_batch(batch), strict=True):
-        assert sorted(left) == sorted(right)
-    assert [table.condition(id) for id in live] == texts

@@ -112,7 +112,7 @@ def test_run_ends_are_read_and_maps_are_refused() -> None:
         engine.match_batch(pa.table({"i": pairs}))
 
 
-def test_bytes_that_are_no_text_are_refused_at_the_bulk_door() -> None:
+def test_bytes_that_are_not_text_are_refused_at_the_bulk_door() -> None:
     bad = pa.array([b"\xff"]).view(pa.string())
     for table in (
         {"id": bad, "condition": ["i = 1"]},
@@ -131,7 +131,7 @@ def test_a_progress_that_raises_changes_nothing() -> None:
     assert len(engine) == 0
 
 
-def test_what_only_equals_an_id_is_none() -> None:
+def test_what_only_equals_an_id_is_refused() -> None:
     engine = Engine(SCHEMA)
     engine.subscribe("i = 1", id=1)
     for id in (1.0, True):

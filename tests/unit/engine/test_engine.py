@@ -55,14 +55,6 @@ def test_the_last_integer_may_be_an_id_and_so_may_one_of_numpy(engine: Engine) -
     assert len(engine) == 3
 
 
-@pytest.mark.parametrize("id", [True, 1.0, "", 2**63, -(2**63) - 1, b"x", (1,), [], "\ud800"])
-def test_what_is_no_id_is_refused(id: Any, engine: Engine) -> None:
-    engine.subscribe("n = 1", id=1)
-    with pytest.raises(SubscriptionError):
-        engine.subscribe("n = 1", id=id)
-    assert len(engine) == 1
-
-
 def test_a_taken_id_is_refused_and_a_freed_one_is_not(engine: Engine) -> None:
     engine.subscribe("n = 1", id="a")
     with pytest.raises(SubscriptionError, match="taken"):
@@ -73,8 +65,8 @@ def test_a_taken_id_is_refused_and_a_freed_one_is_not(engine: Engine) -> None:
     assert engine.match({"n": 1}) == []
 
 
-@pytest.mark.parametrize("id", ["no", 7, True, None, [], 1.5])
-def test_unsubscribing_the_unknown_is_refused(id: Any, engine: Engine) -> None:
+@pytest.mark.parametrize("id", ["no", 7, True, None, [], ["a"], 1.5])
+def test_unsubscribing_an_unknown_id_is_refused(id: Any, engine: Engine) -> None:
     engine.subscribe("n = 1", id=1)
     for ask in (engine.unsubscribe, engine.condition, lambda id: engine.explain(id, {"n": 1})):
         with pytest.raises(SubscriptionError, match="no subscription"):

@@ -98,6 +98,18 @@ CONSTANTS: dict[str, tuple[Any, ...]] = {
 }
 
 
+_KINDS = {"ns": pa.int64(), "n": pa.int64(), "q": pa.int64(), "d": pa.float64(), "b": pa.bool_()}
+COLUMNS = pa.schema(
+    [
+        (name, pa.list_(kind) if name in ("event_type", "ns", "ws", "things") else kind)
+        for name in SCHEMA.attributes
+        if name != "o"
+        for kind in [_KINDS.get(name, pa.string())]
+    ]
+)
+"""Columns of all attributes but the opaque one."""
+
+
 def events() -> st.SearchStrategy[dict[str, Any]]:
     """Events of the world, over either event type or both."""
 

@@ -106,7 +106,7 @@ def test_conditions_are_printed_one_way(text: str, printed: str) -> None:
     assert to_text(parse(text)) == printed
 
 
-def test_true_is_no_one_and_one_point_zero_is_one() -> None:
+def test_true_is_not_one_and_one_point_zero_is_a_float() -> None:
     assert isinstance(parse("a = true").value, bool)  # type: ignore[union-attr]
     assert isinstance(parse("a = 1").value, int)  # type: ignore[union-attr]
     assert isinstance(parse("a = 1.0").value, float)  # type: ignore[union-attr]

@@ -126,9 +126,9 @@ def overtaking(
 
 @pytest.mark.parametrize("older", [0.0, 3600.0])
 def test_reading_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: float) -> None:
-    """At every step of a reader others commit and merge: he has everything once, or asks again.
+    """At every step of a reader others commit and merge: it has everything once, or asks again.
 
-    He has to ask again only where what he has found goes at once, and not after an hour.
+    It asks again only where replaced files go at once, and not after an hour.
     """
     after, overtaken, asked_again = 0, True, 0
     while overtaken:

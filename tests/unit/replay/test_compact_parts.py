@@ -54,7 +54,7 @@ def test_what_was_replaced_stays_for_a_while(out: Out) -> None:
     out.check()
     assert len(list_manifests(out.path)) == 21
     assert out.files() == 21
-    assert sweep(out.path, 60.0) == [], "nobody reads what he does not find"
+    assert sweep(out.path, 60.0) == [], "readers may still need them"
     assert out.files() == 21
     (merged,) = (out.path / "manifests").glob("*-merged.json")
     os.utime(merged, (time.time(), time.time() - 7200))
@@ -69,7 +69,7 @@ def _aged(out: Out, batch: int, seconds: float) -> None:
 
 
 def test_who_merges_often_removes_what_was_replaced_long_ago(out: Out) -> None:
-    """The newest merge is always young: an older one tells for how long its batches are gone."""
+    """The newest merge is always young: the age of an older one is that of what it replaced."""
     for turn in range(4):
         out.batches(*range(5 * turn, 5 * turn + 5))
         compact(out.path, keep=1, many=2)

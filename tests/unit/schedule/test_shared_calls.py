@@ -120,7 +120,7 @@ def test_who_shares_a_call_with_whom_does_not_change_under_way(name: str) -> Non
     assert sorted(scheduler.run(every).answered_with(3).tolist()) == [1, 2, 3]
 
 
-def test_a_predicate_that_nobody_has_is_no_news() -> None:
+def test_a_predicate_that_nobody_has_changes_nothing() -> None:
     scheduler = create("naive")
     scheduler.add(0, [3, 5], [ON_FALSE, ON_FALSE], 0)
     run = scheduler.run(np.array([0]))

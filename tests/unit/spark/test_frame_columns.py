@@ -131,7 +131,7 @@ def test_a_column_that_is_known_may_be_named_almost_like_an_attribute() -> None:
 
 
 def test_a_column_beside_an_attribute_with_a_dot() -> None:
-    """`seller` holds no rating; but nobody looks for one there, or there is none."""
+    """`seller` holds no rating, but nobody looks for one there."""
     given = {"price": "double", "seller": "string"}
     assert found(given, known=("seller",)) == {"price": "`price`"}
     assert found(given | {"seller.rating": "long"})

@@ -17,8 +17,9 @@ from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.stream import housekeeping as keeping
 from tamis.spark.stream.housekeeping import Housekeeper, changes_worth_version
 from tamis.spark.stream.progress import StreamStatus
-from tamis.store import Log, Shard, SubscriptionSnapshot, Versions, describe, subscribe
+from tamis.store import Log, SubscriptionSnapshot, Versions, describe, subscribe
 from tests.unit.replay.notification_folder import Out
+from tests.unit.store.world import publish_version
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -38,10 +39,7 @@ class Compiler:
         if self.fails is not None:
             raise self.fails
         at = self._log.end
-        with self._versions.publish(at) as folder:
-            (folder / "shard-0000").mkdir()
-            shards = [Shard("shard-0000", 40, 1)]
-            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=shards)
+        publish_version(self._versions, at, SCHEMA, "int64", shards=1, subscriptions=40)
         version = self._versions.at(at)
         assert version is not None
         return CompiledIndex(version, 40, 0, [])

@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from tamis.errors import SparkError, StoreError
 from tamis.replay.log_events import next_event
 from tamis.spark.stream.log_source import LogOptions, TamisDataSource
-from tamis.store import Log, Shard, Versions, describe, subscribe
+from tamis.store import Log, Versions, describe, subscribe
+from tests.unit.store.world import publish_version
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -31,14 +32,8 @@ class World:
         self.log.publish(pa.table({"n": list(range(count))}))
 
     def version(self, shards: int = 1) -> int:
-        at = self.log.end
-        with self.versions.publish(at) as folder:
-            made = []
-            for shard in range(shards):
-                (folder / f"shard-{shard:04d}").mkdir()
-                made.append(Shard(f"shard-{shard:04d}", 1, 1))
-            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=made)
-        return at
+        publish_version(self.versions, self.log.end, SCHEMA, "int64", shards)
+        return self.log.end
 
     def options(self, **given: str) -> LogOptions:
         paths = {"path": str(self.log.folder), "index": str(self.versions.folder)}
@@ -155,6 +150,6 @@ def test_a_checkpoint_of_another_log_is_refused(world: World, tmp_path: Path) ->
     wrong = TamisDataSource({"path": str(other.folder)}).streamReader(StructType())
     with pytest.raises(SparkError, match="of another log"):
         wrong.latestOffset(offset, limit)
-    # One that was written before logs could be told apart.
+    # A checkpoint from before logs had an identity.
     earlier = {"sequence": 3, "version": -1}
     assert wrong.latestOffset(earlier, limit)["sequence"] == 4

@@ -59,7 +59,7 @@ def test_few_logs_are_kept(tmp_path: Path) -> None:
     assert len(tasks._logs.kept) == tasks._KEPT
 
 
-def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
+def test_a_text_that_is_damaged_is_a_dead_letter() -> None:
     """As of a damaged segment: Arrow calls it text, and it is not."""
     broken = pa.array([b'{"n": 1}', b'{"n": \xa4}'], pa.binary()).view(pa.string())
     chunk = EventChunk(

@@ -79,7 +79,7 @@ def test_totals_rates_and_latency(world: World) -> None:
     assert found.p50 == found.p95 == pytest.approx(3, abs=0.9)
     assert len(watch.newest()) == 6
     assert len(watch.newest(rows=2)) == 2
-    # Nothing new: the totals stay, and what is long past is no rate any more.
+    # Nothing new: the totals stay, and rates of long ago are gone.
     later = watch.look(now + 100)
     assert later[:7] == found[:7]
     assert later[7:] == (None, None, None, None)
@@ -92,7 +92,7 @@ def test_only_its_own_query_counts(world: World) -> None:
     assert watch.look(time.time()).batches == 0
 
 
-def test_batches_of_an_earlier_run_are_no_rate(world: World) -> None:
+def test_batches_of_an_earlier_run_give_no_rate(world: World) -> None:
     now = time.time()
     for _ in range(3):
         world.publish(3)

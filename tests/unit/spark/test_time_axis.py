@@ -1,4 +1,4 @@
-"""Buckets that people would choose, and the time of an event, however a column tells it."""
+"""Buckets that people would choose, and the time of an event in a column of any type."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_an_encoder_is_made_once() -> None:
 def test_a_worker_alone_puts_aside_what_it_has_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever else opens an engine decides himself where his garbage is looked for."""
+    """Other processes that open an engine decide for themselves what is collected."""
     saved(tmp_path / "a")
     before = gc.get_freeze_count()
     worker.open_engine(tmp_path / "a")

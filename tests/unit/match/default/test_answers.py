@@ -17,17 +17,12 @@ from tamis.testing.matcher_checks import add, batch_of
 from tests.unit.match.default.two_matchers import (
     MOST,
     Both,
+    filled,
     one_clause,
     pairs_of,
     some_clauses,
     some_events,
 )
-
-
-def filled(many: int, threads: int = 1) -> Both:
-    both = Both(threads)
-    both.add(some_clauses(random.Random(1), many))
-    return both
 
 
 class Batches:

@@ -123,7 +123,7 @@ events = st.lists(st.dictionaries(st.integers(0, 5), ends, max_size=4), max_size
 def test_any_intervals_and_events(given_: list[Interval], seen: list[dict[int, int]]) -> None:
     cells = cells_of(5, given_, seen)
     check(cells, 5, np.arange(-22, 22))
-    for a, low, high in given_:  # few enough to tell all ends apart
+    for a, low, high in given_:  # few enough for a cut at every end
         assert low == LOWEST or low in cuts_of(cells, a)
         assert high == HIGHEST or high + 1 in cuts_of(cells, a)
         inside = {low, high}
@@ -189,7 +189,7 @@ def test_skew_costs_no_precision_where_the_others_are() -> None:
     cells = cells_of(1, [(0, 77, 77)] * 27_000 + rest)
     check(cells, 1, rng.integers(0, 2**40, 50))
     assert {77, 78} <= set(cuts_of(cells, 0).tolist())
-    assert len(cuts_of(cells, 0)) > 5900, "fewer ends than cells: all are told apart"
+    assert len(cuts_of(cells, 0)) > 5900, "fewer ends than cells: each has its own"
     assert len(row_cuts_of(cells, 0)) >= 0.05 * ROWS
 
 

@@ -29,17 +29,12 @@ from tests.unit.match.default.two_matchers import (
     UNKNOWN,
     Both,
     Clause,
+    filled,
     one_clause,
     same_answer,
     some_clauses,
     some_events,
 )
-
-
-def filled(many: int, seed: int = 1, threads: int = 1) -> Both:
-    both = Both(threads)
-    both.add(some_clauses(random.Random(seed), many))
-    return both
 
 
 @pytest.mark.parametrize("many", [1, 100, 600, 3000])

@@ -309,7 +309,7 @@ def test_many_clauses_move() -> None:
 
 @pytest.mark.usefixtures("_small")
 def test_a_plan_that_cannot_be_made_leaves_things_as_they_were() -> None:
-    """It may be told once; but who asks again gets an answer."""
+    """A match may raise once; the next one gives an answer."""
     chance = random.Random(9)
     both = Both()
     both.add(some_clauses(chance, 200))
@@ -317,7 +317,7 @@ def test_a_plan_that_cannot_be_made_leaves_things_as_they_were() -> None:
 
     def fails(_: object, make: Callable[[], Any]) -> Later:
         def no() -> Any:
-            raise MemoryError("there is none left")
+            raise MemoryError("no memory is left")
 
         del make
         later = Later(lambda: None)
@@ -367,5 +367,5 @@ def test_room_for_clauses_that_never_came_is_not_saved() -> None:
     empty = lay_out(asked, both.tamis._watch.planned_for, costs(2000), 1, 0)
     kept = trimmed(empty)
     assert len(kept.dense.slot_of) == 0
-    assert len(kept.dense.edges) > 0, "that is what tells a dense family"
+    assert len(kept.dense.edges) > 0, "by which a dense family is known"
     assert len(kept.sparse.edges) == 0

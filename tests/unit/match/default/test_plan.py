@@ -1,4 +1,4 @@
-"""A plan tells where clauses lie: here such as have one evident place each."""
+"""A plan shows where clauses lie; here each has one evident place."""
 
 from __future__ import annotations
 

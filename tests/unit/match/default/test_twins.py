@@ -158,8 +158,8 @@ def test_answers_are_the_same_with_twins_and_without(different: int, threads: in
     # 31 events at a time are too few to be searched for twins.
     for size in (1, 2, 31, 32, 33):
         parts = [matcher.match(batch[at : at + size]) for at in range(0, 100, size)]
-        some = [sorted(slots) for part in parts for slots in part]
-        assert some == [sorted(slots) for slots in list(right)[: len(some)]]
+        whole = [sorted(slots) for part in parts for slots in part]
+        assert whole == [sorted(slots) for slots in list(right)[: len(whole)]]
 
 
 def test_a_part_of_a_batch_has_twins_of_its_own() -> None:

@@ -34,8 +34,8 @@ MATRIX_BYTES = {"counting-byte": 400 * 20_000, "counting-bit": 400 * 20_000 / 8}
 def test_w4_has_400_predicates_of_which_an_event_satisfies_190(matcher: str) -> None:
     """10 attributes × (9 of the 10 `!=`, 1 `=`, and on average 4.5 each of `<` and `>`)."""
     engine, events = _w4(matcher, 20_000)
+    assert isinstance(engine.matcher, CountingMatcher)
     counting: Any = engine.matcher
-    assert isinstance(counting, CountingMatcher)
     assert len(counting._vector) == 400
     matches = counting.match(events)
     assert counting.tally.predicates / 40 == pytest.approx(190)

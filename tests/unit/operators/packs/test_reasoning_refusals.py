@@ -76,7 +76,7 @@ def test_rules_that_stumble_over_facts() -> None:
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_a_name_that_is_no_iri_is_nothing_to_complain_about(
+def test_a_name_that_is_not_an_iri_is_accepted_quietly(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     is_a, holds, known = PACK

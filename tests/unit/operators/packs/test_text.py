@@ -228,7 +228,7 @@ def test_no_mistake_and_nothing_said_of_a_mistake(capfd: pytest.CaptureFixture[s
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_no_text_leaves_the_others_of_its_batch_alone() -> None:
+def test_other_values_than_text_leave_the_rest_of_the_batch_alone() -> None:
     for operator in (hasKeyword, matchesPattern):
         given = Runner().call(operator, [("fire",), (7,), ("\ud800",), ("ice",)], ["fire"])
         assert given[0] == ((),)
