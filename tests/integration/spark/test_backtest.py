@@ -7,12 +7,13 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Engine, Schema, operator
@@ -40,10 +41,6 @@ from tests.integration.spark.backtest_offers import (
 )
 from tests.integration.spark.own_source import PastLines
 from tests.loaded import loaded
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 

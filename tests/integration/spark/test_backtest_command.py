@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from pyspark.sql import SparkSession
 
 from tamis.operators import registry
 from tests.integration.spark.backtest_offers import (
@@ -25,10 +25,6 @@ from tests.integration.spark.backtest_offers import (
     written,
 )
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 

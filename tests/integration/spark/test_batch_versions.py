@@ -6,21 +6,19 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import tamis.spark
 from tamis import Engine, Schema
 from tamis.errors import TamisError
 from tamis.store import Shard, Version, Versions, describe
 from tests.integration.spark.streams import run_stream
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 DOCUMENT: dict[str, Any] = {
     "attributes": {"price": "integer", "kind": "text"},

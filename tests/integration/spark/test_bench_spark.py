@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.errors import TamisError
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark import answers, jobs, memory
 from tamis.lab.results.records import Figure
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("rows", [("matching",), ("reading", "sql"), ("answers",)])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.spark.stream.notification_sink import compact, manifests, sweep
 from tests.integration.spark.test_readers import _uncommit
 from tests.integration.spark.test_stream import Story, _found, _run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_a_stream_goes_on_in_a_folder_that_was_merged(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
@@ -17,9 +17,6 @@ from tamis.store import Log, changes
 from tamis.store.version import Version
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import DOCUMENT, SCHEMA
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MODULE = "cheap_for_spark"
 SOURCE = """

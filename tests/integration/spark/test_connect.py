@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import DataFrame
 
 import tamis.spark
 from tamis import Engine, Schema
@@ -34,9 +35,6 @@ from tests.integration.spark.streams import run_stream
 from tests.integration.spark.test_stream import Story
 from tests.integration.spark.workload_files import OFFERS, Rows, expected, written
 from tests.loaded import loaded
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 EVENTS = 400
 FILES = 2

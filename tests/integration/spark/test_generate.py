@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyarrow import csv, parquet
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.cli.spark import generate as generate_command
@@ -20,9 +20,6 @@ from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def numbered() -> Draw:

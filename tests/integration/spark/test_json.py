@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Schema
@@ -15,9 +15,6 @@ from tamis.errors import SparkError
 from tamis.workload import auctions
 from tests.integration.spark.streams import run_stream
 from tests.loaded import loaded
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SCHEMA = Schema.from_dict(
     {

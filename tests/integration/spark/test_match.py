@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import tamis.spark
 from tamis import Engine, operator
@@ -19,9 +20,6 @@ from tests.integration.spark.workload_files import (
     written,
 )
 from tests.loaded import loaded
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 EVENTS = 1_500
 FILES = 3

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
@@ -21,9 +22,6 @@ from tamis.workload import sparse
 from tamis.workload.tables import conditions
 from tests.integration.spark.workload_files import WORKLOADS, Rows, expected, written
 from tests.loaded import loaded
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ALL = WORKLOADS | {"sparse": lambda: sparse.make(1_000, attributes=200)}
 EVENTS = 3_000

@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema, operator
 from tamis.errors import EventError, OperatorError, SparkError, StoreError
@@ -29,10 +30,6 @@ from tests.integration.spark.stats_offers import (
     quiet_operator,
     saved,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 

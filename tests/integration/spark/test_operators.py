@@ -11,11 +11,12 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
 
 import tamis.spark
 from tamis import Engine, Schema
@@ -32,9 +33,6 @@ from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, Versions, changes
 from tests.integration.spark.streams import run_stream
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Pairs = list[tuple[int, str]]
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.errors import StoreError
 from tamis.replay.log_events import next_event
@@ -19,9 +20,6 @@ from tamis.spark.stream.progress import StreamWatch, query_of
 from tamis.spark.stream.stream import Stream, StreamJob, reader_name
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def _used(out: Path) -> list[int]:

@@ -7,18 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 import tamis.spark
 from tamis.cli.spark.session import spark_session
 from tamis.errors import SparkError
 from tamis.spark.runtime import sessions
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_the_active_session_is_used(spark: SparkSession) -> None:

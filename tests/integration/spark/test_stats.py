@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError, StoreError
@@ -33,10 +34,6 @@ from tests.integration.spark.stats_offers import (
     offers,
     plain,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Engine
@@ -25,10 +26,6 @@ from tests.integration.spark.stats_offers import (
     saved,
 )
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Schema
@@ -21,9 +22,6 @@ from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, changes
 from tamis.store.versions import Versions
 from tests.integration.spark.streams import run_stream
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 DOCUMENT = {
     "attributes": {"price": "integer", "kind": "text"},

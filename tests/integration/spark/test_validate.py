@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Schema
 from tamis.errors import EventError, SchemaError, SparkError
 from tests.integration.spark.streams import run_stream
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SCHEMA = Schema.from_dict(
     {
