@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from tests.connect import Client, Server
 
 # In CI the examples are the same on every run, so that no chance find stops somebody's work.
-settings.register_profile("ci", derandomize=True, print_blob=True)
-if os.environ.get("CI") == "true":
-    settings.load_profile("ci")
+# A busy machine may be slow: no example has a deadline.
+settings.register_profile("desk", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "desk")
 
 # Parallel workers inherit the width of a terminal; the tests expect that of no terminal.
 os.environ.pop("COLUMNS", None)

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
 
 def run_script(
     script: str, *arguments: object, check: bool = True
@@ -30,3 +33,12 @@ def in_threads(work: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def run_machine(machine: type[RuleBasedStateMachine], examples: int, steps: int) -> None:
+    """Run a state machine, however slowly it draws its steps."""
+    checks = list(HealthCheck)
+    wanted = settings(
+        max_examples=examples, stateful_step_count=steps, suppress_health_check=checks
+    )
+    run_state_machine_as_test(machine, settings=wanted)

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from tamis.match.base import Matcher
 from tamis.match.registry import create, entry
 from tamis.testing import CHECKS
 from tamis.testing.soak import soak
 from tamis.testing.state_machine import machine
+from tests.running import run_machine
 from tests.trials import TRIALS
 
 each_trial = pytest.mark.parametrize(("name", "options"), TRIALS)
@@ -32,15 +31,8 @@ def test_conforms(name: str, options: Mapping[str, Any], check: str) -> None:
 
 @each_trial
 def test_state_machine_of_adds_removes_and_matches(name: str, options: Mapping[str, Any]) -> None:
-    run_state_machine_as_test(
-        machine(_make(name, options)),
-        settings=settings(
-            max_examples=max(2, round(15 * entry(name).effort)),
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    examples = max(2, round(15 * entry(name).effort))
+    run_machine(machine(_make(name, options)), examples, steps=25)
 
 
 @each_trial

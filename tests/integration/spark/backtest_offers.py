@@ -23,24 +23,13 @@ from tamis.model.semantics import satisfies
 from tamis.spark.backtest.backtest_job import Backtest
 from tamis.spark.backtest.event_samples import ranks
 from tamis.store import Log, subscribe
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
-            "price": "decimal",
-            "tags": "text",
-            "seller.rating": "integer",
-            "at": "timestamp",
-        },
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-                "at": "optional",
-            }
-        },
-    }
+    one_type(
+        "offer",
+        {"price": "decimal!", "tags": "text*", "seller.rating": "integer", "at": "timestamp"},
+    )
 )
 YAML = """
 attributes: {price: decimal, tags: text, at: timestamp, seller.rating: integer}

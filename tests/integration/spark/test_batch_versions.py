@@ -19,11 +19,9 @@ from tamis import Engine, Schema
 from tamis.errors import TamisError
 from tamis.store import Shard, Version, Versions, describe
 from tests.integration.spark.streams import run_stream
+from tests.schemas import one_type
 
-DOCUMENT: dict[str, Any] = {
-    "attributes": {"price": "integer", "kind": "text"},
-    "event_types": {"event": {"price": "mandatory", "kind": "optional"}},
-}
+DOCUMENT: dict[str, Any] = one_type("event", {"price": "integer!", "kind": "text"})
 COLUMNS = "lot long, price long, kind string, colour string"
 Pairs = set[tuple[int, Any]]
 

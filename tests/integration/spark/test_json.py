@@ -15,25 +15,20 @@ from tamis.errors import SparkError
 from tamis.workload import auctions
 from tests.integration.spark.streams import run_stream
 from tests.loaded import loaded
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
-            "price": "decimal",
+    one_type(
+        "offer",
+        {
+            "price": "decimal!",
             "n": "integer",
             "at": "timestamp",
-            "tags": "text",
+            "tags": "text*",
             "seller.rating": "integer",
             "photo": "opaque",
         },
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                **dict.fromkeys(("n", "at", "seller.rating", "photo"), "optional"),
-            }
-        },
-    }
+    )
 )
 
 

@@ -22,20 +22,14 @@ from tamis.workload import sparse
 from tamis.workload.tables import conditions
 from tests.integration.spark.workload_files import WORKLOADS, Rows, expected, written
 from tests.loaded import loaded
+from tests.schemas import one_type
 
 ALL = WORKLOADS | {"sparse": lambda: sparse.make(1_000, attributes=200)}
 EVENTS = 3_000
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer", "n": "text"},
-        "event_types": {
-            "offer": {
-                **dict.fromkeys(("price", "n"), "mandatory"),
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-            }
-        },
-    }
+    one_type(
+        "offer", {"price": "decimal!", "tags": "text*", "seller.rating": "integer", "n": "text!"}
+    )
 )
 
 

@@ -32,6 +32,7 @@ from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, Versions, changes
 from tests.integration.spark.streams import run_stream
+from tests.schemas import one_type
 from tests.unit.cli.calls import Capture, refused, run
 
 Pairs = list[tuple[int, str]]
@@ -78,10 +79,7 @@ def sparkNonsense(price):
     return "not a number"
 """
 
-DOCUMENT: dict[str, Any] = {
-    "attributes": {"price": "integer", "title": "text"},
-    "event_types": {"lot": {"price": "mandatory", "title": "optional"}},
-}
+DOCUMENT: dict[str, Any] = one_type("lot", {"price": "integer!", "title": "text"})
 SCHEMA = Schema.from_dict(DOCUMENT)
 CONDITIONS = {
     "plain": "price < 3",

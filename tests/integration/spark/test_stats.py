@@ -34,6 +34,7 @@ from tests.integration.spark.stats_offers import (
     offers,
     plain,
 )
+from tests.schemas import one_type
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 
@@ -96,10 +97,7 @@ def test_large_numbers_and_long_texts(spark: SparkSession, tmp_path: Path) -> No
     numbers = [2**63 - 1, -(2**63), 2**53 + 1, 2**53 + 1, 0]
     titles = ["ö" * 300, "ö" * 250, "a", "a", ""]
     parquet.write_table(pa.table({"n": numbers, "title": titles}), tmp_path / "0.parquet")
-    schema = {
-        "attributes": {"n": "integer", "title": "text"},
-        "event_types": {"e": {"n": "optional", "title": "optional"}},
-    }
+    schema = one_type("e", {"n": "integer", "title": "text"})
     stats = gather_stats(spark, tmp_path, Schema.from_dict(schema))
     found = stats.attributes["n"]
     assert (found.low, found.high, found.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
@@ -149,9 +147,7 @@ def test_many_attributes(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_more_values_than_can_be_counted_exactly(spark: SparkSession, tmp_path: Path) -> None:
-    schema = Schema.from_dict(
-        {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}}
-    )
+    schema = Schema.from_dict(one_type("e", {"n": "integer!"}))
     rng = np.random.default_rng(3)
     numbers = np.where(rng.random(200_000) < 0.3, 7, rng.integers(0, 1_000_000, 200_000))
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=50_000)
@@ -206,9 +202,7 @@ def test_a_task_keeps_no_more_than_may_be_wanted(
 ) -> None:
     """Of many events few have ranks under the limit, and of these each task keeps its lowest."""
     monkeypatch.setattr(row_groups, "_LEAST", 2_000)
-    schema = Schema.from_dict(
-        {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}}
-    )
+    schema = Schema.from_dict(one_type("e", {"n": "integer!"}))
     numbers = np.arange(20_000)
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=3_000)
     stats = gather_stats(spark, tmp_path, schema, sample=500, work=tmp_path / "work")

@@ -22,11 +22,9 @@ from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, changes
 from tamis.store.versions import Versions
 from tests.integration.spark.streams import run_stream
+from tests.schemas import one_type
 
-DOCUMENT = {
-    "attributes": {"price": "integer", "kind": "text"},
-    "event_types": {"event": {"price": "mandatory", "kind": "optional"}},
-}
+DOCUMENT = one_type("event", {"price": "integer!", "kind": "text"})
 SCHEMA = Schema.from_dict(DOCUMENT)
 CONDITIONS = ["price < 5", "price >= 3 and kind = a", "kind = b or price = 7"]
 

@@ -13,6 +13,7 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.workload import auctions, dexin, gryphon, lesubscribe, topss
 from tamis.workload.base import Workload
+from tests.schemas import one_type
 
 Rows = list[tuple[Any, ...]]
 
@@ -24,16 +25,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
     "auctions": lambda: auctions.make(1_000),
 }
 OFFERS = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer"},
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-            }
-        },
-    }
+    one_type("offer", {"price": "decimal!", "tags": "text*", "seller.rating": "integer"})
 )
 
 

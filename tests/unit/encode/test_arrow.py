@@ -170,14 +170,14 @@ def test_dictionary_arrays_read_as_their_values(case: str) -> None:
     both_doors(engine, pa.table({name: lists}))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(values=st.lists(st.decimals(-(10**18), 10**18, places=9), min_size=1))
 def test_decimals_round_as_python_rounds_them(values: list[Decimal]) -> None:
     kept = [v for v in values if v != v.to_integral_value() or abs(v) <= 2**53]
     both_doors(Engine(FLAT), pa.table({"d": pa.array(kept, pa.decimal128(38, 9))}))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(batch=st.lists(events(), max_size=5), data=st.data())
 @pytest.mark.slow
 def test_random_tables_are_answered_as_the_semantics_say(

@@ -33,14 +33,12 @@ from tests.unit.engine.world import POOL, SCHEMA, predicates
 doubles = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(deadline=None)
 @given(left=doubles, right=doubles)
 def test_decimal_codes_keep_the_order(left: float, right: float) -> None:
     assert (left < right) == (decimal_code(left) < decimal_code(right))
     assert (left == right) == (decimal_code(left) == decimal_code(right))
 
 
-@settings(deadline=None)
 @given(value=doubles)
 def test_neighbouring_doubles_have_neighbouring_codes(value: float) -> None:
     above = math.nextafter(value, math.inf)
@@ -48,7 +46,6 @@ def test_neighbouring_doubles_have_neighbouring_codes(value: float) -> None:
         assert decimal_code(above) == decimal_code(value) + 1
 
 
-@settings(deadline=None)
 @given(values=st.lists(st.floats(), max_size=20))
 def test_a_column_of_doubles_has_the_codes_of_its_values(values: list[float]) -> None:
     codes, wrong = decimal_codes(np.array(values, np.float64))
@@ -60,7 +57,6 @@ def test_a_column_of_doubles_has_the_codes_of_its_values(values: list[float]) ->
         assert not fine or code == decimal_code(value)
 
 
-@settings(deadline=None)
 @given(left=st.datetimes(), right=st.datetimes())
 def test_timestamp_codes_keep_the_order(left: datetime, right: datetime) -> None:
     a, b = left.replace(tzinfo=UTC), right.replace(tzinfo=UTC)
@@ -76,7 +72,7 @@ def inside(made: Codec, found: intervals.Intervals, value: Any) -> bool:
 SET_COMPARATORS = ("contains", "excludes", "missing", "like", "ends with")
 
 
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=600)
 @given(predicate=predicates(tuple(POOL)), positive=st.booleans())
 @pytest.mark.slow
 def test_the_intervals_of_a_literal_hold_exactly_its_values(
@@ -142,7 +138,7 @@ def test_a_tree_and_a_chain_need_one_interval() -> None:
     assert all(len(chain.compare(sign, "b")) == 1 for sign in ("<", "<=", ">", ">="))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(data=st.data(), size=st.integers(1, 9))
 def test_random_dags_compare_as_the_semantics_say(data: st.DataObject, size: int) -> None:
     names = [f"v{i}" for i in data.draw(st.permutations(range(size)))]
@@ -167,7 +163,7 @@ def test_random_dags_compare_as_the_semantics_say(data: st.DataObject, size: int
                     assert inside(made, found, value) == truth
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(values=st.lists(st.text(max_size=4), min_size=2))
 def test_text_cuts_keep_the_order_of_code_points(values: list[str]) -> None:
     ordered = sorted(set(values), key=lambda text: [ord(letter) for letter in text])

@@ -62,7 +62,7 @@ def check_sets(
     assert all(is_normal(made) for made in (a, both, other))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(left=spans, right=spans)
 def test_integer_sets(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
     check_sets(left, right, numbers, (-3, 12))
@@ -71,7 +71,7 @@ def test_integer_sets(left: list[tuple[int, int]], right: list[tuple[int, int]])
     assert not touching, "touching intervals are merged"
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(left=text_spans, right=text_spans)
 def test_text_sets(
     left: list[tuple[TextCut, TextCut]], right: list[tuple[TextCut, TextCut]]

@@ -120,7 +120,7 @@ class LabelsMachine(RuleBasedStateMachine):
 
 
 TestLabels = LabelsMachine.TestCase
-TestLabels.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestLabels.settings = settings(max_examples=30, stateful_step_count=20)
 
 ORDERS = {
     "ascending": [f"{n:05}" for n in range(500)],

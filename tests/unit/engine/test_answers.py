@@ -20,7 +20,7 @@ MATCHERS = ("naive", "scan")
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(given_=st.lists(conditions(), max_size=8), batch=st.lists(events(), max_size=5))
 @pytest.mark.slow
 def test_a_batch_is_answered_as_the_semantics_say(
@@ -54,7 +54,7 @@ def test_every_sentence_of_the_semantics_holds_in_the_engine(matcher: str) -> No
         assert set(answer) == expected(live, event, SENTENCES)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(condition=conjunctions(), batch=st.lists(events(), min_size=1, max_size=6))
 @pytest.mark.slow
 def test_what_is_refused_as_never_true_is_never_true(
@@ -67,7 +67,7 @@ def test_what_is_refused_as_never_true_is_never_true(
         assert not any(semantics.satisfies(condition, event, SCHEMA) for event in batch)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     given_=st.lists(conditions(), min_size=2, max_size=8),
     data=st.data(),
@@ -98,7 +98,7 @@ def test_subscriptions_come_and_go_without_a_trace(
     assert not +engine.encoder.patterned
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given_=st.lists(conditions(), min_size=1, max_size=6), event=events())
 def test_explain_agrees_with_match(given_: list[Condition], event: dict[str, Any]) -> None:
     engine = Engine(SCHEMA)

@@ -29,7 +29,7 @@ def shortened(event: dict[str, Any], absent: Any) -> dict[str, Any]:
     return {**event, "event_type": absent}
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     batch=st.lists(events(), min_size=1, max_size=6),
     absent=st.lists(st.sampled_from([None, [], [None], [DEFAULT]]), min_size=6, max_size=6),

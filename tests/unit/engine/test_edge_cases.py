@@ -12,14 +12,10 @@ from tamis import Engine, Schema, TamisError, parse
 from tamis.errors import EventError, LimitError, NeverTrueError, SchemaError, SubscriptionError
 from tamis.model.condition import And, Not, Predicate
 from tamis.model.semantics import satisfies
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"i": "integer", "d": "decimal", "t": "text", "m": "text"},
-        "event_types": {
-            "event": {"i": "optional", "d": "optional", "t": "optional", "m": "optional multiple"}
-        },
-    }
+    one_type("event", {"i": "integer", "d": "decimal", "t": "text", "m": "text*"})
 )
 
 

@@ -253,7 +253,7 @@ def test_unknown_matchers_and_options_are_refused() -> None:
 # -- pickles --------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(given_=st.lists(conditions(), max_size=5), batch=st.lists(events(), max_size=3))
 def test_a_pickled_engine_answers_alike_and_goes_on(
     given_: list[Any], batch: list[dict[str, Any]]

@@ -16,28 +16,23 @@ from tamis.engine import Engine
 from tamis.errors import TamisError
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 from tamis.model.schema import Schema
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
+    one_type(
+        "lot",
+        {
             "n": "integer",
             "x": "decimal",
             "seller.rating": "integer",
             "kind": {"kind": "enumerated", "values": ["oak", "elm", "and"]},
             "name": "text",
-            "tags": "text",
+            "tags": "text*",
             "when": "timestamp",
             "new": "boolean",
             "in": "integer",
         },
-        "event_types": {
-            "lot": {
-                **dict.fromkeys(("n", "x", "seller.rating", "kind", "name"), "optional"),
-                **dict.fromkeys(("when", "new", "in"), "optional"),
-                "tags": "optional multiple",
-            }
-        },
-    }
+    )
 )
 NAMES = [*(name for name in SCHEMA.attributes if name != "event_type"), "`in`", "zz", "And"]
 COMPARATORS = ["=", "==", "!=", "<>", "<", "<=", ">", ">=", "=<", "!", "=!", "contains", "like"]
@@ -110,9 +105,7 @@ def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.engine.bulk_load._MANY", 1)
 
 
-@settings(
-    deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(conditions())
 @example("n > 9007199254740992 and n < 9007199254740994")
 @example("x = -0.0 and n = -0")

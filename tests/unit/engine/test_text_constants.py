@@ -12,14 +12,10 @@ from hypothesis import strategies as st
 from tamis import Engine, Schema, parse
 from tamis.encode.pattern import Pattern
 from tamis.model.condition import Condition
+from tests.schemas import one_type
 from tests.unit.engine.world import PREDICATES, expected, predicate_row
 
-SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"s": "text", "w": "text", "n": "integer"},
-        "event_types": {"e": {"s": "optional", "w": "optional multiple", "n": "optional"}},
-    }
-)
+SCHEMA = Schema.from_dict(one_type("e", {"s": "text", "w": "text*", "n": "integer"}))
 MATCHERS = ("naive", "scan")
 
 
@@ -102,7 +98,7 @@ PATTERNED = (
 words = st.sampled_from(["", "x", "b", "ax", "bx", "abx", "bb", "a%", "%x%x", "xx"])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     batch=st.lists(
         st.fixed_dictionaries({}, optional={"w": st.lists(words, max_size=3), "s": words}),

@@ -23,7 +23,7 @@ class PlainMachine(ClauseMachine):
 
 
 TestClauses = PlainMachine.TestCase
-TestClauses.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestClauses.settings = settings(max_examples=40, stateful_step_count=20)
 
 
 @pytest.mark.parametrize(("rows", "event", "truth"), HOLDS)

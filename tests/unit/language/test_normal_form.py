@@ -33,7 +33,7 @@ def truth(condition: Condition, event: dict[str, bool]) -> bool:
     return any(truth(part, event) for part in condition.parts)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(condition=trees)
 def test_clauses_have_the_truth_table_of_the_condition(condition: Condition) -> None:
     found = clauses(condition)
@@ -47,7 +47,7 @@ def test_clauses_have_the_truth_table_of_the_condition(condition: Condition) -> 
         assert semantics.satisfies(condition, event, SCHEMA) == truth(condition, event)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(condition=trees)
 def test_clauses_are_the_branches_of_the_semantics(condition: Condition) -> None:
     assert clauses(condition) == list(semantics.branches(condition))

@@ -257,7 +257,7 @@ def binds(condition: Condition, positive: bool) -> list[tuple[set[str], set[str]
     return [(used if positive and isinstance(condition, Call) else set(), used)]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(condition=st.recursive(atoms, grow, max_leaves=7))
 @pytest.mark.slow
 def test_a_variable_is_bound_in_every_way_to_satisfy_the_condition(condition: Condition) -> None:

@@ -171,7 +171,7 @@ def all_kinds(condition: Condition) -> list[list[str]]:
     ]
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(condition=conditions)
 @pytest.mark.slow
 def test_printing_and_parsing_gives_the_condition_back(condition: Condition) -> None:
@@ -184,7 +184,7 @@ def test_printing_and_parsing_gives_the_condition_back(condition: Condition) -> 
 PIECES = ["?x", "?y", "f", "a", " and ", " or ", "not ", *"()(),12-+*/<=>"]
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
 def test_no_text_makes_the_parser_fail_otherwise_than_by_its_own_error(text: str) -> None:
     is_read_or_refused(text)

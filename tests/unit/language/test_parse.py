@@ -161,7 +161,7 @@ def kinds(condition: Condition) -> list[str]:
     return found
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(condition=st.recursive(asts(), grow, max_leaves=6))
 @pytest.mark.slow
 def test_printing_and_parsing_gives_the_condition_back(condition: Condition) -> None:
@@ -172,14 +172,14 @@ def test_printing_and_parsing_gives_the_condition_back(condition: Condition) -> 
     assert to_text(again) == text or "\\U" in text or '"' in text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(name=names)
 def test_every_name_can_be_written(name: str) -> None:
     found = parse(f"{name_text(name)} exists")
     assert found == Predicate(name, "exists")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(text=strings)
 def test_every_text_can_be_written_on_one_line(text: str) -> None:
     written = constant_text(text)
@@ -187,7 +187,7 @@ def test_every_text_can_be_written_on_one_line(text: str) -> None:
     assert parse(f"a = {written}") == Predicate("a", "=", text)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(text=st.one_of(st.text(max_size=30), st.text("a=1<>()'\"`\\ ,.-eEandornt", max_size=30)))
 def test_no_text_makes_the_parser_fail_otherwise_than_by_its_own_error(text: str) -> None:
     is_read_or_refused(text)

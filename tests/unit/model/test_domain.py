@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import SchemaError
@@ -172,7 +172,6 @@ def test_integer_constants_may_be_any_number() -> None:
             domain.constant(given_)
 
 
-@settings(deadline=None)
 @given(value=st.integers(-(2**70), 2**70))
 def test_decimals_take_exactly_the_integers_that_are_doubles(value: int) -> None:
     exact = -(2**63) <= value < 2**63 and int(float(value)) == value
@@ -236,7 +235,6 @@ def test_a_malformed_timestamp_is_refused_whole(text: str, words: str) -> None:
     assert words in found
 
 
-@settings(deadline=None)
 @given(moment=st.datetimes(timezones=st.just(UTC)))
 def test_timestamps_survive_their_text(moment: datetime) -> None:
     assert parse_timestamp(moment.isoformat()) == moment

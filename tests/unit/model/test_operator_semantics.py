@@ -22,19 +22,10 @@ from tamis.model.condition import (
 )
 from tamis.model.operator import Fault, Parameter, Rows, Signature
 from tamis.model.semantics import OperatorTable, satisfies
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "sizes": "integer", "image": "opaque"},
-        "event_types": {
-            "offer": {
-                "price": "optional",
-                "tags": "optional multiple",
-                "sizes": "optional multiple",
-                "image": "optional",
-            }
-        },
-    }
+    one_type("offer", {"price": "decimal", "tags": "text*", "sizes": "integer*", "image": "opaque"})
 )
 YES, NO = True, False
 
@@ -331,7 +322,7 @@ def holds(
     return bool(truth == positive)
 
 
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=600)
 @given(clause=literals, given_rows=relations)
 @pytest.mark.slow
 def test_a_clause_holds_when_one_substitution_of_all_satisfies_it(

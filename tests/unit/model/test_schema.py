@@ -72,7 +72,7 @@ kinds = st.sampled_from(["integer", "decimal", "text", "boolean", "timestamp", "
 uses = st.sampled_from(["mandatory", "optional", "optional multiple", "mandatory multiple"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data(), attributes=st.dictionaries(names, kinds, min_size=1, max_size=5))
 def test_random_documents_survive_yaml_and_pickle(
     data: st.DataObject, attributes: dict[str, str], tmp_path_factory: pytest.TempPathFactory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -237,11 +238,12 @@ def test_names_that_a_schema_cannot_hold_are_refused_by_every_importer() -> None
     with pytest.raises(SchemaError, match="two columns give the attribute 'x'"):
         Schema.from_arrow(pa.schema([("x", pa.int64()), ("x", pa.string())]))
     spark = {"type": "struct", "fields": [{"name": "a`b", "type": "long"}]}
-    for read, document in (
+    importers: list[tuple[Callable[[Any], Schema], Any]] = [
         (Schema.from_arrow, pa.schema([("a`b", pa.int64())])),
         (Schema.from_json_schema, {"properties": {"a`b": {}}}),
         (Schema.from_spark, spark),
-    ):
+    ]
+    for read, document in importers:
         with pytest.raises(SchemaError, match="backquote"):
             read(document)
 

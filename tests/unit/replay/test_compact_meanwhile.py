@@ -65,7 +65,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
             raise DeadError(name)
         steps.append(name)
 
-    places = [(Path, name) for name in ("open", "rename", "unlink")]
+    places: list[tuple[Any, str]] = [(Path, name) for name in ("open", "rename", "unlink")]
     places += [(os, "fsync"), (pq.ParquetWriter, "write_table"), (json, "dump")]
     with watched(monkeypatch, places, step):
         yield steps

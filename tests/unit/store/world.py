@@ -8,11 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.store import Log, Shard, Versions, describe
+from tests.schemas import one_type
 
-SCHEMA: dict[str, Any] = {
-    "attributes": {"price": "integer", "name": "text"},
-    "event_types": {"offer": {"price": "mandatory", "name": "optional"}},
-}
+SCHEMA: dict[str, Any] = one_type("offer", {"price": "integer!", "name": "text"})
 
 
 def fresh(folder: Path, ids: str = "text") -> Log:

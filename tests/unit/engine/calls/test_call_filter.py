@@ -17,6 +17,7 @@ from tamis.model.operator import Signature
 from tamis.model.printer import to_text
 from tamis.testing import operator_cases as cases
 from tamis.testing.operator_checks import compare_schedulers
+from tests.schemas import one_type
 from tests.unit.engine.calls.filled import EVENTS, expected, filled, patient
 
 
@@ -269,12 +270,7 @@ def test_one_call_for_events_that_ask_different_things() -> None:
         asked.append(list(zip(n, word, strict=True)))
         return [ValueError("odd") if each < 0 else len(text) == each for each, text in asked[-1]]
 
-    schema = Schema.from_dict(
-        {
-            "attributes": {"n": "integer", "m": "integer"},
-            "event_types": {"event": {"n": "mandatory", "m": "mandatory"}},
-        }
-    )
+    schema = Schema.from_dict(one_type("event", {"n": "integer!", "m": "integer!"}))
     engine = Engine(schema, operators=lettersAre, scheduler="naive")
     words = {"red": 3, "blue": 4, "olive": 5}
     for word, length in words.items():

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from tamis import Engine, schedulers
@@ -29,6 +27,7 @@ from tamis.errors import ConditionError
 from tamis.model.condition import And, Call, Condition, ValueConstraint, Variable
 from tamis.model.printer import to_text
 from tamis.testing import operator_cases as cases
+from tests.running import run_machine
 from tests.unit.engine.calls.filled import expected, patient
 
 SEEDS = st.integers(0, 10_000)
@@ -137,12 +136,4 @@ def test_answers_are_those_of_the_definition_whatever_happens(
     scheduler: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "_FEW", few)  # so that there is always something in groups
-    run_state_machine_as_test(
-        _machine(scheduler),
-        settings=settings(
-            max_examples=8,
-            stateful_step_count=20,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(_machine(scheduler), examples=8, steps=20)

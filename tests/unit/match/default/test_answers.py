@@ -14,6 +14,7 @@ from tamis.match.default import workers
 from tamis.match.default.answer_buffers import AnswerBuffers
 from tamis.match.default.matcher import Tamis
 from tamis.testing.matcher_checks import add, batch_of
+from tests.schemas import one_type
 from tests.unit.match.default.two_matchers import (
     MOST,
     Both,
@@ -148,12 +149,7 @@ def test_new_room_is_as_large_as_the_last_answer() -> None:
 @pytest.mark.slow
 def test_an_event_with_very_many_values_does_not_try_all_their_combinations() -> None:
     """Two attributes of 2,000 values each would be four million keys."""
-    schema = Schema.from_dict(
-        {
-            "attributes": {"a": "integer", "b": "integer"},
-            "event_types": {"e": {"a": "optional multiple", "b": "optional multiple"}},
-        }
-    )
+    schema = Schema.from_dict(one_type("e", {"a": "integer*", "b": "integer*"}))
     chance = random.Random(5)
     engine, other = Engine(schema), Engine(schema, "scan")
     pairs = [(a, b) for a in range(150) for b in range(150)]

@@ -114,7 +114,7 @@ intervals = st.lists(
 events = st.lists(st.dictionaries(st.integers(0, 5), ends, max_size=4), max_size=30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(given_=intervals, seen=events)
 @example(given_=[], seen=[{0: 1}])
 @example(given_=[(1, LOWEST, HIGHEST)], seen=[])

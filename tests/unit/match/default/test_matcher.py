@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
 from tamis.engine import Engine
+from tamis.files.arrays import Arrays
 from tamis.index.clauses import MISSING, NONE, SOME
-from tamis.match.capabilities import match_bits
+from tamis.match.capabilities import match_bits, restore, saved_form
 from tamis.match.default import index_updates as growth
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.passes.batch_pass import take_out_framed
@@ -316,3 +317,18 @@ def test_slots_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="cannot take another"):
         add(both.tamis, {4: []})
     both.agree(batch)
+
+
+def test_an_index_saved_without_a_guide_is_given_one() -> None:
+    chance = random.Random(3)
+    both = filled(500, seed=3)
+    events = some_events(chance, 200)
+    both.agree(events)
+    saved = {
+        name: each for name, each in saved_form(both.tamis).arrays.items() if "guide" not in name
+    }
+    assert len(saved) == len(saved_form(both.tamis).arrays) - 4
+    other = Tamis()
+    restore(other, Arrays(saved), saved_form(both.tamis).facts)
+    same_answer(other.match(events), both.naive.match(events))
+    assert sorted(saved_form(other).arrays) == sorted(saved_form(both.tamis).arrays)

@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from tamis.encode.terms import from_rows
@@ -42,6 +40,7 @@ from tamis.match.default.structure.packed_clauses import PackedTable
 from tamis.match.default.workers import WorkerPool
 from tamis.testing.matcher_checks import batch_of, random_clause, random_event
 from tamis.testing.saving_checks import restored
+from tests.running import run_machine
 from tests.unit.match.default.two_matchers import (
     Both,
     one_clause,
@@ -172,15 +171,7 @@ class MovingMachine(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_clauses_come_and_go_while_others_move() -> None:
     with small():
-        run_state_machine_as_test(
-            MovingMachine,
-            settings=settings(
-                max_examples=40,
-                stateful_step_count=30,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        run_machine(MovingMachine, examples=40, steps=30)
 
 
 def moving(many: int, seed: int = 1) -> Both:

@@ -37,7 +37,7 @@ class PackedMachine(ClauseMachine):
 
 
 TestPacked = PackedMachine.TestCase
-TestPacked.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestPacked.settings = settings(max_examples=25, stateful_step_count=20)
 
 
 def filled(*given_: Clause) -> PackedTable:

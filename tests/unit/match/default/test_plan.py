@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tamis import workload
 from tamis.encode.batch import Column, EventBatch
 from tamis.encode.terms import Terms
 from tamis.engine import Engine
@@ -18,8 +19,10 @@ from tamis.errors import MatcherError
 from tamis.index.clauses import SOME
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning import expectation as expected
+from tamis.match.default.planning import layout
 from tamis.match.plan import CELLS, COMBINATION, DENSE, SPARSE, VALUE, Plan, Route
 from tamis.model.schema import Schema
+from tests.loaded import loaded
 
 Int64s = NDArray[np.int64]
 EVENTS = 600
@@ -323,3 +326,25 @@ def test_an_engine_knows_the_names() -> None:
     assert [choice.taken.sort for choice in plan.choices] == [VALUE, DENSE]
     assert plan.choices[0].taken.attributes == ("price",)
     assert {cut.attribute for cut in plan.cuts} == {"price"}
+
+
+def test_keys_that_no_surveyed_clause_has_are_used_where_few_events_have_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 500 attributes the survey sees few clauses each, and of some values none at all.
+
+    Clauses that ask for an attribute which few events bind belong under that attribute. In the
+    family most of them would have to be verified for every event: it has no column for it.
+    """
+    monkeypatch.setattr(layout, "_SURVEYED", 1000)
+    made = workload.make("sparse", 20_000, seed=3, attributes=500)
+    engine = loaded(made)
+    batch = engine.encode(made.events(300))
+    matcher = engine.matcher
+    assert isinstance(matcher, Tamis)
+    matcher.match(batch)
+    matcher.settle()
+    plan = matcher.plan()
+    (family,) = [route for route in plan.routes if route.sort == SPARSE]
+    assert family.clauses < 0.1 * len(matcher)
+    assert family.met < plan.met / 3, "candidates of an event, most of them in buckets"

@@ -45,7 +45,7 @@ plain_events = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(events=plain_events, room=st.sampled_from([0, 1024]))
 def test_equal_events_are_found(events: list[PlainEvent], room: int) -> None:
     right = first_equal(events)

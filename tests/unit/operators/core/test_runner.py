@@ -214,9 +214,7 @@ def test_it_is_set_aside_and_tried_again() -> None:
     assert count.last == "raised: ValueError: one"
 
 
-def test_others_are_not_set_aside_with_it_and_neither_is_it_when_it_is_mended(
-    runner: Runner,
-) -> None:
+def test_only_the_failing_operator_is_set_aside_until_it_is_mended(runner: Runner) -> None:
     runner.call(_bad(), [(1,)] * 20, (None,))
     good = operator(name="good", reads=("n",), run="here")(lambda n: True)
     assert runner.call(good, [(1,)], ()) == [((),)]

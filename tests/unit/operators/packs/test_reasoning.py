@@ -146,7 +146,7 @@ def test_a_number_is_a_number_and_nothing_else(
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_subclasses_are_reachability(edges: list[tuple[int, int]]) -> None:
     """Against a search of our own in a random graph of concepts, circles included."""
     ex = Namespace("https://example.org/")

@@ -121,7 +121,7 @@ def _shown(results: Sequence[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("which", OPERATORS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given=st.lists(GIVEN, max_size=6))
 @example(given=[BRONX_ZOO, "nowhere", BRONX_ZOO])
 def test_a_batch_is_the_same_as_one_by_one(which: str, given: list[Any]) -> None:

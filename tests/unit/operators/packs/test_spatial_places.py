@@ -70,7 +70,7 @@ def near(draw: st.DrawFn, *names: str) -> tuple[str, Position]:
     return name, ((longitude + 180.0) % 360.0 - 180.0, latitude)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(near(*REGIONS))
 @pytest.mark.slow
 def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
@@ -91,7 +91,7 @@ def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
         assert metres == pytest.approx(least, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(near("north", "south", "fiji"))
 @pytest.mark.slow
 def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Position]) -> None:
@@ -106,7 +106,7 @@ def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Pos
     assert metres == pytest.approx(there.distance(shapely.Point(0, 0)), rel=1e-3, abs=0.05)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANYWHERE)
 def test_far_away_it_is_never_too_short_and_hardly_too_long(position: Position) -> None:
     (metres,) = KNOWN.metres("Manhattan", [position])
@@ -128,7 +128,6 @@ def test_regions_at_a_position(positions: list[Position]) -> None:
     ]
 
 
-@settings(deadline=None)
 @given(
     st.lists(CITY, max_size=4),
     st.sampled_from(["Queens", "TimesSquare"]),

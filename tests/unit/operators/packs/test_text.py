@@ -217,7 +217,9 @@ def test_mistakes_of_subscribers(operator: Any, arguments: tuple[str, ...], said
     assert isinstance(refused.value, ValueError)
 
 
-def test_no_mistake_and_nothing_said_of_a_mistake(capfd: pytest.CaptureFixture[str]) -> None:
+def test_right_constants_pass_and_wrong_ones_are_quiet(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     assert hasKeyword.check(["fire"]) is None
     assert hasPhrase.check(["traffic jam"]) is None
     assert matchesPattern.check(["a|b"]) is None

@@ -85,7 +85,7 @@ def test_brightness_is_the_mean_of_the_luminance() -> None:
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from([".png", ".jpg"]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_size_is_width_and_height(width: int, height: int, form: str) -> None:
     assert imageSize(encoded(plain(9, width, height), form)) == (width, height)
 
@@ -204,7 +204,7 @@ def test_a_broken_picture_is_refused_with_the_reason(
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_jpeg_of_noise_never_does_anything_else(rest: bytes) -> None:
     with pytest.raises(PictureError):
         decoded(b"\xff\xd8\xff" + rest)
