@@ -19,7 +19,6 @@ from tamis.errors import TamisError
 from tamis.lab import plots
 from tamis.lab.bench import measurements, peers
 from tamis.lab.bench.measurements import Measurement
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import FASTEST, BenchSetting
 from tamis.lab.bench.spark import jobs as spark_jobs
 from tamis.lab.bench.spark.data import SPARK
@@ -119,8 +118,8 @@ def _run(console: Console, selected: Sequence[Measurement], setting: BenchSettin
         for each in selected:
             progress.describe(f"{each.name}: {each.what}")
             for given in each.run(setting):
-                if isinstance(given, ProgressStep):
-                    progress.describe(f"{each.name}: {given.what}")
+                if isinstance(given, str):
+                    progress.describe(f"{each.name}: {given}")
                 else:
                     results.append(given)
                 progress.advance()

@@ -7,17 +7,21 @@ crash. A truncated file breaks every later process.
 
 Here the file name is a digest of everything that the code depends on, so two processes that write
 the same name write equivalent code. A file becomes visible only when it is complete. A file with a
-wrong checksum is ignored and written again.
+wrong checksum is ignored and written again. Code that no process has used for 30 days is deleted.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from time import time
 from typing import Any
 
 import numba
@@ -30,7 +34,12 @@ from tamis.files.atomic import atomic_file
 from tamis.files.checksum import DIGEST, digest
 from tamis.index.fingerprint import fingerprint
 
-_told: set[Path] = set()  # folders for which a warning was issued
+_DAY = 86_400  # seconds
+_UNUSED_DAYS = 30
+# Code, or the temporary file of a process that was killed. Other files may lie in the same folder.
+_OWN_FILE = re.compile(rf".+-[0-9a-f]{{{2 * DIGEST}}}(\.[0-9a-f]+\.tmp)?")
+_warned: set[Path] = set()  # folders for which a warning was issued
+_swept: set[Path] = set()  # folders without stale files
 
 
 class CodeCache:
@@ -63,6 +72,7 @@ class CodeCache:
             except (ImportError, AttributeError):  # it refers to a class that has moved since
                 continue
             if known == types:  # different types may have the same text
+                _mark_used(folder / name)
                 return CompileResult._rebuild(context, *code)
         return None
 
@@ -72,8 +82,11 @@ class CodeCache:
             return
         name = self._name(types, compiled.library.codegen)
         data = dumps((types, compiled._reduce()))
-        if not any(write(folder / name, data) for folder in self._folders):
-            _tell(self._folders[0])
+        written = next((each for each in self._folders if write(each / name, data)), None)
+        if written is None:
+            _warn(self._folders[0])
+        else:
+            _sweep(written)
 
     def _name(self, types: Any, codegen: Any) -> str:
         """A file name that is unique to this code."""
@@ -135,10 +148,30 @@ def write(path: Path, data: bytes) -> bool:
     return True
 
 
-def _tell(folder: Path) -> None:
+def _mark_used(path: Path) -> None:
+    """Renew the date of a file once a day: many file systems do not record when it is read."""
+    with suppress(OSError):
+        if path.stat().st_mtime < time() - _DAY:
+            os.utime(path)
+
+
+def _sweep(folder: Path) -> None:
+    """Delete stale code, once per process. A process that still wants it compiles it again."""
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    oldest = time() - _UNUSED_DAYS * _DAY
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):  # another process may sweep at the same time
+                if _OWN_FILE.fullmatch(path.name) and path.lstat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _warn(folder: Path) -> None:
     """Warn once per folder that every process has to compile, which is slow."""
-    if folder not in _told:
-        _told.add(folder)
+    if folder not in _warned:
+        _warned.add(folder)
         warnings.warn(
             f"cannot write compiled code to {folder}, so every process has to compile; "
             "set NUMBA_CACHE_DIR to a writable folder",

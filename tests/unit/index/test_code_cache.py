@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
+from time import time
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tamis.index.code_cache import CodeCache, read, write
+from tamis.index.code_cache import CodeCache, _swept, read, write
 from tamis.index.fingerprint import fingerprint
 
 SOURCE = """\
@@ -211,6 +213,29 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "rename", full)
     assert not write(tmp_path / "some", b"code")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_code_is_deleted_when_unused_for_30_days(place: Place) -> None:
+    used, today = place.function(), time()
+    used(LONGS)
+    (code,) = place.files()
+    digest = code.name.rpartition("-")[2]
+    stale = [place.kept / f"own.old-{digest}", place.kept / f".own.old-{digest}.01ef.tmp"]
+    fresh = place.kept / f"own.new-{digest}"
+    foreign = [place.kept / "own.old-1.py311.nbi", place.kept / digest]
+    for path in (*stale, *foreign):
+        path.touch()
+        os.utime(path, times=(today, today - 31 * 86_400))
+    fresh.touch()
+    os.utime(fresh, times=(today, today - 29 * 86_400))
+    os.utime(code, times=(today, today - 29 * 86_400))
+    assert _loaded(place.function())  # which renews its date
+    assert code.stat().st_mtime > today - 60
+    _swept.clear()  # as in a new process
+    used(FLOATS)
+    left = set(place.files())
+    assert left >= {code, fresh, *foreign}
+    assert not left & set(stale)
 
 
 def test_files_hold_what_was_written_or_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tamis.errors import OperatorError
 from tamis.operators import Operators, operator
 from tamis.operators.operator import Operator
 from tamis.operators.packs import reasoning, spatial, text
-from tamis.operators.packs.batch_operator import BatchOperator
+from tamis.operators.packs.pack_operator import BatchOperator
 from tamis.operators.packs.spatial_places import Places
 from tamis.operators.registry import installed
 from tests.running import run_script

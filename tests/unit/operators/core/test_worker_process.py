@@ -51,7 +51,7 @@ def weighs(weight):
 runner = Runner()
 print(runner.call(depth, [(0,), (4,)], (1, None)))
 print(runner.call(weighs, [(Weight(3),), (Weight(4),)], ()))
-print(*[pid for caller in runner._callers.values() for pid in caller.executor.pids])
+print(*[each._process.pid for caller in runner._callers.values() for each in caller.executor._idle])
 """
 
 
@@ -164,7 +164,8 @@ def test_a_worker_that_does_not_read_is_late(runner: Runner) -> None:
     assert runner.call(stops, [(b"x",)], ()) == [((),)]
     (caller,) = runner._callers.values()
     assert isinstance(caller.executor, ProcessExecutor)
-    (pid,) = caller.executor.pids
+    (worker,) = caller.executor._idle
+    pid = worker._process.pid
     os.kill(pid, signal.SIGSTOP)
     assert kinds(runner.call(stops, [(b"x" * (1 << 21),)], ())) == ["timeout"]
     assert not exists(pid)

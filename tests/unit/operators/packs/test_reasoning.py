@@ -15,7 +15,8 @@ from rdflib import OWL, RDF, RDFS, Graph, Namespace
 
 from tamis.errors import TamisError
 from tamis.operators.packs import reasoning
-from tamis.operators.packs.reasoning import Ontology, OntologyError, ReasoningOperator, pack
+from tamis.operators.packs.pack_operator import PackOperator
+from tamis.operators.packs.reasoning import Ontology, OntologyError, pack
 from tamis.operators.packs.reasoning_ontology import MOST_FACTS, facts_of
 
 HEAD = """
@@ -58,7 +59,7 @@ def zoo() -> Ontology:
 
 
 @pytest.fixture(scope="module")
-def zoo_pack(zoo: Ontology) -> tuple[ReasoningOperator, ReasoningOperator, ReasoningOperator]:
+def zoo_pack(zoo: Ontology) -> tuple[PackOperator, PackOperator, PackOperator]:
     return pack(zoo)
 
 
@@ -202,7 +203,7 @@ def test_words_of_the_vocabulary_need_no_prefix_unless_the_ontology_has_them() -
     ],
 )
 def test_an_unknown_concept_is_refused_before_any_event(
-    zoo_pack: tuple[ReasoningOperator, ...], concept: str, says: str | None
+    zoo_pack: tuple[PackOperator, ...], concept: str, says: str | None
 ) -> None:
     found = zoo_pack[0].check([concept])
     assert found is None if says is None else found is not None and says in found
@@ -289,7 +290,7 @@ def test_facts_that_contradict_the_ontology_are_refused(zoo: Ontology) -> None:
     ],
 )
 def test_malformed_facts_are_refused(
-    zoo_pack: tuple[ReasoningOperator, ...], facts: object, says: str
+    zoo_pack: tuple[PackOperator, ...], facts: object, says: str
 ) -> None:
     with pytest.raises(ValueError, match="fact") as refused:
         zoo_pack[1](facts=facts)
@@ -301,7 +302,7 @@ def test_malformed_facts_are_refused(
 
 
 def test_is_a_answers_a_constant_with_it_and_a_variable_with_all(
-    zoo_pack: tuple[ReasoningOperator, ...],
+    zoo_pack: tuple[PackOperator, ...],
 ) -> None:
     is_a = zoo_pack[0]
     assert is_a(subject="polly", concept="ex:bird") == ["ex:bird"]
@@ -325,7 +326,7 @@ def test_signatures_say_what_is_read_and_what_is_free() -> None:
 
 
 def test_constants_are_handed_over_and_so_tell_calls_apart(
-    zoo_pack: tuple[ReasoningOperator, ...],
+    zoo_pack: tuple[PackOperator, ...],
 ) -> None:
     is_a, holds, _ = zoo_pack
     assert is_a.key(["bird"]) != is_a.key(["fish"])
@@ -333,7 +334,7 @@ def test_constants_are_handed_over_and_so_tell_calls_apart(
     assert holds.key([None, "within", None]) != holds.key(["cage", "within", None])
 
 
-def test_a_pack_travels_to_another_process(zoo_pack: tuple[ReasoningOperator, ...]) -> None:
+def test_a_pack_travels_to_another_process(zoo_pack: tuple[PackOperator, ...]) -> None:
     there = pickle.loads(cloudpickle.dumps(zoo_pack[0]))
     assert there(subject="polly", concept=None) == zoo_pack[0](subject="polly", concept=None)
 
