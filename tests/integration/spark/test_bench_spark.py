@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.errors import TamisError
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark import answers, jobs, memory
 from tamis.lab.results.records import Figure
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("rows", [("matching",), ("reading", "sql"), ("answers",)])
@@ -54,8 +51,8 @@ def test_the_command(spark: SparkSession, tmp_path: Path, capsys: Capture) -> No
     assert "of what can be read" in capsys.readouterr().out
     (path,) = out.glob("*.json")
     assert json.loads(path.read_text(encoding="utf-8"))["parameters"]["rows"] == ["reading"]
-    told = refused(capsys, "bench", "spark", "--rows", "dexin")
-    assert "unknown row 'dexin' of spark" in told
+    said = refused(capsys, "bench", "spark", "--rows", "dexin")
+    assert "unknown row 'dexin' of spark" in said
     with pytest.raises(TamisError, match="unknown row 'memry' of spark; did you mean 'memory'"):
         jobs.rows(("memry",))
 

@@ -120,7 +120,7 @@ class LabelsMachine(RuleBasedStateMachine):
 
 
 TestLabels = LabelsMachine.TestCase
-TestLabels.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestLabels.settings = settings(max_examples=30, stateful_step_count=20)
 
 ORDERS = {
     "ascending": [f"{n:05}" for n in range(500)],
@@ -185,14 +185,11 @@ def test_many_new_constants_find_room_between_the_old_ones() -> None:
     labels.check()
 
 
-def test_unbounded_ends_never_move() -> None:
+def test_unbounded_ends_never_move_and_codes_without_constants_are_alike() -> None:
     moved = Moved(np.array([LOWEST + 2, 0, HIGHEST - 2]), np.array([-5, 1, 5]))
     outer = np.array([LOWEST, HIGHEST], np.int64)
     assert moved.follow_lower(outer).tolist() == outer.tolist()
     assert moved.follow_upper(outer).tolist() == outer.tolist()
-
-
-def test_codes_without_constants_are_all_alike() -> None:
     labels = Labels()
     assert len(set(labels.codes(["", "a", "\U0010ffff"]))) == 1
     assert labels.lower(TEXT_BOTTOM) == LOWEST

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis import Engine, Schema, TamisError, workload
+from tamis import TamisError, workload
 from tamis.encode.batch import EventBatch
 from tamis.lab.bench import peers
 from tamis.lab.bench.peers import ROWS, Row, _Round, _speed, measure, rows
@@ -21,6 +21,7 @@ from tamis.match.base import Matcher
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import match_bits
 from tamis.match.lesubscribe.naive import Naive
+from tests.loaded import loaded
 from tests.unit.lab.examples import Greedy, Lossy, Threaded, entry
 
 QUICK = BenchSetting(matchers=("scan",)).quick()
@@ -117,8 +118,7 @@ def test_turns_go_through_all_events() -> None:
     setting = replace(QUICK, seconds=1e-9, batch=7)
     made = workload.make_variant("dexin", 50)
     yardstick = Yardstick(made.subscriptions, made.events(7))
-    engine = Engine(Schema.from_dict(made.schema), "naive")
-    engine.subscribe_table(made.subscriptions)
+    engine = loaded(made, "naive")
     batch = engine.encode(made.events(7))
     both = peers._Contenders(
         engine,

@@ -13,6 +13,7 @@ from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.log_events import LogLayout
 from tamis.replay.parquet_events import ParquetLayout
 from tamis.replay.pipeline import BatchPace, match_with
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "json": "text"}})
 DOCUMENT = json.dumps(SCHEMA.to_dict())
@@ -37,10 +38,7 @@ def _chunk(table: pa.Table, layout: RowLayout) -> EventChunk:
     ],
 )
 def test_rows_of_all_kinds(table: pa.Table, layout: RowLayout) -> None:
-    schema = {
-        "attributes": {"n": "integer", "json": "text"},
-        "event_types": {"event": {"n": "mandatory", "json": "optional"}},
-    }
+    schema = one_type("event", {"n": "integer!", "json": "text"})
     engine = Engine(Schema.from_dict(schema))
     engine.subscribe("n > 2", id=1)
     ((events, found),) = match_with(engine, [_chunk(table, layout)], BatchPace())

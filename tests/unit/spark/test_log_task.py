@@ -17,8 +17,9 @@ from tamis.replay.pipeline import BatchPace, read_events
 from tamis.spark.stream import log_task as tasks
 from tamis.spark.stream.log_task import LogTask
 from tamis.store import Log, subscribe
+from tests.schemas import one_type
 
-SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+SCHEMA = one_type("event", {"n": "integer!"})
 
 
 def _found(log: Log, folder: Path | None = None, sequence: int = 0) -> list[tuple[int, int]]:
@@ -59,7 +60,7 @@ def test_few_logs_are_kept(tmp_path: Path) -> None:
     assert len(tasks._logs.kept) == tasks._KEPT
 
 
-def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
+def test_a_text_that_is_damaged_is_a_dead_letter() -> None:
     """As of a damaged segment: Arrow calls it text, and it is not."""
     broken = pa.array([b'{"n": 1}', b'{"n": \xa4}'], pa.binary()).view(pa.string())
     chunk = EventChunk(
@@ -74,10 +75,7 @@ def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
 
 
 def test_an_attribute_that_a_segment_lacks_is_null(tmp_path: Path) -> None:
-    schema = {
-        "attributes": {"n": "integer", "kind": "text"},
-        "event_types": {"event": {"n": "mandatory", "kind": "optional"}},
-    }
+    schema = one_type("event", {"n": "integer!", "kind": "text"})
     log = Log.create(tmp_path / "log", schema, ids="int64")
     log.change(subscribe([1], ["n < 3"]))
     log.publish(pa.table({"n": [1]}))

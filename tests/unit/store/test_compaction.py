@@ -33,10 +33,12 @@ def test_small_ones_become_large_ones(tmp_path: Path) -> None:
 
 def test_only_what_lies_before(tmp_path: Path) -> None:
     log = _filled(tmp_path, 20)
-    log.compact(10, rows=3)
-    assert [s.rows for s in log.boundaries()] == [3, 3, 3, 1] + [1] * 10
-    log.compact(0)
-    assert [s.rows for s in log.boundaries()] == [3, 3, 3, 1] + [1] * 10
+    times = [appended(table) for _, table in log.events(0)]
+    for before in (10, 0):
+        log.compact(before, rows=3)
+        assert [s.rows for s in log.boundaries()] == [3, 3, 3, 1] + [1] * 10
+    found = [appended(table) for _, table in log.events(0)]
+    assert found == [times[at] for at in (2, 5, 8, *range(9, 20))], "the time of the last"
 
 
 def test_kinds_and_columns_are_not_mixed(log: Log) -> None:
@@ -125,13 +127,6 @@ def test_a_row_is_seldom_written_again(log: Log) -> None:
     assert published(log) == [(n, n) for n in range(200)]
 
 
-def test_the_time_of_the_last(tmp_path: Path) -> None:
-    log = _filled(tmp_path, 3)
-    times = [appended(table) for _, table in log.events(0)]
-    log.compact(log.end)
-    assert [appended(table) for _, table in log.events(0)] == times[1:]
-
-
 def test_a_mapped_segment_stays_readable(log: Log) -> None:
     for n in range(3):
         log.publish(prices(*range(n * 20_000, n * 20_000 + 20_000)))
@@ -196,9 +191,7 @@ def test_a_merge_of_the_last_files_that_overtakes_a_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The system lists neither the merged file nor the files it replaced."""
-    writer = fresh(tmp_path)
-    for price in range(6):
-        writer.publish(prices(price))
+    writer = _filled(tmp_path, 6)
     reader, appender = Log.open(writer.folder), Log.open(writer.folder)
     assert reader.end == 6
     writer.compact(6)

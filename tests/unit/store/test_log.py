@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from tamis.errors import SchemaError, StoreError
 from tamis.model.schema import Schema
 from tamis.store import Log, Segment, SubscriptionSnapshot, appended, cancel, renew, subscribe
+from tests.running import in_threads
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
 
@@ -103,19 +103,20 @@ def test_a_folder_time_with_coarse_steps(tmp_path: Path, monkeypatch: pytest.Mon
         assert other.end == turn + 1
 
 
-def test_an_old_folder_is_not_listed_again(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("old", [True, False])
+def test_who_reads_an_old_folder_or_appends_alone_lists_once(
+    log: Log, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
     log.publish(prices(1))
-    os.utime(log.folder / "segments", (1e9, 1e9))
-    assert log.end == 1
+    if old:
+        os.utime(log.folder / "segments", (1e9, 1e9))
+        assert log.end == 1
     monkeypatch.setattr(Log, "_list", lambda self: pytest.fail("listed again"))
-    assert log.end == 1
-    assert log.counts(0) == (1, 0)
-
-
-def test_who_appends_alone_lists_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.publish(prices(1))
-    monkeypatch.setattr(Log, "_list", lambda self: pytest.fail("listed again"))
-    assert [log.publish(prices(n)).start for n in range(5)] == [1, 2, 3, 4, 5]
+    if old:
+        assert log.end == 1
+        assert log.counts(0) == (1, 0)
+    else:
+        assert [log.publish(prices(n)).start for n in range(5)] == [1, 2, 3, 4, 5]
 
 
 def test_threads_append_and_read(log: Log) -> None:
@@ -127,11 +128,7 @@ def test_threads_append_and_read(log: Log) -> None:
             assert log.end >= mine.stop
             got.append(mine)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     assert sorted(each.start for each in got) == list(range(0, 160, 2))
     assert log.end == 160
 
@@ -174,17 +171,17 @@ def test_large_segments_are_mapped_and_outlive_their_file(log: Log) -> None:
         (pa.table([[1], [2]], names=["price", "price"]), "two columns named 'price'"),
     ],
 )
-def test_no_events(log: Log, given: Any, says: str) -> None:
+def test_what_is_refused(tmp_path: Path, log: Log, given: Any, says: str) -> None:
     with pytest.raises(StoreError, match=says):
         log.publish(given)
-    assert log.end == 0
-
-
-def test_ids_of_the_other_kind(tmp_path: Path, log: Log) -> None:
     with pytest.raises(StoreError, match="'id' is int64, expected string, because the ids"):
         log.change(cancel([7]))
+    assert log.end == 0
     with pytest.raises(StoreError, match="'text' or 'int64', not 'uuid'"):
         Log.create(tmp_path / "other", SCHEMA, "uuid")
+    with pytest.raises(SchemaError):
+        Log.create(tmp_path / "other", {"attributes": {"price": "nonsense"}})
+    assert not (tmp_path / "other").exists()
 
 
 # -- folders that are not a log --------------------------------------------------------------------
@@ -199,12 +196,6 @@ def test_a_log_is_not_made_twice(tmp_path: Path, log: Log) -> None:
     (log.folder / "tamis-log.json").unlink()
     with pytest.raises(StoreError, match=r"has segments but no tamis-log\.json"):
         fresh(tmp_path)
-
-
-def test_a_bad_schema_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(SchemaError):
-        Log.create(tmp_path / "log", {"attributes": {"price": "nonsense"}})
-    assert not (tmp_path / "log").exists()
 
 
 def test_folders_that_are_not_a_log(tmp_path: Path) -> None:
@@ -228,20 +219,17 @@ def test_folders_that_are_not_a_log(tmp_path: Path) -> None:
         ({"format": "x"}, "the format is 'x'"),
         ({"ids": "uuid"}, "lacks 'schema' or 'ids'"),
         ({"schema": None}, "lacks 'schema' or 'ids'"),
+        ("{", "not valid JSON"),
+        ("[]", "not hold a JSON object"),
     ],
 )
-def test_newer_and_damaged_documents(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+def test_newer_and_damaged_documents(tmp_path: Path, changed: Any, says: str) -> None:
     path = fresh(tmp_path).folder / "tamis-log.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    if isinstance(changed, dict):
+        changed = json.dumps(json.loads(path.read_text()) | changed)
+    path.write_text(changed)
     with pytest.raises(StoreError, match=says):
         Log.open(path.parent)
-
-
-def test_documents_that_are_damaged(log: Log) -> None:
-    for text, says in (("{", "not valid JSON"), ("[]", "not hold a JSON object")):
-        (log.folder / "tamis-log.json").write_text(text)
-        with pytest.raises(StoreError, match=says):
-            Log.open(log.folder)
 
 
 def test_a_log_without_its_segments(log: Log) -> None:

@@ -127,4 +127,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestMachine.settings = settings(max_examples=60, stateful_step_count=30)

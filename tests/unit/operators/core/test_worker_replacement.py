@@ -13,6 +13,7 @@ import pytest
 
 from tamis.operators import Operator, Runner, operator
 from tamis.operators.process_executor import ProcessExecutor
+from tests.running import in_threads
 from tests.unit.operators.core.worker_probes import at_last, exists, gone, kinds, reason_of
 
 STILL = "its worker process was still starting"
@@ -185,9 +186,5 @@ def test_calls_at_once_have_a_start_each(patient: Runner) -> None:
         both.wait(20)
         found.extend(patient.call(hanging, [(0,)], (None,)))
 
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(ask, [(), ()])
     assert kinds(found) == ["answered"] * 2

@@ -83,7 +83,7 @@ def near(draw: st.DrawFn, *names: str) -> tuple[str, Position]:
     return name, ((longitude + 180.0) % 360.0 - 180.0, latitude)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(near(*REGIONS))
 @pytest.mark.slow
 def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
@@ -104,7 +104,7 @@ def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
         assert metres == pytest.approx(least, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(near("north", "south", "fiji"))
 @pytest.mark.slow
 def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Position]) -> None:
@@ -119,7 +119,7 @@ def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Pos
     assert metres == pytest.approx(there.distance(shapely.Point(0, 0)), rel=1e-3, abs=0.05)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANYWHERE)
 def test_far_away_it_is_never_too_short_and_hardly_too_long(position: Position) -> None:
     (metres,) = _metres(KNOWN, "Manhattan", [position])
@@ -141,7 +141,6 @@ def test_regions_at_a_position(positions: list[Position]) -> None:
     ]
 
 
-@settings(deadline=None)
 @given(
     st.lists(CITY, max_size=4),
     st.sampled_from(["Queens", "TimesSquare"]),
@@ -167,9 +166,13 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places.at(positions) == expected  # more than there is room for, at once
 
 
-def test_a_border_belongs_to_both_sides() -> None:
+def test_a_border_belongs_to_both_sides_also_at_the_antimeridian() -> None:
     places = Places({"west": box(0, 0, 1, 1), "east": box(1, 0, 2, 1)})
     assert places.at([(1.0, 0.5)]) == [("east", "west")]
+    places = Places({"east": box(170, 0, 180, 10), "west": box(-180, 0, -170, 5)})
+    assert places.at([(180.0, 7.0), (-180.0, 7.0)]) == [("east",)] * 2
+    assert places.at([(180.0, 3.0), (-180.0, 3.0)]) == [("east", "west")] * 2
+    assert _metres(places, "east", [(-180.0, 7.0)]) == [0.0]
 
 
 @pytest.mark.parametrize("shape", [FIJI_BEYOND, FIJI_CUT])
@@ -183,17 +186,6 @@ def test_over_the_antimeridian(shape: BaseGeometry) -> None:
     assert west == pytest.approx(GEOD.inv(176, -17, 177, -17)[2], rel=1e-4)
     assert east == pytest.approx(west, rel=1e-9)
     assert below == same == pytest.approx(GEOD.inv(180, -20, 180, -19)[2], rel=1e-6)
-
-
-def test_up_to_the_antimeridian() -> None:
-    places = Places({"east": box(170, 0, 180, 10), "west": box(-180, 0, -170, 5)})
-    assert places.at([(180.0, 7.0), (-180.0, 7.0), (180.0, 3.0), (-180.0, 3.0)]) == [
-        ("east",),
-        ("east",),
-        ("east", "west"),
-        ("east", "west"),
-    ]
-    assert _metres(places, "east", [(-180.0, 7.0)]) == [0.0]
 
 
 def test_a_place_and_a_position_on_different_sides_of_the_antimeridian() -> None:
@@ -298,15 +290,19 @@ def test_geojson_that_is_refused(document: dict[str, Any], said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlaceError, match=r"none\.geojson: cannot be read"):
-        Places.from_geojson(tmp_path / "none.geojson")
-    (tmp_path / "list.geojson").write_text("[1]", encoding="utf-8")
-    with pytest.raises(PlaceError, match="GeoJSON is an object, got list"):
-        Places.from_geojson(tmp_path / "list.geojson")
-    (tmp_path / "half.geojson").write_text("{", encoding="utf-8")
-    with pytest.raises(PlaceError, match="cannot be read as GeoJSON"):
-        Places.from_geojson(tmp_path / "half.geojson")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, r"a\.geojson: cannot be read"),
+        ("[1]", "GeoJSON is an object, got list"),
+        ("{", "cannot be read as GeoJSON"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "a.geojson").write_text(text, encoding="utf-8")
+    with pytest.raises(PlaceError, match=said):
+        Places.from_geojson(tmp_path / "a.geojson")
 
 
 def test_places_travel() -> None:
