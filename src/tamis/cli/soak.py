@@ -10,8 +10,13 @@ import click
 from rich.console import Console
 
 from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.matcher_options import matcher_option, parse_options
-from tamis.cli.terminal.options import WholeNumber
+from tamis.cli.terminal.options import (
+    WholeNumber,
+    matcher_option,
+    option,
+    parse_options,
+    seed_option,
+)
 from tamis.cli.terminal.progress import bar
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
@@ -53,33 +58,21 @@ class Disagreement(click.ClickException):
 )
 @click.argument("names", nargs=-1)
 @matcher_option
-@click.option(
-    "--operations",
-    type=click.IntRange(1),
-    help=f"Operations of each trial.  [default: {_OPERATIONS}]",
-)
-@click.option(
+@option("--operations", f"Operations of each trial.  [default: {_OPERATIONS}]", click.IntRange(1))
+@option(
     "--pairs",
-    type=WholeNumber(),
-    help=f"Pairs of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+    f"Pairs of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+    WholeNumber(),
 )
-@click.option(
+@option(
     "--instances",
-    type=WholeNumber(),
-    help="Instances of a few subscriptions with operators and a few events.",
+    "Instances of a few subscriptions with operators and a few events.",
+    WholeNumber(),
 )
 @click.option("--workload", "workloads", multiple=True, help="Only this workload; may be repeated.")
-@click.option(
-    "--subscriptions",
-    default=50_000,
-    show_default=True,
-    type=click.IntRange(100),
-    help="Subscriptions of each workload.",
-)
-@click.option("--reference", default="scan", show_default=True, help="The matcher to agree with.")
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random numbers."
-)
+@option("--subscriptions", "Subscriptions of each workload.", click.IntRange(100), 50_000)
+@option("--reference", "The matcher to agree with.", default="scan")
+@seed_option(0)
 def soak(
     names: tuple[str, ...],
     options: tuple[str, ...],
