@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -20,9 +19,11 @@ from tamis.cli.terminal.options import (
 from tamis.cli.terminal.progress import bar
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
+from tamis.match.base import Matcher
 from tamis.schedule import registry as schedulers
 from tamis.testing.operator_checks import compare_schedulers
-from tamis.testing.pairs import compare_pairs
+from tamis.testing.pairs import PairComparison, compare_pairs
+from tamis.testing.soak import SoakResult
 from tamis.testing.soak import soak as run_soak
 from tamis.workload import VARIANTS, make_variant, variant
 
@@ -138,9 +139,15 @@ class SoakTrial(NamedTuple):
     def __str__(self) -> str:
         return self.name + "".join(f" {key}={value}" for key, value in self.options.items())
 
-    @property
-    def exact(self) -> bool:
-        return registry.entry(self.name).exact or bool(self.options.get("exact"))
+    def make(self) -> Matcher:
+        return registry.create(self.name, **self.options)
+
+    def make_reference(self) -> Matcher:
+        return registry.create(self.against)
+
+    def wrong(self, found: SoakResult | PairComparison) -> int:
+        exact = registry.entry(self.name).exact or self.options.get("exact")
+        return found.disagreements if exact else found.missing
 
 
 def _trials(
@@ -159,17 +166,14 @@ def _trials(
 
 def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> bool:
     """Run a trial; gives whether it could run. Raises if the two disagree."""
-    make = partial(registry.create, trial.name, **trial.options)
     try:
-        make()
+        trial.make()
     except MatcherError as why:
         console.print(f"{trial}: not soaked, {why}", style="yellow")
         return False
     with bar(console, str(trial), operations) as progress:
-        found = run_soak(
-            make, partial(registry.create, trial.against), operations, seed, progress.update
-        )
-    wrong = found.disagreements if trial.exact else found.missing
+        found = run_soak(trial.make, trial.make_reference, operations, seed, progress.update)
+    wrong = trial.wrong(found)
     console.print(
         f"{trial}: {found.adds:,} adds, {found.removes:,} removes, {found.matches:,} matches, "
         f"{found.pairs:,} pairs, {wrong} disagreements with {trial.against}"
@@ -213,16 +217,12 @@ def _compare(
     with bar(console, f"{trial} on {workload}", size.pairs) as progress:
         try:
             found = compare_pairs(
-                partial(registry.create, trial.name, **trial.options),
-                partial(registry.create, trial.against),
-                made,
-                size.pairs,
-                progress.update,
+                trial.make, trial.make_reference, made, size.pairs, progress.update
             )
         except MatcherError as why:
             console.print(f"{trial} on {workload}: not compared, {why}", style="yellow")
             return None
-    wrong = found.disagreements if trial.exact else found.missing
+    wrong = trial.wrong(found)
     console.print(
         f"{trial} on {workload}: {found.pairs:,} pairs, {found.matches:,} matches, "
         f"{wrong} disagreements with {trial.against}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from rich.console import Console
 
@@ -15,9 +14,7 @@ def stdout_console() -> Console:
 
     Numbers are not highlighted, and a user's text is never read as markup.
     """
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(
-            highlight=False, markup=False, emoji=False, width=_PLAIN_WIDTH, file=sys.stdout
-        )
+        console.width = _PLAIN_WIDTH
     return console

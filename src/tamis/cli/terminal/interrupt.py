@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from threading import Event, Thread
 from types import FrameType
@@ -28,7 +29,7 @@ class InterruptGuard:
     def __init__(self) -> None:
         self._requested = Event()
         self._handlers: dict[int, Any] = {}
-        self._steps: SimpleQueue[_GuardedStep] = SimpleQueue()
+        self._steps: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._worker: Thread | None = None
 
     def __enter__(self) -> InterruptGuard:
@@ -61,41 +62,26 @@ class InterruptGuard:
         if self._worker is None:
             self._worker = Thread(target=self._work, name="steps", daemon=True)
             self._worker.start()
-        step = _GuardedStep(work)
-        self._steps.put(step)
-        while not step.over.wait(_POLL):
+        step: Future[T] = Future()
+        self._steps.put((step, work))
+        while not wait([step], _POLL).done:
             if self.requested and cancel is not None:
                 cancel()
                 cancel = None
-        if step.error is None:
-            result: T = step.result
-            return result
-        if self.requested:
+        if step.exception() is not None and self.requested:
             raise StoppedError
-        raise step.error
+        return step.result()
 
     def _work(self) -> None:
+        # Not an executor: Python would wait for its thread at exit, even if a step hangs.
         while True:
-            self._steps.get().run()
+            step, work = self._steps.get()
+            try:
+                step.set_result(work())
+            except BaseException as why:  # noqa: BLE001 - raised again in the waiting thread
+                step.set_exception(why)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self._requested.set()
-
-
-class _GuardedStep:
-    """Some work, and its result or error."""
-
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self._work, self.over = work, Event()
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self.result = self._work()
-        except BaseException as why:  # noqa: BLE001 - raised again in the waiting thread
-            self.error = why
-        finally:
-            self.over.set()
