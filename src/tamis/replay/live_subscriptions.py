@@ -47,11 +47,6 @@ class LivePairs(NamedTuple):
     rows: Int64s
     ids: pa.Array
 
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self.rows)
-
 
 class LiveSubscriptions:
     """One shard of the subscriptions, from a version on.

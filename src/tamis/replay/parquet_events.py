@@ -10,36 +10,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.errors import StoreError
-from tamis.replay.event_columns import column_at
-from tamis.replay.event_source import READ, EventChunk
+from tamis.replay.event_source import READ, EventChunk, RowLayout
 from tamis.replay.row_groups import RowRange
-
-Path = tuple[str, ...]  # a column, or a field of a struct
-
-
-class ParquetLayout(NamedTuple):
-    """Where files with the same columns have what a job needs."""
-
-    attributes: tuple[Path, ...]
-    kept: tuple[str, ...] = ()  # columns that are handed on
-    beside: tuple[str, ...] = ()  # columns that are read, and not handed on
-    document: None = None  # rows are never lines of JSON
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that are read, each once."""
-        return list(dict.fromkeys([*map(".".join, self.attributes), *self.kept, *self.beside]))
-
-    def events(self, table: pa.Table) -> pa.Table:
-        """The columns that are attributes."""
-        return pa.table({".".join(path): column_at(table, path) for path in self.attributes})
 
 
 class ParquetEvents(NamedTuple):
     """Rows of parquet files, in shares."""
 
     files: tuple[str, ...]
-    layouts: tuple[ParquetLayout, ...]
+    layouts: tuple[RowLayout, ...]
     layout_of: tuple[int, ...]  # by file
     shares: tuple[tuple[RowRange, ...], ...]
 
@@ -51,7 +30,7 @@ class ParquetEvents(NamedTuple):
         """The rows of a share, in order."""
         for rows in self.shares[share]:
             layout = self.layouts[self.layout_of[rows.file]]
-            for at, batch in _read(self.files[rows.file], rows, layout.names):
+            for at, batch in _read(self.files[rows.file], rows, layout.columns):
                 first = rows.first + at - rows.start
                 numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
                 yield EventChunk(numbers, pa.Table.from_batches([batch]), layout)

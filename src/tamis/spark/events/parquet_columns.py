@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.errors import SparkError, nearest
 from tamis.model.schema import Schema
-from tamis.replay.parquet_events import ParquetLayout
+from tamis.replay.event_source import RowLayout
 from tamis.replay.row_groups import ParquetFiles
 from tamis.spark.frames.frame_columns import attribute_sources
 
@@ -24,7 +24,7 @@ def layouts(
     kept: Sequence[str] | None = (),
     attributes: set[str] | None = None,
     beside: Sequence[str] = (),
-) -> tuple[ParquetLayout, ...]:
+) -> tuple[RowLayout, ...]:
     """Where the files have what a job needs; refuses files that lack it.
 
     `kept` are the columns to hand on, None for all that a file has. Of the attributes, those named
@@ -67,7 +67,7 @@ def _layout(
     kept: Sequence[str] | None,
     attributes: set[str] | None,
     beside: Sequence[str],
-) -> ParquetLayout:
+) -> RowLayout:
     from pyspark.sql.types import StructType
 
     struct = StructType()
@@ -80,10 +80,12 @@ def _layout(
         found = attribute_sources(schema, struct, [*(kept or ()), *beside])
     except SparkError as why:
         raise SparkError(f"{file}: {why}") from None
-    read = [each for each in found if attributes is None or each.attribute in attributes]
+    named = [(".".join(path), path) for path in found]
     # A table without columns has no rows either.
-    chosen = tuple(each.path for each in read or found[:1])
-    return ParquetLayout(chosen, tuple(columns.names if kept is None else kept), tuple(beside))
+    chosen = [each for each in named if attributes is None or each[0] in attributes] or named[:1]
+    handed_on = columns.names if kept is None else kept
+    read = dict.fromkeys([*(name for name, _ in chosen), *handed_on, *beside])
+    return RowLayout(tuple(chosen), columns=tuple(read))
 
 
 def _holds_attributes(name: str, schema: Schema) -> bool:

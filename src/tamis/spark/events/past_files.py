@@ -10,7 +10,8 @@ from tamis.errors import SparkError
 from tamis.model.domain import Timestamp
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import type_at
-from tamis.replay.parquet_events import ParquetEvents, ParquetLayout
+from tamis.replay.event_source import RowLayout
+from tamis.replay.parquet_events import ParquetEvents
 from tamis.replay.row_groups import ParquetFiles, RowRange, row_shares
 from tamis.spark.events.parquet_columns import layouts, no_column
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
@@ -73,7 +74,7 @@ class PastFiles(PastEvents):
         return self._read(layouts(self.there, self.schema), [(each,) for each in self.there.groups])
 
     def _read(
-        self, layouts: tuple[ParquetLayout, ...], shares: Sequence[tuple[RowRange, ...]]
+        self, layouts: tuple[RowLayout, ...], shares: Sequence[tuple[RowRange, ...]]
     ) -> ParquetEvents:
         there = self.there
         return ParquetEvents(tuple(there.files), layouts, tuple(there.schema_of), tuple(shares))
@@ -90,7 +91,7 @@ class PastFiles(PastEvents):
             return self.numbers()
         stated, silent = stated_span(self.there, clock)
         if silent:
-            made = (ParquetLayout((), (), (clock.name,)),) * len(self.there.schemas)
+            made = (RowLayout((), columns=(clock.name,)),) * len(self.there.schemas)
             rows = self._read(made, row_shares(silent, cores(spark)))
             stated = stated.joined(span_of(spark, rows, clock, progress))
         return stated

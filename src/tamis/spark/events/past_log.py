@@ -8,7 +8,7 @@ from tamis.errors import SchemaError, SparkError, nearest
 from tamis.model.domain import Decimal, Integer, Timestamp
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import multiple
-from tamis.replay.log_events import LogEvents, LogLayout, log_shares
+from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
 from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
 from tamis.spark.events.time_span import TimeSpan
@@ -69,8 +69,8 @@ class PastLog(PastEvents):
         """Ranges of the log."""
         events = self.log.counts(0, self.end)[0]
         most = max(_SHARES * cores, -(-events // _LARGEST))
-        layout = LogLayout(schema_document(Schema.from_dict(self.log.schema)))
-        return LogEvents(self.where, layout, tuple(log_shares(self.log, 0, self.end, most)))
+        document = schema_document(Schema.from_dict(self.log.schema))
+        return LogEvents(self.where, document, tuple(log_shares(self.log, 0, self.end, most)))
 
     def numbers(self) -> TimeSpan:
         """From the first event to the end of the log."""

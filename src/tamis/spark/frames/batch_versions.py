@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import SparkError
+from tamis.replay.event_source import RowLayout
 from tamis.spark.frames.frame_columns import KeptColumn, attribute_sources
 from tamis.spark.runtime.worker_cache import open_engine
 from tamis.store.version import Version
@@ -68,7 +69,7 @@ class VersionedTask(NamedTuple):
                 f"started with {_KINDS[task.texts]}; versions of one index have ids of one kind"
             )
         found = _attributes(folders[0], task.operators, self.columns, task.extras)
-        places = dict(task.layout.attributes)
+        places = dict(task.layout.attributes or ())
         for name in found:
             if name not in places:
                 raise SparkError(
@@ -76,7 +77,7 @@ class VersionedTask(NamedTuple):
                     "does not read, because the first version did not have it. Start the stream "
                     "again: it goes on with this batch"
                 )
-        layout = type(task.layout)(tuple((name, places[name]) for name in found))
+        layout = RowLayout(tuple((name, places[name]) for name in found))
         return task._replace(folders=folders, layout=layout)
 
 
@@ -93,4 +94,4 @@ def _attributes(
         found = attribute_sources(schema, struct, [extra.name for extra in extras])
     except SparkError as why:
         raise SparkError(f"{folder}: does not fit the events any more: {why}") from None
-    return tuple(source.attribute for source in found)
+    return tuple(map(".".join, found))

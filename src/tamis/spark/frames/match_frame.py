@@ -21,9 +21,9 @@ import pyarrow as pa
 from tamis.encode.arrow import one_chunk
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
-from tamis.replay.event_source import EventChunk
+from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.parts import SUBSCRIPTION
-from tamis.replay.pipeline import BatchPace, ReadEvents, match_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 from tamis.spark.frames.batch_versions import VersionedTask
 from tamis.spark.frames.frame_columns import KeptColumn, select_columns
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
@@ -161,7 +161,7 @@ def _transform(
     task = FrameTask(
         given.folders,
         given.operators,
-        FrameLayout(chosen.attributes),
+        RowLayout(chosen.attributes),
         chosen.extras,
         given.texts,
         bad,
@@ -178,33 +178,12 @@ def _transform(
     return chosen.frame.mapInArrow(following.run, result)
 
 
-class FrameLayout(NamedTuple):
-    """Which column of a batch from Spark is which attribute."""
-
-    attributes: tuple[tuple[str, int], ...]  # and their places
-    document: None = None  # rows are never lines of JSON
-
-    def events(self, table: pa.Table) -> pa.Table:
-        """The attributes of all rows."""
-        return pa.table({name: table.column(at) for name, at in self.attributes})
-
-
-class _ShardAnswers(NamedTuple):
-    """The answers of all shards."""
-
-    found: list[Matches]
-
-    @property
-    def total(self) -> int:
-        return sum(each.total for each in self.found)
-
-
 class FrameTask(NamedTuple):
     """What a worker needs: little, as it is pickled with every task."""
 
     folders: tuple[str, ...]
     operators: bytes
-    layout: FrameLayout
+    layout: RowLayout
     extras: tuple[KeptColumn, ...]
     texts: bool
     bad: str
@@ -213,21 +192,17 @@ class FrameTask(NamedTuple):
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The pairs of each batch of events, in batches."""
         engines = open_shards(self.folders, self.operators)
-
-        def match(events: ReadEvents) -> _ShardAnswers:
-            if events.valid.refused and self.bad == "raise":
-                raise self._explained(events)
-            shards = [each.match_batch(events.valid.batch(each.encoder)) for each in engines]
-            return _ShardAnswers(shards)
-
         chunks = (
             EventChunk(np.arange(batch.num_rows), pa.Table.from_batches([batch]), self.layout)
             for batch in batches
         )
         with noted_calls(engines, self.report):
             pace = BatchPace(_WHOLE, _WHOLE)
-            for events, answers in match_events(chunks, engines[0].encoder, match, pace):
-                for found in answers.found:
+            for events in read_events(chunks, engines[0].encoder, pace):
+                if events.valid.refused and self.bad == "raise":
+                    raise self._explained(events)
+                for engine in engines:
+                    found = engine.match_batch(events.valid.batch(engine.encoder))
                     yield from self._pairs(found, events)
 
     def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
 from tamis.replay.event_source import event_sample
 from tamis.replay.live_subscriptions import shard_of
-from tamis.replay.log_events import LogEvents, LogLayout, log_shares
+from tamis.replay.log_events import LogEvents, log_shares
 from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
@@ -203,6 +203,6 @@ def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
 def _sample(log: Log, end: int) -> pa.Table | None:
     """A sample of the last events before a sequence number; None if there are no events."""
     tail = tuple(log_shares(log, max(0, end - _TAIL), end, _SHARES))
-    events = LogEvents(str(log.folder), LogLayout(json.dumps(log.schema)), tail)
+    events = LogEvents(str(log.folder), json.dumps(log.schema), tail)
     found = event_sample(events, Schema.from_dict(log.schema).attributes)
     return found if found.num_rows else None

@@ -17,15 +17,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import one_chunk
 from tamis.replay.event_source import EventSource
-from tamis.replay.parts import (
-    DEAD,
-    NOTIFICATIONS,
-    RAW,
-    REASON,
-    SEQUENCE,
-    SUBSCRIPTION,
-    PartWriter,
-)
+from tamis.replay.parts import DEAD, NOTIFICATIONS, SEQUENCE, SUBSCRIPTION, PartWriter
 from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 from tamis.spark.runtime.operator_reports import NOTHING, CallCount, report_json
 from tamis.spark.runtime.worker_cache import open_engine
@@ -160,12 +152,6 @@ def _repeated(column: pa.Array, rows: Int64s | None, counts: Int64s) -> pa.Array
 
 def _dead_letters(events: ReadEvents, kept: dict[str, pa.Array]) -> pa.Table:
     """Which event, why it is refused, and the event as it came."""
-    refused = events.valid.refused
-    rows = pa.array([row for row, _ in refused], pa.int64())
-    return pa.table(
-        {
-            **{name: column.take(rows) for name, column in kept.items()},
-            REASON: pa.array([reason for _, reason in refused], pa.string()),
-            RAW: events.raw_texts(),
-        }
-    )
+    rows = pa.array([row for row, _ in events.valid.refused], pa.int64())
+    ids = {name: column.take(rows) for name, column in kept.items()}
+    return pa.table({**ids, **events.refusals()})
