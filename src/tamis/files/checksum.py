@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +23,15 @@ def crc32(data: Any) -> str:
 def digest(data: bytes) -> bytes:
     """Return a digest of bytes that no other bytes have: 16 bytes of BLAKE2b."""
     return blake2b(data, digest_size=DIGEST).digest()
+
+
+def short_hash(text: str) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 of a text, for names of files.
+
+    >>> short_hash("tamis")
+    '3a0b68fba4fd52ca'
+    """
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 class SectionWriter:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.encode.encoder import Encoder
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
 from tamis.model.schema import EVENT_TYPE, Schema
 
@@ -77,3 +80,12 @@ def multiple(schema: Schema) -> set[str]:
         name for uses in schema.event_types.values() for name, use in uses.items() if use.multiple
     }
     return several | {EVENT_TYPE} if len(schema.event_types) > 1 else several
+
+
+@lru_cache(maxsize=4)
+def schema_encoder(document: str) -> Encoder:
+    """The encoder of a schema, given as JSON; it validates events, and holds no subscriptions.
+
+    It is kept, because it is costly to make, and every task needs it.
+    """
+    return Encoder(Schema.from_dict(json.loads(document)))

@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.replay.encoders import schema_encoder
-from tamis.replay.event_columns import column_at
+from tamis.replay.event_columns import column_at, schema_encoder
 from tamis.replay.json_lines import JSON, LineReader
 
 Int64s = NDArray[np.int64]

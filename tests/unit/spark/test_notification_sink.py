@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError, StoreError
+from tamis.replay.manifests import manifests
 from tamis.replay.parts import PartWriter
-from tamis.spark.stream.notification_sink import NotificationsDataSource, manifests
+from tamis.spark.stream.notification_sink import NotificationsDataSource
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
 from tamis.operators.report import Report
+from tamis.replay.parts import DEAD
 from tamis.spark.runtime.operator_reports import NOTHING
-from tamis.spark.stream.notification_sink import DEAD
 from tamis.spark.stream.progress import NO_VERSION, StreamStatus
 from tamis.spark.stream.stream import Stream
 

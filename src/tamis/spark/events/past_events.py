@@ -69,8 +69,12 @@ class PastEvents(ABC):
         self, spark: SparkSession, clock: EventClock | None, progress: Progress | None
     ) -> TimeSpan:
         """From when to when the events are."""
-        if clock is None:
-            return self.numbers()
+        return self.numbers() if clock is None else self.timed_span(spark, clock, progress)
+
+    def timed_span(
+        self, spark: SparkSession, clock: EventClock, progress: Progress | None
+    ) -> TimeSpan:
+        """The span by a clock: all events are read, unless the source knows better."""
         return span_of(spark, self.shares(cores(spark), beside=(clock.name,)), clock, progress)
 
 

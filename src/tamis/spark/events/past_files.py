@@ -83,12 +83,10 @@ class PastFiles(PastEvents):
         """From 0 on."""
         return TimeSpan(0, self.there.rows - 1) if self.there.rows else TimeSpan()
 
-    def span(
-        self, spark: SparkSession, clock: EventClock | None, progress: Progress | None
+    def timed_span(
+        self, spark: SparkSession, clock: EventClock, progress: Progress | None
     ) -> TimeSpan:
         """By the footers of the files; row groups without statistics are read."""
-        if clock is None:
-            return self.numbers()
         stated, silent = stated_span(self.there, clock)
         if silent:
             made = (RowLayout((), columns=(clock.name,)),) * len(self.there.schemas)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tamis.errors import SchemaError, SparkError, nearest
+from tamis.errors import SchemaError, SparkError
 from tamis.model.domain import Decimal, Integer, Timestamp
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import multiple
@@ -12,6 +12,7 @@ from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
 from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
 from tamis.spark.events.time_span import TimeSpan
+from tamis.spark.frames.frame_columns import check_attributes
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.store.log import Log
 from tamis.store.segments import EVENTS, appended
@@ -43,13 +44,7 @@ class PastLog(PastEvents):
     def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
         """An attribute, read by the rules of its domain."""
         names = list(self.schema.attributes)
-        for name in (*(columns or ()), *([] if time is None else [time])):
-            if name not in names:
-                hint = nearest(name, names)
-                raise SparkError(
-                    f"{self.where}: the events have no attribute {name!r}"
-                    + (f"; {hint}" if hint else "")
-                )
+        check_attributes([*(columns or ()), *([] if time is None else [time])], names, self.where)
         check_sample_columns(columns, names)
         if time is None:
             return None

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.errors import SparkError, nearest
+from tamis.errors import SparkError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
@@ -36,6 +36,15 @@ _SAME = 0.8  # alike enough for a misspelling; `ts` and `tags` are not
 
 Path = tuple[str, ...]
 """A column, or a field of a struct. Joined by dots, it is the name of its attribute."""
+
+
+def check_attributes(names: Iterable[str], known: Collection[str], where: str) -> None:
+    """Refuse names that are not attributes of the events."""
+    for name in names:
+        if name not in known:
+            raise SparkError(
+                f"{where}: the events have no attribute {name!r}{suggestion(name, known)}"
+            )
 
 
 def quoted(*path: str) -> str:
@@ -127,11 +136,9 @@ def _check_missing(schema: Schema, found: Collection[str], others: Sequence[str]
     ]
     for name in needed if default is not None else [EVENT_TYPE, *needed]:
         if name not in found:
-            hint = nearest(name, others)
             why = "which says what an event is" if name == EVENT_TYPE else "which every event binds"
             raise SparkError(
-                f"there is no column for the attribute {name!r}, {why}"
-                + (f"; {hint}" if hint else "")
+                f"there is no column for the attribute {name!r}, {why}{suggestion(name, others)}"
             )
     if not found:
         raise SparkError(
@@ -222,8 +229,7 @@ def column_of(frame: DataFrame, given: str | Column) -> Column:
     if not isinstance(given, str):
         raise SparkError(f"a column is given by its name or as a Column, got {given!r}")
     if given not in frame.columns:
-        hint = nearest(given, frame.columns)
-        raise SparkError(f"there is no column {given!r}" + (f"; {hint}" if hint else ""))
+        raise SparkError(f"there is no column {given!r}{suggestion(given, frame.columns)}")
     check_unambiguous(frame, (given,))
     return functions.col(quoted(given))
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
+from tamis.replay.manifests import manifests, sweep
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
 from tamis.replay.row_groups import parquet_files
 from tamis.spark.events.past_events import check_names
@@ -25,7 +26,7 @@ from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
 from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch_folder, scratch_folders
-from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.notification_sink import WrittenParts, commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,7 +123,7 @@ def match_files(
         if len(counted.operators):
             facts |= reports.report_document(counted.operators)
         parts = [part.asDict() for row in made for part in row["parts"]]
-        sink.commit(folder, job.name, facts, [sink.WrittenParts(parts)])
+        commit(folder, job.name, facts, [WrittenParts(parts)])
     return counted
 
 
@@ -171,7 +172,7 @@ def _counted(job: MatchTask, files: int, made: Sequence[Any], seconds: float) ->
 def _ready(out: Path, append: bool) -> Path:
     if out.exists() and not out.is_dir():
         raise SparkError(f"{out}: is a file, and not a folder for pairs")
-    if sink.manifests(out) and not append:  # refuses damaged ones
+    if manifests(out) and not append:  # refuses damaged ones
         raise SparkError(
             f"{out}: holds notifications already; name another folder, or append to it"
         )
@@ -186,7 +187,7 @@ def _clear(out: Path, mine: Path) -> None:
     if (out / "lock").exists():  # of a stream, which may be at its first batch
         return
     if scratch_folders(out) == [mine]:
-        sink.sweep(out, 0.0)
+        sweep(out, 0.0)
 
 
 def _discard(job: MatchTask) -> None:

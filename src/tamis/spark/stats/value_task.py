@@ -27,7 +27,7 @@ from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE
-from tamis.replay.encoders import schema_encoder
+from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 from tamis.spark.backtest.event_samples import ranks

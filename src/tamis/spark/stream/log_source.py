@@ -45,7 +45,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tamis.errors import SparkError, StoreError, nearest
+from tamis.errors import SparkError, StoreError
 from tamis.files.json_document import read_json, write_json
 from tamis.files.names import chosen_name
 from tamis.files.os_errors import os_errors_as
@@ -53,7 +53,7 @@ from tamis.files.sync import sync_folder
 from tamis.model.schema import Schema
 from tamis.replay.log_events import after_events, log_shares, next_event
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
-from tamis.spark.frames.frame_columns import column_types
+from tamis.spark.frames.frame_columns import check_attributes, column_types
 from tamis.spark.stream.log_task import LogTask
 from tamis.spark.stream.notification_sink import local
 from tamis.spark.stream.progress import NO_VERSION
@@ -120,14 +120,7 @@ class LogOptions:
         log = Log.open(local(path))
         index = given.get("index")
         columns = _names(given.get("columns"))
-        known = Schema.from_dict(log.schema).attributes
-        for name in columns:
-            if name not in known:
-                hint = nearest(name, known)
-                raise SparkError(
-                    f"columns: the events have no attribute {name!r}"
-                    + (f"; {hint}" if hint else "")
-                )
+        check_attributes(columns, Schema.from_dict(log.schema).attributes, "columns")
         versions = Versions(local(index)) if index else None
         if versions is not None:
             versions.check_log(log)
@@ -335,7 +328,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    if isinstance(partition, _LogPartition):  # Spark reads one partition even if there is none
+    if isinstance(partition, _LogPartition):  # without partitions, Spark still reads an empty one
         yield from partition.task.run()
 
 

@@ -6,7 +6,6 @@ that leaves nothing half done. Messages of Spark and its workers go to files, no
 
 from __future__ import annotations
 
-import hashlib
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -16,13 +15,15 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
+from tamis.files.checksum import short_hash
 from tamis.replay.log_events import next_event
+from tamis.replay.manifests import sweep
+from tamis.replay.parts import NOTIFICATIONS
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import error_text
 from tamis.spark.runtime.quiet_session import quiet_session
 from tamis.spark.runtime.sessions import end, retained_batches
-from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
 from tamis.spark.stream.stream_checks import check_apart, check_read, check_written, only_stream
@@ -140,7 +141,7 @@ class Stream:
         """Start the query, and the keeper."""
         job, began = self.job, time.time()
         self._sweep()
-        sink.sweep(job.out, _LONG)
+        sweep(job.out, _LONG)
         reports.clear(self._reports)
         options = {"index": str(job.index), "startingSequence": str(first_event(self.log))}
         options |= {"columns": ",".join(job.columns), "operators": ",".join(job.modules)}
@@ -189,7 +190,7 @@ class Stream:
         if self._watch is not None:
             self._watch.forget()
 
-    def newest(self, kind: str = sink.NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
+    def newest(self, kind: str = NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
         """Some of the last notifications, or dead letters."""
         return [] if self._watch is None else self._watch.newest(kind, rows)
 
@@ -227,7 +228,7 @@ class Stream:
         """Remove leftovers of this query; other jobs may write to the same folder."""
         query = query_of(self.job.checkpoint)
         if query is not None:
-            sink.sweep(self.job.out, 0.0, query=query)
+            sweep(self.job.out, 0.0, query=query)
 
     def interrupt(self) -> None:
         """Have Spark drop a running compilation."""
@@ -259,7 +260,7 @@ class Stream:
 
 def reader_name(checkpoint: Path) -> str:
     """The name of a stream as a reader, under which its versions are kept."""
-    return f"run-{hashlib.sha256(str(checkpoint).encode()).hexdigest()[:16]}"
+    return f"run-{short_hash(str(checkpoint))}"
 
 
 def first_event(log: Log) -> int:

@@ -11,7 +11,7 @@ from tamis.errors import SparkError, StoreError
 from tamis.files.lock import locked
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
-from tamis.spark.stream import notification_sink as sink
+from tamis.replay.manifests import manifests
 from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import query_of
 from tamis.store.versions import Versions
@@ -46,7 +46,7 @@ def check_written(out: Path, checkpoint: Path) -> None:
     lack those notifications.
     """
     mine = query_of(checkpoint)
-    queries = {each.get("query") for each in sink.manifests(out)} - {None}
+    queries = {each.get("query") for each in manifests(out)} - {None}
     if mine in queries:
         return
     if queries:
