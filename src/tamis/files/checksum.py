@@ -44,7 +44,6 @@ class SectionWriter:
         self.size = 0
 
     def begin(self) -> None:
-        """Begin a section."""
         self._begin, self._sum = self.size, 0
 
     @property
@@ -58,7 +57,6 @@ class SectionWriter:
         return self._file.closed
 
     def write(self, data: Any) -> int:
-        """Write bytes, or any buffer."""
         given = memoryview(data).cast("B")
         for start in range(0, len(given), _PIECE):
             piece = given[start : start + _PIECE]

@@ -44,7 +44,6 @@ class EventChunk(NamedTuple):
     layout: RowLayout
 
     def slice(self, at: int, most: int) -> EventChunk:
-        """Some of the rows."""
         return EventChunk(self.numbers[at : at + most], self.table.slice(at, most), self.layout)
 
     @property

@@ -24,7 +24,6 @@ class LogEvents(NamedTuple):
     shares: tuple[tuple[int, int], ...]  # sequence numbers: the first, and the one after the last
 
     def rows(self, share: int) -> int:
-        """How many events a share has."""
         return Log.open(self.log).counts(*self.shares[share])[0]
 
     def chunks(self, share: int) -> Iterator[EventChunk]:

@@ -23,11 +23,9 @@ class ParquetEvents(NamedTuple):
     shares: tuple[tuple[RowRange, ...], ...]
 
     def rows(self, share: int) -> int:
-        """How many rows a share has."""
         return sum(each.stop - each.start for each in self.shares[share])
 
     def chunks(self, share: int) -> Iterator[EventChunk]:
-        """The rows of a share, in order."""
         for rows in self.shares[share]:
             layout = self.layouts[self.layout_of[rows.file]]
             for at, batch in _read(self.files[rows.file], rows, layout.columns):

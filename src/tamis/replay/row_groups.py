@@ -45,7 +45,6 @@ class ParquetFiles(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
         return sum(each.stop - each.start for each in self.groups)
 
 

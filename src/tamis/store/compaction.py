@@ -60,7 +60,6 @@ class _MergeRun(NamedTuple):
         )
 
     def joined(self, other: _MergeRun) -> _MergeRun:
-        """Return both as one run."""
         self.files.extend(other.files)
         return _MergeRun(self.files, self.rows + other.rows, self.bytes + other.bytes)
 

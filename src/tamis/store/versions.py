@@ -188,7 +188,6 @@ class Versions:
         return path
 
     def release(self, hold: Path | None) -> None:
-        """End a hold."""
         if hold is not None:
             with suppress(OSError):
                 self._remove(hold)

@@ -117,7 +117,6 @@ class AuctionPublisher:
         self._thread = Thread(target=self._run, name="publisher", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -147,7 +146,6 @@ class AuctionPublisher:
                 self._publish_broken()
 
     def publish(self, lots: int) -> None:
-        """Publish some lots at once."""
         if lots:
             self._log.publish(self._lots.events(lots, seed=self._log.end))
             self.published += lots

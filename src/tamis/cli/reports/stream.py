@@ -68,7 +68,6 @@ class StreamView:
         return self._live
 
     def update(self) -> StreamStatus:
-        """Look at the stream and show it."""
         progress, now = self._stream.look(), monotonic()
         if self._live is not None:
             if now - self._sampled > _REFRESH_SECONDS:
@@ -195,7 +194,6 @@ p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
 
 
 def version(progress: StreamStatus) -> str:
-    """The version in use."""
     return "none" if progress.version == NO_VERSION else f"{progress.version:,}"
 
 

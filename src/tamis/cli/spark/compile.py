@@ -138,7 +138,6 @@ def _format(conditions: Path) -> str:
 
 
 def _frame(spark: SparkSession, conditions: Path) -> DataFrame:
-    """The conditions as a DataFrame."""
     suffix, path = _format(conditions), str(conditions.absolute())
     if suffix == ".parquet":
         return spark.read.parquet(path)

@@ -141,7 +141,6 @@ def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **co
 
 
 def start(steps: StartupSteps, stream: Stream) -> None:
-    """Start the query."""
     steps.run("Starting the stream", stream.start, lambda _: "the stream has started")
 
 

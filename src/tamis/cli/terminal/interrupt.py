@@ -43,7 +43,6 @@ class InterruptGuard:
 
     @property
     def requested(self) -> bool:
-        """Whether the user asked to stop."""
         return self._requested.is_set()
 
     def wait(self, seconds: float) -> bool:

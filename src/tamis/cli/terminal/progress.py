@@ -12,7 +12,6 @@ from rich.text import Text
 
 @contextmanager
 def spinner(console: Console, what: str) -> Iterator[None]:
-    """A spinner while the block runs."""
     if not console.is_terminal:
         yield
         return
@@ -31,17 +30,14 @@ class ProgressBar:
         self._progress.update(self._task, completed=done, total=total)
 
     def describe(self, what: str) -> None:
-        """Change the description."""
         self._progress.update(self._task, description=what)
 
     def advance(self) -> None:
-        """Move the bar by one."""
         self._progress.advance(self._task)
 
 
 @contextmanager
 def bar(console: Console, what: str, total: int = 1) -> Iterator[ProgressBar]:
-    """A bar while the block runs."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

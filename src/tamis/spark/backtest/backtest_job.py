@@ -209,7 +209,6 @@ def _axis(there: PastEvents, clock: EventClock | None, span: TimeSpan, most: int
 
 
 def _added(task: CountTask, files: Iterable[str]) -> BacktestTally:
-    """The tally of all tasks."""
     tally = task.tally()
     for file in files:
         tally.add(Path(task.folder) / file)

@@ -37,7 +37,6 @@ class PairGrid:
         self.grid = np.zeros((subscriptions, buckets), kind)
 
     def add(self, subscriptions: Int64s, buckets: Int64s) -> None:
-        """Count pairs."""
         if not len(buckets):
             return
         rows, low, high = len(self.grid), int(buckets.min()), int(buckets.max())

@@ -32,7 +32,6 @@ class PastFiles(PastEvents):
 
     @property
     def where(self) -> str:
-        """The file, or the folder that holds all files."""
         return os.path.commonpath(self.there.files)
 
     def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
@@ -80,7 +79,6 @@ class PastFiles(PastEvents):
         return ParquetEvents(tuple(there.files), layouts, tuple(there.schema_of), tuple(shares))
 
     def numbers(self) -> TimeSpan:
-        """From 0 on."""
         return TimeSpan(0, self.there.rows - 1) if self.there.rows else TimeSpan()
 
     def timed_span(

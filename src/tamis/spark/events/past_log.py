@@ -38,7 +38,6 @@ class PastLog(PastEvents):
 
     @property
     def where(self) -> str:
-        """The folder of the log."""
         return str(self.log.folder)
 
     def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
@@ -61,20 +60,17 @@ class PastLog(PastEvents):
     def shares(
         self, cores: int, columns: Sequence[str] | None = (), beside: Sequence[str] = ()
     ) -> LogEvents:
-        """Ranges of the log."""
         events = self.log.counts(0, self.end)[0]
         most = max(_SHARES * cores, -(-events // _LARGEST))
         document = schema_document(Schema.from_dict(self.log.schema))
         return LogEvents(self.where, document, tuple(log_shares(self.log, 0, self.end, most)))
 
     def numbers(self) -> TimeSpan:
-        """From the first event to the end of the log."""
         for first, _ in self.log.events(0, self.end):
             return TimeSpan(first, self.end - 1)
         return TimeSpan()
 
     def ends(self) -> tuple[LogPosition | None, LogPosition | None]:
-        """The first and the last event, with the times at which they were appended."""
         segments = [each for each in self.log.boundaries() if each.kind == EVENTS]
         if not segments:
             return None, None

@@ -51,7 +51,6 @@ class EventClock(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it was given."""
         return ".".join(self.path)
 
     def values(self, column: Any) -> tuple[Times, NDArray[np.bool_]]:
@@ -164,7 +163,6 @@ class TimeAxis(NamedTuple):
 
     @property
     def buckets(self) -> int:
-        """How many there are."""
         return len(self.edges) - 1
 
     def places(self, values: Times, known: NDArray[np.bool_]) -> NDArray[np.int64]:

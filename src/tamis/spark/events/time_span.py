@@ -36,7 +36,6 @@ class TimeSpan(NamedTuple):
     high: Any = -math.inf
 
     def joined(self, *others: TimeSpan) -> TimeSpan:
-        """The span of all."""
         every = (self, *others)
         return TimeSpan(min(each.low for each in every), max(each.high for each in every))
 
@@ -56,7 +55,6 @@ class _SpanTask(NamedTuple):
     clock: EventClock
 
     def run(self, share: int) -> Iterator[dict[str, Any]]:
-        """The span of a share."""
         found = TimeSpan()
         for chunk in self.events.chunks(share):
             column = column_at(chunk.readable(), self.clock.path)

@@ -190,7 +190,6 @@ class FrameTask(NamedTuple):
     report: str | None  # the folder for reports of operators
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The pairs of each batch of events, in batches."""
         engines = open_shards(self.folders, self.operators)
         chunks = (
             EventChunk(np.arange(batch.num_rows), pa.Table.from_batches([batch]), self.layout)

@@ -58,7 +58,6 @@ class CompiledShard(NamedTuple):
 
 
 def shard_name(shard: int) -> str:
-    """The folder of a shard."""
     return f"shard-{shard:04d}"
 
 
@@ -117,7 +116,6 @@ class RowShardTask(NamedTuple):
     modules: tuple[str, ...]  # that declare operators
 
     def run(self, conditions: DataFrame) -> list[CompiledShard]:
-        """All shards."""
         from pyspark.sql.pandas.functions import arrow_udf
         from pyspark.sql.pandas.types import from_arrow_schema
         from pyspark.sql.types import IntegerType
@@ -147,7 +145,6 @@ class RowShardTask(NamedTuple):
         return [made[each] for each in sorted(made)]
 
     def shard(self, table: pa.Table) -> pa.Table:
-        """Compile one shard from its rows."""
         if table["shard"][0].as_py() == NO_SHARD:
             count = table.num_rows
             lost = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])

@@ -40,7 +40,6 @@ class TableFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its file name."""
         return f"part-{self.number:05d}.parquet"
 
 

@@ -56,11 +56,9 @@ class MatchTask(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
         return len(self.events.shares) * max(1, len(self.shards))
 
     def run(self, number: int) -> Iterator[dict[str, Any]]:
-        """A row of `MATCHED`."""
         # All shares of one shard before the next shard: others need not be in memory.
         shard, share = divmod(number, len(self.events.shares))
         chunks, end = self.events.chunks(share), _PairWriter(self, first=shard == 0)

@@ -87,7 +87,6 @@ class CallCount:
         return total(each.report() for each in self._engines)
 
     def report(self) -> Report:
-        """The calls so far."""
         return since(self._before, self._now())
 
 
@@ -127,7 +126,6 @@ def clear(folder: Path) -> None:
 
 
 def report_json(given: Report) -> str:
-    """A report as JSON."""
     return json.dumps(report_document(given))
 
 

@@ -133,5 +133,4 @@ def _named(master: str) -> str:
 
 
 def _setting(value: Any) -> str:
-    """A setting as Spark writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

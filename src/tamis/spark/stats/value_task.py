@@ -62,7 +62,6 @@ class ValueTask(NamedTuple):
     work: str  # the folder for parts of the sample
 
     def run(self, share: int) -> Iterator[pa.RecordBatch]:
-        """The values of a share's events."""
         encoder, sample = schema_encoder(self.document), _ShareSample(self)
         for events in read_events(
             self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
@@ -81,7 +80,6 @@ def tracked(encoder: Encoder) -> list[str]:
 
 
 def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:
-    """The rows of some events."""
     reason = min((reason for _, reason in valid.refused), default=None)
     yield _rows(ALL, len(valid), len(valid.refused), pa.array([reason], pa.string()))
     waiting: list[pa.RecordBatch] = []

@@ -190,7 +190,6 @@ class TamisDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As in `format(…)`."""
         return "tamis"
 
     def schema(self) -> StructType:
@@ -209,11 +208,9 @@ class TamisDataSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Of a batch job."""
         return _BatchReader(LogOptions.read(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        """Of a stream."""
         given = LogOptions.read(self.options)
         if given.latest and not given.name:
             raise SparkError(
@@ -237,7 +234,6 @@ class _BatchReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """From the first event to the last, or as the options say."""
         given = self._options
         end = given.log.end if given.end is None else min(given.end, given.log.end)
         ranges = list(given.version_ranges(min(given.start, end), end))
@@ -248,7 +244,6 @@ class _BatchReader(DataSourceReader):
         return [_LogPartition(each) for part in ranges for each in given.tasks_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The pairs of a range."""
         return _read(partition)
 
 
@@ -271,7 +266,6 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"log": self._options.log.identity, "sequence": sequence, "version": version}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """As the option says."""
         most = self._options.most
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
@@ -305,7 +299,6 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [_LogPartition(each) for each in self._options.tasks_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The pairs of a range."""
         return _read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:

@@ -57,7 +57,6 @@ class NotificationsDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As in `format(…)`."""
         return "tamis_notifications"
 
     def schema(self) -> StructType:
@@ -74,11 +73,9 @@ class NotificationsDataSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """All parts that manifests name."""
         return _PartsReader(self._path(), self.options.get("kind", NOTIFICATIONS))
 
     def writer(self, schema: StructType, overwrite: bool) -> _BatchWriter:
-        """Of a batch job."""
         if overwrite:
             raise SparkError('notifications are only ever added: use mode("append")')
         return _BatchWriter(self._path())
@@ -86,7 +83,6 @@ class NotificationsDataSource(DataSource):
     def streamWriter(  # noqa: N802 - as Spark calls it
         self, schema: StructType, overwrite: bool
     ) -> _StreamWriter:
-        """Of a stream."""
         checkpoint = self.options.get("checkpointlocation")
         if not checkpoint:
             raise SparkError(
@@ -156,7 +152,6 @@ class _BatchWriter(_TaskWriter, DataSourceArrowWriter):
         commit(self._path, uuid.uuid4().hex, {"query": None, "batch": None}, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the parts."""
         _discard(self._path, messages)
 
 
@@ -256,11 +251,9 @@ class _PartsReader(DataSourceReader):
         self._path, self._folder = path, folder
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A part each."""
         return [InputPartition(str(part)) for part in _committed(self._path, self._folder)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Its rows."""
         if partition is not None and partition.value:
             try:
                 yield from pq.ParquetFile(partition.value).iter_batches()

@@ -138,7 +138,6 @@ class Stream:
         return self._compile(at)
 
     def start(self) -> None:
-        """Start the query, and the keeper."""
         job, began = self.job, time.time()
         self._sweep()
         sweep(job.out, _LONG)
@@ -171,7 +170,6 @@ class Stream:
 
     @property
     def running(self) -> bool:
-        """Whether the query is active."""
         if self._query is None:
             return False
         try:
@@ -180,7 +178,6 @@ class Stream:
             raise self._stopped(why) from None
 
     def look(self) -> StreamStatus:
-        """The present status."""
         assert self._watch is not None
         self._last = self._watch.look(time.time())
         return self._last
