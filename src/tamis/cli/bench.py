@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from tamis.cli.reports.bench import show
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import bar, stdout_console
 from tamis.cli.terminal.options import (
     FOLDER,
     WholeNumber,
@@ -21,7 +21,6 @@ from tamis.cli.terminal.options import (
     seed_option,
     split_names,
 )
-from tamis.cli.terminal.progress import bar
 from tamis.errors import TamisError
 from tamis.lab import plots
 from tamis.lab.bench import measurements, peers

@@ -15,7 +15,7 @@ import click
 from tamis import Engine, Schema
 from tamis.cli.data_files import read_events, read_subscriptions
 from tamis.cli.reports.plan import MatchTiming, show
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import spinner, stdout_console
 from tamis.cli.terminal.options import (
     PATH,
     WholeNumber,
@@ -24,7 +24,6 @@ from tamis.cli.terminal.options import (
     parse_options,
     seed_option,
 )
-from tamis.cli.terminal.progress import spinner
 from tamis.match.capabilities import settle
 from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from rich.console import Console
 
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import bar, stdout_console
 from tamis.cli.terminal.options import (
     WholeNumber,
     matcher_option,
@@ -16,7 +16,6 @@ from tamis.cli.terminal.options import (
     parse_options,
     seed_option,
 )
-from tamis.cli.terminal.progress import bar
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
 from tamis.match.base import Matcher

@@ -33,8 +33,7 @@ from tamis.files.sync import make_folder, sync_folder
 from tamis.model.schema import Schema
 from tamis.store import changes, segments
 from tamis.store.compaction import merge
-from tamis.store.packs import unpack
-from tamis.store.segments import CHANGES, EVENTS, GapError, Listing, Segment
+from tamis.store.segments import CHANGES, EVENTS, GapError, Listing, Segment, unpack
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 FORMAT = 1

@@ -18,8 +18,8 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError, StoreError
+from tamis.replay.parquet_events import RowRange, parquet_files, row_shares
 from tamis.replay.parts import PartWriter
-from tamis.replay.row_groups import RowRange, parquet_files, row_shares
 from tamis.spark.events.parquet_columns import layouts
 from tamis.spark.events.past_files import PastFiles
 from tamis.spark.jobs.generate_tables import _write, draft_folder, table_files

@@ -21,9 +21,8 @@ from tamis.cli.spark.session import (
     run_on_spark,
     schema_option,
 )
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import spinner, stdout_console
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
-from tamis.cli.terminal.progress import spinner
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from tamis.cli.terminal.console import bar, spinner
 from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.options import PATH, option, split_names
-from tamis.cli.terminal.progress import bar, spinner
 from tamis.errors import SparkError, TamisError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.errors import SparkError, nearest
 from tamis.model.schema import Schema
 from tamis.replay.event_source import RowLayout
-from tamis.replay.row_groups import ParquetFiles
+from tamis.replay.parquet_events import ParquetFiles
 from tamis.spark.frames.frame_columns import attribute_sources
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventSource
+from tamis.replay.parquet_events import parquet_files
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.replay.row_groups import parquet_files
 from tamis.spark.events.time_axis import EventClock
 from tamis.spark.events.time_span import TimeSpan, span_of
 from tamis.spark.runtime.job_runner import Progress, cores

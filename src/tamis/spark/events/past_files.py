@@ -11,8 +11,7 @@ from tamis.model.domain import Timestamp
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import type_at
 from tamis.replay.event_source import RowLayout
-from tamis.replay.parquet_events import ParquetEvents
-from tamis.replay.row_groups import ParquetFiles, RowRange, row_shares
+from tamis.replay.parquet_events import ParquetEvents, ParquetFiles, RowRange, row_shares
 from tamis.spark.events.parquet_columns import layouts, no_column
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
 from tamis.spark.events.time_axis import EventClock, clock_of

@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from tamis.replay.event_columns import column_at, type_at
 from tamis.replay.event_source import EventSource
-from tamis.replay.row_groups import ParquetFiles, RowRange
+from tamis.replay.parquet_events import ParquetFiles, RowRange
 from tamis.spark.events.time_axis import EventClock, is_text
 from tamis.spark.runtime.job_runner import Progress, run_tasks
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.replay.manifests import manifests, sweep
+from tamis.replay.parquet_events import parquet_files
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.replay.row_groups import parquet_files
 from tamis.spark.events.past_events import check_names
 from tamis.spark.events.past_files import PastFiles
 from tamis.spark.jobs.match_task import MATCHED, MatchTask

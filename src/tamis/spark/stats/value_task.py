@@ -30,7 +30,7 @@ from tamis.model.schema import EVENT_TYPE
 from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
-from tamis.spark.backtest.event_samples import ranks
+from tamis.spark.backtest.tally import ranks
 from tamis.spark.stats.attribute_values import attribute_values, event_table
 
 Int64s = NDArray[np.int64]
