@@ -59,12 +59,6 @@ class Version(os.PathLike[str]):
         return read_document(self.folder, self.sequence)
 
     @property
-    def schema(self) -> dict[str, Any]:
-        """The document of the schema with which it was compiled."""
-        schema: dict[str, Any] = self.document["schema"]
-        return schema
-
-    @property
     def ids(self) -> str:
         """The type of its ids: "text" or "int64"."""
         return str(self.document["ids"])

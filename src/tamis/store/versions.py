@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tamis.errors import StoreError
 from tamis.files.json_document import read_json, write_json
@@ -168,9 +169,7 @@ class Versions:
             if sequence is None:
                 self._remove(path)
                 return
-            make_folder(path.parent)
-            with self._locked():
-                write_json(path, {"sequence": sequence})
+            self._note(path, {"sequence": sequence})
 
     def hold(self, sequences: Iterable[int]) -> Path | None:
         """Keep the versions that a job reads, for at most a day; return the hold, for `release`.
@@ -180,9 +179,7 @@ class Versions:
         """
         path = self.folder / _JOBS / f"{secrets.token_hex(8)}.json"
         try:
-            make_folder(path.parent)
-            with self._locked():
-                write_json(path, {"sequences": sorted({*sequences})})
+            self._note(path, {"sequences": sorted({*sequences})})
         except OSError:
             return None
         return path
@@ -234,6 +231,11 @@ class Versions:
     def _locked(self) -> Iterator[None]:
         with locked(self.folder / LOCK):
             yield
+
+    def _note(self, path: Path, document: dict[str, Any]) -> None:
+        make_folder(path.parent)
+        with self._locked():
+            write_json(path, document)
 
     def _remove(self, path: Path) -> None:
         if path.exists():

@@ -67,7 +67,7 @@ def stats(
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
     from tamis.spark.runtime.engine_folders import engine_folders
-    from tamis.spark.stats.event_stats import check_given, gather_stats
+    from tamis.spark.stats.event_stats import gather_stats, opened_events
     from tamis.spark.stats.subscription_stats import match_sample
     from tamis.store.log import Log
     from tamis.store.stats import check_free
@@ -77,7 +77,7 @@ def stats(
     work = target.parent  # a folder that workers can write to as well
     past: str | Log = str(events) if log is None else Log.open(log)
     known = None if schema is None else Schema.load(schema)
-    check_given(past, known)
+    opened_events(past, known)
     if subscriptions is not None:
         engine_folders(subscriptions)
     console = stdout_console()

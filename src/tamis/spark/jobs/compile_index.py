@@ -31,7 +31,7 @@ from tamis.model.schema import Schema
 from tamis.spark.jobs.compile_shard import (
     COMPILED,
     NO_SHARD,
-    TOLD,
+    SHOWN,
     CompiledShard,
     LogShardTask,
     RowShardTask,
@@ -82,7 +82,8 @@ def compile_log(
     at = log.end if sequence is None else sequence
     before = versions.at(at)
     if before is not None and before.sequence == at:
-        return _as_is(before, shards, stats, modules)
+        _check_same(before, shards, stats, modules)
+        return _published(versions, at)
     asked = shards is not None
     if shards is None:
         shards = shards_at(log, at, before)
@@ -99,9 +100,8 @@ def compile_log(
         task = LogShardTask(
             str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
-        made = _made(spark, task, shards, progress)
-        _describe(draft, made, at, log.schema, log.ids, how)
-    return _published(versions, at, made)
+        _describe(draft, _made(spark, task, shards, progress), at, log.schema, log.ids, how)
+    return _published(versions, at)
 
 
 def compile_conditions(
@@ -128,9 +128,8 @@ def compile_conditions(
     with versions.publish(sequence, new=True) as draft:
         document = json.dumps(schema.to_dict())
         task = RowShardTask(document, str(draft), shards, where, tuple(modules))
-        made = task.run(conditions)
-        _describe(draft, made, sequence, schema.to_dict(), ids, how)
-    return _published(versions, sequence, made)
+        _describe(draft, task.run(conditions), sequence, schema.to_dict(), ids, how)
+    return _published(versions, sequence)
 
 
 def _stats_folder(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
@@ -169,15 +168,14 @@ def _goes_on(before: Version, shards: int, modules: Sequence[str]) -> bool:
     return not before.made.get("log", True) or before.made.get("modules") == sorted(modules)
 
 
-def _as_is(
+def _check_same(
     version: Version,
     shards: int | None,
     stats: str | os.PathLike[str] | None,
     modules: Sequence[str],
-) -> CompiledIndex:
-    """The version that exists already; refused if it differs from what was asked for."""
-    made, refused = version.made, int(version.made.get("refused", 0))
-    wish = None
+) -> None:
+    """Refuse a version that exists already, if it differs from the version that is wanted."""
+    made, refused, wish = version.made, int(version.made.get("refused", 0)), None
     if stats is not None:
         wish = "laid out for statistics"
     elif shards not in (None, len(version.shards)):
@@ -190,23 +188,15 @@ def _as_is(
             f"and it cannot be made again {wish}; name another folder for it, remove the version, "
             "or compile when the log has gone on"
         )
-    known = sum(each.subscriptions for each in version.shards)
-    return CompiledIndex(version, known, refused, list(made.get("reasons", [])))
 
 
-def _published(versions: Versions, sequence: int, made: Sequence[CompiledShard]) -> CompiledIndex:
+def _published(versions: Versions, sequence: int) -> CompiledIndex:
+    """A version, as its document describes it."""
     version = versions.at(sequence)
     assert version is not None
-    return CompiledIndex(
-        version,
-        sum(each.subscriptions for each in made),
-        sum(each.refused for each in made),
-        _reasons(made),
-    )
-
-
-def _reasons(made: Sequence[CompiledShard]) -> list[str]:
-    return [reason for each in made for reason in each.reasons][:TOLD]
+    known = sum(each.subscriptions for each in version.shards)
+    made = version.made
+    return CompiledIndex(version, known, int(made.get("refused", 0)), made.get("reasons", []))
 
 
 def _describe(
@@ -227,18 +217,19 @@ def _describe(
     for left in draft.iterdir():  # by attempts that failed or came late
         if left.name not in named:
             shutil.rmtree(left, ignore_errors=True)
-    told = {"refused": sum(each.refused for each in made), "reasons": _reasons(made)}
-    describe(draft, sequence=sequence, schema=schema, ids=ids, shards=shards, made=how | told)
+    reasons = [reason for each in made for reason in each.reasons][:SHOWN]
+    refusals = {"refused": sum(each.refused for each in made), "reasons": reasons}
+    describe(draft, sequence=sequence, schema=schema, ids=ids, shards=shards, made=how | refusals)
 
 
 def _made(
     spark: SparkSession, task: LogShardTask, shards: int, progress: Progress | None
 ) -> list[CompiledShard]:
-    told = task_frame(spark, shards, task.run, COMPILED)
+    frame = task_frame(spark, shards, task.run, COMPILED)
 
     def run() -> list[CompiledShard]:
         found = []
-        for row in told.toLocalIterator(prefetchPartitions=True):
+        for row in frame.toLocalIterator(prefetchPartitions=True):
             found.append(CompiledShard(**row.asDict()))
             if progress is not None:
                 progress(len(found), shards)

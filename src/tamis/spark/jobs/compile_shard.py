@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _TAIL = 1 << 14  # sequence numbers at the end of a log, of which a sample is planned for
 _SHARES = 3  # of that tail
-TOLD = 20  # refusals that are shown
+SHOWN = 20  # refusals that a version keeps, to show them
 _REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
 NO_SHARD = -1  # of rows without an id
 _NOTHING = pa.table({"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())})
@@ -75,9 +75,6 @@ class LogShardTask(NamedTuple):
 
     def run(self, shard: int) -> Iterator[dict[str, Any]]:
         """Compile a shard: a row of `COMPILED`."""
-        yield self._compiled(shard)._asdict()
-
-    def _compiled(self, shard: int) -> CompiledShard:
         for module in self.modules:
             import_module(module)
         log = Log.open(self.log)
@@ -100,10 +97,8 @@ class LogShardTask(NamedTuple):
                 if id in engine:
                     engine.unsubscribe(id)
             rows = pa.concat_tables([_refused(self.folders[shard], ids, log.ids), rows])
-        draft = Path(self.draft)
-        if self.stats is not None:
-            return _saved(engine, rows, draft, shard, self.stats)
-        return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
+        sample = _sample(log, self.at) if self.stats is None else None
+        yield _saved(engine, rows, Path(self.draft), shard, self.stats, sample)._asdict()
 
 
 class RowShardTask(NamedTuple):
@@ -145,16 +140,15 @@ class RowShardTask(NamedTuple):
         return [made[each] for each in sorted(made)]
 
     def shard(self, table: pa.Table) -> pa.Table:
-        if table["shard"][0].as_py() == NO_SHARD:
-            count = table.num_rows
-            lost = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
-            return pa.Table.from_pylist([lost._asdict()], COMPILED)
-        for module in self.modules:
-            import_module(module)
-        engine = Engine(Schema.from_dict(json.loads(self.schema)))
-        shard = table["shard"][0].as_py()
-        rows = table.select(["id", "condition"])
-        made = _saved(engine, rows, Path(self.draft), shard, self.stats)
+        shard, count = table["shard"][0].as_py(), table.num_rows
+        if shard == NO_SHARD:
+            made = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
+        else:
+            for module in self.modules:
+                import_module(module)
+            engine = Engine(Schema.from_dict(json.loads(self.schema)))
+            rows = table.select(["id", "condition"])
+            made = _saved(engine, rows, Path(self.draft), shard, self.stats)
         return pa.Table.from_pylist([made._asdict()], COMPILED)
 
 
@@ -183,7 +177,7 @@ def _saved(
         with pa.ipc.new_file(str(folder / _REFUSED), wrong.schema) as writer:
             writer.write_table(wrong)
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
-    reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:TOLD]]
+    reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:SHOWN]]
     return CompiledShard(shard, folder.name, len(engine), size, len(refused), reasons)
 
 

@@ -64,21 +64,15 @@ def match_files(
     """Match all events of parquet files, and write the pairs to a folder.
 
     Args:
-        spark: the session, classic or of Connect.
-        events: a folder of parquet files, a pattern that names them, or one file. A column with
-            the name of an attribute is that attribute.
-        subscriptions: the folder of an index (its latest version), of a version, or of a saved
-            engine.
         out: where pairs go; without it they are counted only.
         id: the column that identifies events. The default is an event's number, as `sequence`:
             from 0 on, in the order of the files' names.
         columns: of the events that pairs have too.
-        operators: those that conditions call, if they are not registered.
         trusted: events are known to be consistent, as after `tamis.spark.validate`: only
             attributes that some subscription mentions are read.
         append: add to the pairs of an earlier job in `out`, instead of refusing the folder.
-        progress: is called with the tasks that are done, and all tasks.
 
+    The other arguments are those of `tamis.spark.backtest.backtest_job.backtest`.
     Events that break a rule of the schema are written to `dead`, with the reason.
     """
     files = parquet_files(events)

@@ -64,16 +64,9 @@ def match_sample(
 ) -> Stats:
     """Add to statistics what subscriptions match of the sample.
 
-    Args:
-        spark: the session, classic or of Connect.
-        stats: of events.
-        subscriptions: the folder of an index (its latest version), of a version, or of a saved
-            engine. If they call operators, the result also has estimates of these predicates: how
-            often each is true, and how long a call takes.
-        operators: those that conditions call, if they are not registered.
-        asked: how many events are matched at most, if subscriptions call operators.
-        work: a folder that all workers can read, for scratch files; on one machine any.
-        progress: is called with the tasks that are done, and all tasks.
+    If they call operators, at most `asked` events are matched, and the result also has estimates of
+    these predicates: how often each is true, and how long a call takes. The other arguments are
+    those of `backtest`.
     """
     with ExitStack() as held:
         folders = held.enter_context(held_folders(subscriptions))
