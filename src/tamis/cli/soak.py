@@ -24,7 +24,7 @@ from tamis.testing.operator_checks import compare_schedulers
 from tamis.testing.pairs import PairComparison, compare_pairs
 from tamis.testing.soak import SoakResult
 from tamis.testing.soak import soak as run_soak
-from tamis.workload import VARIANTS, make_variant, variant
+from tamis.workload import VARIANTS, Workload, make_variant, variant
 
 _OTHER_REFERENCE = {"naive": "scan"}  # of a reference; the others have `naive`
 _OPERATIONS = 20_000
@@ -103,8 +103,15 @@ def soak(
         raise TamisError("--option belongs to one matcher; name only that one")
     trials = _trials(names, reference, parse_options(names[0], options) if options else None)
     if large:
-        size = _ComparisonSize(pairs or int(float(_PAIRS)), subscriptions, seed)
-        soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
+        many = pairs or int(float(_PAIRS))
+        found = [
+            _compare(console, trial, name, make_variant(name, subscriptions, seed=seed), many)
+            for name in workloads or VARIANTS
+            for trial in trials
+        ]
+        wrong, soaked = sum(map(bool, found)), sum(each is not None for each in found)
+        if wrong:
+            raise Disagreement(f"{wrong} of {soaked} comparisons found disagreements (seed {seed})")
     else:
         soaked = sum(_soak(console, trial, operations or _OPERATIONS, seed) for trial in trials)
     if not soaked:
@@ -185,39 +192,13 @@ def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> boo
     return True
 
 
-class _ComparisonSize(NamedTuple):
-    """The size of a comparison on a workload."""
-
-    pairs: int
-    subscriptions: int
-    seed: int
-
-
-def _compare_all(
-    console: Console, trials: Sequence[SoakTrial], workloads: Sequence[str], size: _ComparisonSize
-) -> int:
-    """Run all comparisons; gives how many could run. Raises at the end if any disagreed."""
-    made = wrong = 0
-    for workload in workloads:
-        for trial in trials:
-            found = _compare(console, trial, workload, size)
-            made += found is not None
-            wrong += bool(found)
-    if wrong:
-        raise Disagreement(f"{wrong} of {made} comparisons found disagreements (seed {size.seed})")
-    return made
-
-
 def _compare(
-    console: Console, trial: SoakTrial, workload: str, size: _ComparisonSize
+    console: Console, trial: SoakTrial, workload: str, made: Workload, pairs: int
 ) -> int | None:
     """Run a comparison; gives the number of disagreements, or None if it cannot run."""
-    made = make_variant(workload, size.subscriptions, seed=size.seed)
-    with bar(console, f"{trial} on {workload}", size.pairs) as progress:
+    with bar(console, f"{trial} on {workload}", pairs) as progress:
         try:
-            found = compare_pairs(
-                trial.make, trial.make_reference, made, size.pairs, progress.update
-            )
+            found = compare_pairs(trial.make, trial.make_reference, made, pairs, progress.update)
         except MatcherError as why:
             console.print(f"{trial} on {workload}: not compared, {why}", style="yellow")
             return None

@@ -10,7 +10,7 @@ replay gives the same pairs.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from tamis.encode.validation import ValidEvents, same_codes
 from tamis.engine import Engine
 from tamis.engine.ids import Id
 from tamis.model.schema import Schema
-from tamis.operators.operator import Operator
 from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
@@ -57,7 +56,6 @@ class LiveSubscriptions:
         base: the engine of the version; None: all subscriptions come from the log.
         sequence: of the version, which has all changes before this number.
         shard: which of `shards` this is.
-        operators: that conditions may call, beside the registered ones.
 
     A change costs as much as `Engine.subscribe`; a match costs that of both engines, and a lookup
     of the ids of its pairs among those that have ended.
@@ -72,12 +70,11 @@ class LiveSubscriptions:
         *,
         shard: int = 0,
         shards: int = 1,
-        operators: Iterable[Operator] = (),
     ) -> None:
         self.schema, self.ids, self.base = schema, ids, base
         self.sequence = sequence  # all changes before this number are taken in
         self.shard, self.shards = shard, shards
-        self._added = Engine(schema, operators=operators)
+        self._added = Engine(schema)
         if base is not None:  # its estimates of operators hold for later conditions too
             self._added.calls.expect(base.calls.known)
         # By number in that engine:

@@ -20,8 +20,7 @@ from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError, StoreError
 from tamis.replay.parquet_events import RowRange, parquet_files, row_shares
 from tamis.replay.parts import PartWriter
-from tamis.spark.events.parquet_columns import layouts
-from tamis.spark.events.past_files import PastFiles
+from tamis.spark.events.past_files import PastFiles, layouts
 from tamis.spark.jobs.generate_tables import _write, draft_folder, table_files
 from tamis.spark.jobs.match_files import check_given
 from tamis.spark.runtime.engine_folders import engine_folders, laid_out, mentioned

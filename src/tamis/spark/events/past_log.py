@@ -26,11 +26,10 @@ _TIMES = {Timestamp: TIME, Integer: WHOLE, Decimal: DECIMAL}
 class PastLog(PastEvents):
     """Events of a log, up to where it ended when this was made."""
 
-    def __init__(self, log: Log, schema: Schema | None = None) -> None:
-        own = Schema.from_dict(log.schema)
-        self.log, self.end, self.schema = log, log.end, own if schema is None else schema
+    def __init__(self, log: Log, schema: Schema) -> None:
+        self.log, self.end, self.schema = log, log.end, schema
         try:
-            self.schema.check_extends(own)
+            schema.check_extends(Schema.from_dict(log.schema))
         except SchemaError as why:
             raise SparkError(
                 f"{log.folder}: its events are of another schema than the subscriptions: {why}"

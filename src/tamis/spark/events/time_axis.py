@@ -112,13 +112,13 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Event
     kinds, zone, days = set(), bool(schema), True
     for given in types:
         kind = given.value_type if isinstance(given, pa.DictionaryType) else given
-        told = kind_of(kind, text=bool(schema))
-        if told is None:
+        sort = kind_of(kind, text=bool(schema))
+        if sort is None:
             raise SparkError(
                 f"the column {name!r} is {kind}, which is not a time: expected timestamps, "
                 "dates or numbers, or text if it is a timestamp in the schema"
             )
-        kinds.add(told)
+        kinds.add(sort)
         days = days and pa.types.is_date(kind)
         zone = zone or (isinstance(kind, pa.TimestampType) and kind.tz is not None)
     if kinds == {WHOLE, DECIMAL}:
@@ -129,7 +129,7 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Event
 
 
 def kind_of(kind: pa.DataType, *, text: bool = False) -> str | None:
-    """The kind of time that a type holds; None for none. `text` may be read as time."""
+    """The kind of time that a type holds, or None. `text` may be read as time."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or (text and is_text(kind)):
         return TIME
     if pa.types.is_integer(kind):

@@ -138,13 +138,12 @@ def read_files(
     spark: SparkSession,
     events: str | os.PathLike[str],
     schema: Schema,
-    progress: Progress | None = None,
 ) -> MatchedFiles:
     """The same job without matching: how fast a machine reads, and so the most it could match."""
     there = PastFiles(parquet_files(events), schema)
     job = MatchTask(there.shares(cores(spark)), ())
     begun = perf_counter()
-    made = run_tasks(spark, job.tasks, job.run, MATCHED, progress)
+    made = run_tasks(spark, job.tasks, job.run, MATCHED)
     return _counted(job, there.files, made, perf_counter() - begun)
 
 

@@ -27,7 +27,7 @@ _RETRIES = 4  # of a task, so that a worker that dies does not fail the job
 
 
 def session(master: str | None = None, app: str = "tamis", **config: Any) -> SparkSession:
-    """The active session; if there is none, or a `master` is named, a new one.
+    """The active session, or a new one if no session is active or `master` names another.
 
     Without a master, it runs on all processors of this machine, or where `SPARK_REMOTE` says.
     `sc://host:port` is a Spark Connect server. `config` are settings of Spark by their own names,

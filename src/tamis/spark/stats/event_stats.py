@@ -76,8 +76,8 @@ def gather_stats(
     the same ones for the same `seed`. The other arguments are those of `backtest`.
 
     Rows that break a rule of the schema are counted as dead, and are not part of the rest. If more
-    than three in four are dead, the sample may be too small. `match_sample` adds what subscriptions
-    match of it.
+    than three in four are dead, the sample may be too small. `match_sample` adds which
+    subscriptions match it.
     """
     if sample < 1:
         raise SparkError(f"a sample has one event or more, got {sample}")
@@ -179,17 +179,17 @@ def _attributes(
     """The statistics of each attribute, in values."""
     events = counted.get(ALL, _Counted()).events
     for at, name in enumerate(tracked(encoder)):
-        codec, told = encoder.codecs[encoder.positions[name]], counted.get(at, _Counted())
-        stats = AttributeStats(codec.domain.kind, told.events, told.rest)
+        codec, count = encoder.codecs[encoder.positions[name]], counted.get(at, _Counted())
+        stats = AttributeStats(codec.domain.kind, count.events, count.rest)
         if isinstance(codec, OpaqueCodec):
             yield name, stats
             continue
-        found = [(value(codec, each), count) for each, count in told.codes or told.texts]
+        found = [(value(codec, each), times) for each, times in count.codes or count.texts]
         found.sort(key=lambda each: (-each[1], each[0]))
-        frequent = tuple((each, count / events) for each, count in found)
-        stats = replace(stats, distinct=told.distinct, frequent=frequent)
-        if in_order(codec) and told.events:
-            ends = told.quantiles or (told.low or "", told.high or "")
+        frequent = tuple((each, times / events) for each, times in found)
+        stats = replace(stats, distinct=count.distinct, frequent=frequent)
+        if in_order(codec) and count.events:
+            ends = count.quantiles or (count.low or "", count.high or "")
             low, *within, high = (value(codec, each) for each in ends)
             stats = replace(stats, low=low, high=high, quantiles=tuple(within))
         yield name, stats
