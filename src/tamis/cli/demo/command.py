@@ -21,10 +21,9 @@ from tamis.cli.demo.warmup import KernelWarmup
 from tamis.cli.reports.stream import StreamView, summary
 from tamis.cli.spark.run import follow, prepare, start, stop
 from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.options import FOLDER, option
-from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import StoreError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob

@@ -15,9 +15,8 @@ from rich.text import Text
 from tamis.cli.reports.stream import StreamView, summary
 from tamis.cli.spark.session import master_option, operators_option, print_operators
 from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
-from tamis.cli.terminal.startup import StartupSteps
 from tamis.errors import SparkError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob

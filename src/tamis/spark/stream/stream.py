@@ -98,13 +98,10 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._watch: StreamWatch | None = None
         self._last: StreamStatus | None = None
-        self._held = ExitStack()
-        self._held.enter_context(only_stream(job.out))
-        try:
-            self._held.enter_context(only_stream(job.checkpoint, "using it"))
-        except BaseException:
-            self._held.close()
-            raise
+        with ExitStack() as held:
+            held.enter_context(only_stream(job.out))
+            held.enter_context(only_stream(job.checkpoint, "using it"))
+            self._held = held.pop_all()
 
     def __enter__(self) -> Stream:
         return self
@@ -151,9 +148,11 @@ class Stream:
         self._sweep()
         sweep(job.out, _LONG)
         reports.clear(self._reports)
-        options = {"index": str(job.index), "startingSequence": str(first_event(self.log))}
-        options |= {"columns": ",".join(job.columns), "operators": ",".join(job.modules)}
-        options |= {
+        options = {
+            "index": str(job.index),
+            "startingSequence": str(first_event(self.log)),
+            "columns": ",".join(job.columns),
+            "operators": ",".join(job.modules),
             "name": reader_name(job.checkpoint),
             "report": str(self._reports),
             **job.options,
