@@ -15,6 +15,7 @@ from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.default.structure.routes import SPARSE, RoutedIndex
 
 Int64s = NDArray[np.int64]
+_MORE = 64  # keys and values that the next clause may need
 
 
 def insert_all(
@@ -38,9 +39,8 @@ def insert_all(
             return framed
         left = len(slots) - done
         if full == NO_KEYS:
-            keys = max(64, left, len(index.buckets.key) // 8)
-            wider = with_room(index.buckets, keys, 0, max(64, 3 * left))
-            index = index._replace(buckets=wider)
+            # Many clauses share a key: doubling takes far less memory than a key for each.
+            index = index._replace(buckets=with_room(index.buckets, _MORE, 0, _MORE))
         elif full == NO_ENTRIES:
             more = max(64, left, len(index.buckets.pool) // ENTRY)  # a long run may need to double
             index = index._replace(buckets=with_room(index.buckets, 0, more, 0))
