@@ -24,9 +24,9 @@ import pytest
 from tamis.engine import Engine
 from tamis.model.schema import Schema
 from tamis.replay.compact_parts import compact
+from tamis.replay.live_subscriptions import subscribe_rows
 from tamis.replay.manifests import manifests
 from tamis.replay.parts import NOTIFICATIONS
-from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.java import java_home
 from tamis.store import Shard, SubscriptionSnapshot, Versions, describe
 from tests.integration.spark.test_stream import Story

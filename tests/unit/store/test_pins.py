@@ -13,7 +13,7 @@ import pytest
 
 from tamis.errors import StoreError
 from tamis.store import Version, Versions, describe
-from tamis.store.pins import PATIENCE
+from tamis.store.versions import PATIENCE
 
 
 def _publish(versions: Versions, *sequences: int) -> None:

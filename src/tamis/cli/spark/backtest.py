@@ -153,7 +153,7 @@ def _subscribe(
 ) -> Engine:
     """Fill an engine. A wrong condition raises; in a file it is left out and reported."""
     from tamis.cli.data_files import read_conditions
-    from tamis.replay.subscribe_rows import subscribe_rows
+    from tamis.replay.live_subscriptions import subscribe_rows
 
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)

@@ -16,9 +16,8 @@ from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
 from tamis.replay.event_source import event_sample
-from tamis.replay.live_subscriptions import shard_of
+from tamis.replay.live_subscriptions import shard_of, subscribe_rows
 from tamis.replay.log_events import LogEvents, log_shares
-from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log

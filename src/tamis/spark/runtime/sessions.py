@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.spark.runtime import connect_server as connecting
 from tamis.spark.runtime.java import java_home
-from tamis.store.pins import KEPT
+from tamis.store.versions import KEPT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
