@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from tamis.errors import StoreError, nearest
+from tamis.errors import StoreError, suggestion
 from tamis.model.domain import TEXT_LIMIT
 
 SUBSCRIBE, RENEW, CANCEL, EXPIRE = "subscribe", "renew", "cancel", "expire"
@@ -94,17 +94,14 @@ def validate(given: Any, ids: str | None = None) -> pa.Table:
 
     `ids` is the type of the log's ids, "text" or "int64"; without it, both are allowed.
     """
+    table = arrow_table(given, "changes")
     try:
-        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
         table.validate(full=True)  # for example bytes that are not UTF-8
-    except (TypeError, ValueError, pa.ArrowException) as why:
+    except pa.ArrowException as why:
         raise StoreError(f"expected an Arrow table of changes: {why}") from None
     for name in table.column_names:
         if name not in COLUMNS:
-            hint = nearest(name, COLUMNS)
-            raise StoreError(f"unknown column of changes {name!r}" + (f"; {hint}" if hint else ""))
-        if table.column_names.count(name) > 1:
-            raise StoreError(f"the changes have two columns named {name!r}")
+            raise StoreError(f"unknown column of changes {name!r}{suggestion(name, COLUMNS)}")
     for name in ("kind", "id"):
         if name not in table.column_names:
             raise StoreError(f"the changes lack the column {name!r}; a change has a kind and an id")
@@ -113,6 +110,18 @@ def validate(given: Any, ids: str | None = None) -> pa.Table:
     wanted = change_schema(ids)
     table = pa.table([_cast(table, field, ids) for field in wanted], schema=wanted)
     _check_rows(table)
+    return table
+
+
+def arrow_table(given: Any, what: str) -> pa.Table:
+    """Return `given` as an Arrow table whose columns have different names."""
+    try:
+        table = given if isinstance(given, pa.Table) else pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException) as why:
+        raise StoreError(f"expected an Arrow table of {what}: {why}") from None
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise StoreError(f"the {what} have two columns named {name!r}")
     return table
 
 

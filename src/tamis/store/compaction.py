@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tamis.files.atomic import atomic_file
-from tamis.store import packs, segments
+from tamis.store import segments
 from tamis.store.segments import PACKED, Listing, Segment
 
 _BYTES = 64 << 20  # of one merged file, which is in memory while it is written
@@ -60,7 +60,6 @@ class _MergeRun(NamedTuple):
         )
 
     def joined(self, other: _MergeRun) -> _MergeRun:
-        """Return both as one run."""
         self.files.extend(other.files)
         return _MergeRun(self.files, self.rows + other.rows, self.bytes + other.bytes)
 
@@ -106,7 +105,7 @@ def _put(folder: Path, parts: list[_Part]) -> None:
     temporary = folder / f"{_MERGING}{secrets.token_hex(8)}"
     with atomic_file(folder / merged.name, temporary=temporary) as file:
         if others:
-            packs.write(file, parts)
+            segments.write_pack(file, parts)
         else:
             segments.write(file, *parts[0][1:])
 

@@ -33,8 +33,7 @@ from tamis.files.sync import make_folder, sync_folder
 from tamis.model.schema import Schema
 from tamis.store import changes, segments
 from tamis.store.compaction import merge
-from tamis.store.packs import unpack
-from tamis.store.segments import CHANGES, EVENTS, GapError, Listing, Segment
+from tamis.store.segments import CHANGES, EVENTS, GapError, Listing, Segment, unpack
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
 FORMAT = 1
@@ -133,15 +132,9 @@ class Log:
         `events` is a table with a column for each attribute, or with one column `json` of texts.
         Events are not validated here: readers of the log turn bad ones into dead letters.
         """
-        try:
-            table = events if isinstance(events, pa.Table) else pa.table(events)
-        except (TypeError, ValueError, pa.ArrowException) as why:
-            raise StoreError(f"expected an Arrow table of events: {why}") from None
+        table = changes.arrow_table(events, "events")
         if not table.num_columns:
             raise StoreError("the events have no columns; expected one for each attribute")
-        for name in table.column_names:
-            if table.column_names.count(name) > 1:
-                raise StoreError(f"the events have two columns named {name!r}")
         return self._append(EVENTS, table)
 
     def change(self, table: Any) -> range:

@@ -1,18 +1,23 @@
-"""Segments: the rows of a log as files, and the listing of these files.
+"""Segments and packs: the rows of a log as files, and the listing of these files.
 
 The name of a file has all that a listing needs: the sequence number of the first row, the number of
 rows, and whether they are events or changes. No file has to be opened to know where a log ends or
-how many events lie in a range. A pack (see `packs`) has many segments in one file.
+how many events lie in a range.
+
+Where events and changes alternate, a segment has few rows, and neighbours cannot become one table.
+A pack has many segments in one file, one after another, each as it would be in a file of its own;
+then a table that says where each lies; and in the last eight bytes, where that table begins.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -21,6 +26,9 @@ from tamis.errors import StoreError
 EVENTS, CHANGES, PACKED = "events", "changes", "packed"
 APPENDED = "tamis.appended"
 _NAME = re.compile(r"(\d{20})-(\d{10})-(events(?=\.)|changes(?=\.)|packed$)(?:\.arrow)?")
+_ALIGNMENT = 64  # of the segments in a pack: Arrow's tables begin at a multiple of this
+_END = struct.Struct("<q")
+_COLUMNS = ("first", "rows", "kind", "offset", "bytes")
 _MAPPED = 64 << 10  # smaller ones are read: that is faster, and a process has at most 65,530 maps
 
 
@@ -162,6 +170,45 @@ def _content(path: Path, segment: Segment) -> pa.Buffer:
     with pa.memory_map(str(path)) as source:  # the map stays valid after the file is closed
         source.seek(segment.offset)
         return source.read_buffer(size)
+
+
+def write_pack(file: BinaryIO, parts: Iterable[tuple[Segment, pa.Table, datetime]]) -> None:
+    """Write segments as one pack: each with its rows, and when they were appended."""
+    found = []
+    for segment, table, moment in parts:
+        sink = pa.BufferOutputStream()
+        write(sink, table, moment)
+        content = sink.getvalue()
+        found.append((segment.first, segment.rows, segment.kind, file.tell(), content.size))
+        file.write(content)
+        file.write(bytes(-content.size % _ALIGNMENT))
+    begin = file.tell()
+    with pa.BufferOutputStream() as sink:
+        table = pa.table(list(map(list, zip(*found, strict=True))), names=list(_COLUMNS))
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        file.write(sink.getvalue())
+    file.write(_END.pack(begin))
+
+
+def unpack(folder: Path, name: str) -> list[Segment]:
+    """Return the segments in a pack; raise `FileNotFoundError` if it was merged away."""
+    path = folder / name
+    try:
+        with path.open("rb") as file:
+            last = file.seek(-_END.size, 2)
+            (begin,) = _END.unpack(file.read())
+            file.seek(begin)
+            table = pa.ipc.open_file(pa.py_buffer(file.read(last - begin))).read_all()
+        columns = [table.column(each).to_pylist() for each in _COLUMNS]
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, struct.error) as why:
+        raise StoreError(f"{path}: is damaged or cannot be read: {why}") from why
+    return [
+        Segment(first, rows, kind, name, offset, size)
+        for first, rows, kind, offset, size in zip(*columns, strict=True)
+    ]
 
 
 def appended(table: pa.Table) -> datetime:

@@ -21,7 +21,7 @@ from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
 from tamis.spark.backtest.backtest_job import Backtest
-from tamis.spark.backtest.event_samples import ranks
+from tamis.spark.backtest.tally import ranks
 from tamis.store import Log, subscribe
 from tests.schemas import one_type
 

@@ -19,7 +19,7 @@ import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.language import parse, to_text
-from tamis.replay import row_groups
+from tamis.replay import parquet_events
 from tamis.spark.backtest.backtest_job import backtest
 from tamis.spark.jobs.compile_index import compile_conditions
 from tamis.spark.stats.event_stats import gather_stats
@@ -81,7 +81,7 @@ def test_nobody_has_to_say_how_the_work_is_dealt_out(
     folder = written(tmp_path / "events", offers(500))
     with engine_of() as engine:
         several = backtest(spark, folder, engine, time="at")
-        monkeypatch.setattr(row_groups, "_LEAST", 1 << 14)
+        monkeypatch.setattr(parquet_events, "_LEAST", 1 << 14)
         one = backtest(spark, folder, engine, time="at")
     assert (several.tasks > 1, one.tasks) == (True, 1)
     for name in ("counts", "over_time", "totals", "samples", "reasons"):

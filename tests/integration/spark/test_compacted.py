@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tamis.spark.stream.notification_sink import compact, manifests, sweep
+from tamis.replay.compact_parts import compact
+from tamis.replay.manifests import manifests, sweep
 from tests.integration.spark.test_readers import _uncommit
 from tests.integration.spark.test_stream import Story, _found, _run
 

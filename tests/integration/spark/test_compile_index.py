@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
-from tamis.spark.jobs import shard_count as sharding
+from tamis.spark.jobs import compile_index as sharding
 from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
 from tamis.spark.jobs.compile_shard import CompiledShard, LogShardTask
 from tamis.store import Log, changes

@@ -26,8 +26,8 @@ from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
+from tamis.replay.manifests import manifests
 from tamis.spark.runtime.java import java_home
-from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, cancel, subscribe

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from tamis import Engine, Schema
 from tamis.cli.spark import generate as generate_command
 from tamis.cli.spark.generate import draw
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.generate_tables import Draw, TableFile, generate, table_files
-from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
 from tests.unit.cli.calls import Capture, refused, run

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs import match_task as file_tasks
 from tamis.spark.jobs.compile_index import compile_conditions
 from tamis.spark.jobs.match_files import match_files, read_files
-from tamis.spark.stream.notification_sink import manifests
 from tamis.store.versions import Versions
 from tamis.workload import sparse
 from tamis.workload.tables import conditions

@@ -26,9 +26,9 @@ from tamis.model.event import Event
 from tamis.model.operator import Fault
 from tamis.model.semantics import OperatorTable, satisfies
 from tamis.operators import Operator, Report
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
 from tamis.spark.jobs.match_files import match_files
-from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, Versions, changes
 from tests.integration.spark.streams import run_stream

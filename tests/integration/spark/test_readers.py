@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from tamis.errors import StoreError
 from tamis.replay.log_events import next_event
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.stream.housekeeping import Housekeeper
-from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamWatch, query_of
 from tamis.spark.stream.stream import Stream, StreamJob, reader_name
 from tamis.store.versions import Versions

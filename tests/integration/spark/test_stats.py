@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tamis import Engine, Schema
 from tamis.errors import SparkError, StoreError
 from tamis.model.event import Event
-from tamis.replay import row_groups
+from tamis.replay import parquet_events
 from tamis.spark.stats.attribute_values import in_order
 from tamis.spark.stats.event_stats import gather_stats
 from tamis.spark.stats.subscription_stats import match_sample
@@ -186,7 +186,7 @@ def test_a_sample_is_the_same_however_events_are_dealt_out(
     assert _sampled(stats) == _sets(good_events(lowest)), (
         "of all good events, those of the lowest rank"
     )
-    monkeypatch.setattr(row_groups, "_LEAST", 1 << 14)
+    monkeypatch.setattr(parquet_events, "_LEAST", 1 << 14)
     (tmp_path / "one").mkdir()
     parquet.write_table(as_table(rows), tmp_path / "one" / "0.parquet")
     again = gather_stats(spark, tmp_path / "one", SCHEMA, sample=60, seed=5)
@@ -201,7 +201,7 @@ def test_a_task_keeps_no_more_than_may_be_wanted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many events few have ranks under the limit, and of these each task keeps its lowest."""
-    monkeypatch.setattr(row_groups, "_LEAST", 2_000)
+    monkeypatch.setattr(parquet_events, "_LEAST", 2_000)
     schema = Schema.from_dict(one_type("e", {"n": "integer!"}))
     numbers = np.arange(20_000)
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=3_000)

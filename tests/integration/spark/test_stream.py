@@ -17,8 +17,8 @@ from tamis.errors import SparkError
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
-from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, changes
 from tamis.store.versions import Versions
 from tests.integration.spark.streams import run_stream

@@ -17,8 +17,7 @@ from tamis.cli.demo.command import _open_log
 from tamis.cli.demo.publisher import load_subscriptions
 from tamis.cli.reports.stream import StreamFacts, StreamView, line, rows
 from tamis.cli.spark.run import follow
-from tamis.cli.terminal.interrupt import InterruptGuard
-from tamis.cli.terminal.startup import StartupSteps
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps
 from tamis.errors import SparkError
 from tamis.operators import CallCounts, Report
 from tamis.spark.stream.progress import StreamStatus

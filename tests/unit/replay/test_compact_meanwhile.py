@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.replay import manifests as manifest_files
-from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.notification_sink import compact, manifests, sweep
+from tamis.replay.compact_parts import compact
+from tamis.replay.manifests import manifests, sweep
+from tamis.replay.parts import DEAD
 from tamis.spark.stream.progress import StreamWatch
 from tamis.store import Log
 from tests.unit.replay.notification_folder import Out
@@ -95,7 +96,7 @@ def test_it_may_die_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         sweep(out.path, 0.0)
         out.check()
         named = sum(len(each["parts"]) for each in manifests(out.path))
-        assert named == out.files() + out.files(sink.DEAD), "nothing is left over"
+        assert named == out.files() + out.files(DEAD), "nothing is left over"
         assert not list((out.path / "manifests").glob(".*"))
         after += 1
     assert after > 25
@@ -213,9 +214,9 @@ def test_the_newest_dead_letters_may_have_been_merged(out: Out, watch: StreamWat
     for number in range(8, 14, 2):
         out.batches(number)
     watch.look(time.time())
-    assert [row["sequence"] for row in watch.newest(sink.DEAD)] == [790]
+    assert [row["sequence"] for row in watch.newest(DEAD)] == [790]
     compact(out.path, keep=1, many=2, older=0.0)
-    assert watch.newest(sink.DEAD) == [], "not looked yet"
+    assert watch.newest(DEAD) == [], "not looked yet"
     watch.look(time.time())
-    assert [row["sequence"] for row in watch.newest(sink.DEAD)] == [190, 390, 590, 790]
+    assert [row["sequence"] for row in watch.newest(DEAD)] == [190, 390, 590, 790]
     assert watch.newest()[0]["sequence"] == 1200, "that of a later batch is newer"

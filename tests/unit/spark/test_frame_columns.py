@@ -57,7 +57,8 @@ def written(kind: Kind) -> Any:
 def found(
     columns: dict[str, Any], schema: Schema = SCHEMA, known: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    return {each.attribute: each.name for each in attribute_sources(schema, struct(columns), known)}
+    paths = attribute_sources(schema, struct(columns), known)
+    return {".".join(path): quoted(*path) for path in paths}
 
 
 def test_columns_and_fields_of_structs() -> None:
@@ -153,6 +154,6 @@ def test_the_columns_of_a_schema() -> None:
         "at:timestamp,tags:array<string>,seller:struct<rating:bigint>,photo:string>"
     )
     assert struct_of(TWO)["event_type"].dataType.simpleString() == "array<string>"
-    assert [each.attribute for each in attribute_sources(SCHEMA, struct_of(SCHEMA))] == list(
+    assert [".".join(path) for path in attribute_sources(SCHEMA, struct_of(SCHEMA))] == list(
         SCHEMA.attributes
     )

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from tamis import Engine, Schema
 from tamis.encode.encoder import Encoder
-from tamis.replay.event_source import EventChunk
-from tamis.replay.log_events import LogLayout
+from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.pipeline import BatchPace, read_events
 from tamis.spark.stream import log_task as tasks
 from tamis.spark.stream.log_task import LogTask
@@ -64,7 +63,7 @@ def test_a_text_that_is_damaged_is_a_dead_letter() -> None:
     """As of a damaged segment: Arrow calls it text, and it is not."""
     broken = pa.array([b'{"n": 1}', b'{"n": \xa4}'], pa.binary()).view(pa.string())
     chunk = EventChunk(
-        np.array([10, 11]), pa.table({"json": broken}), LogLayout(json.dumps(SCHEMA))
+        np.array([10, 11]), pa.table({"json": broken}), RowLayout(document=json.dumps(SCHEMA))
     )
     (events,) = read_events([chunk], Encoder(Schema.from_dict(SCHEMA)), BatchPace())
     assert events.numbers.tolist() == [10]

@@ -11,8 +11,7 @@ import pytest
 from tamis.errors import SparkError, StoreError
 from tamis.replay.manifests import put
 from tamis.spark.runtime.error_text import error_text
-from tamis.spark.stream.stream import Stream, StreamJob, first_event
-from tamis.spark.stream.stream_checks import check_written, only_stream
+from tamis.spark.stream.stream import Stream, StreamJob, check_written, first_event, only_stream
 from tamis.store import Log, Versions, subscribe
 from tamis.store.version import describe
 

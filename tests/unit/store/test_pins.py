@@ -13,7 +13,7 @@ import pytest
 
 from tamis.errors import StoreError
 from tamis.store import Version, Versions
-from tamis.store.pins import PATIENCE
+from tamis.store.versions import PATIENCE
 from tests.unit.store.world import publish_version
 
 

@@ -53,7 +53,7 @@ def test_what_a_version_says(versions: Versions) -> None:
     version = Version.open(versions.folder / f"v{42:020d}")
     assert version == versions.latest() == pickle.loads(pickle.dumps(version))
     assert hash(version) == hash(versions.latest())
-    assert (version.schema, version.ids) == (SCHEMA, "text")
+    assert (version.document["schema"], version.ids) == (SCHEMA, "text")
     assert version.document["operators"] == ["f"]
     assert version.shards == [Shard("shard-0000", 3, 1)]
     assert (version.shard_folders[0] / "data").read_text() == "x"

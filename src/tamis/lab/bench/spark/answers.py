@@ -173,7 +173,7 @@ def _match(case: _AnswerCase) -> Any:
 
 def _written(spark: SparkSession, frame: DataFrame, out: Path) -> pa.Table:
     """The output of a stream that has read everything."""
-    from tamis.spark.stream.notification_sink import manifests
+    from tamis.replay.manifests import manifests
 
     query = (
         frame.writeStream.format("tamis_notifications")
