@@ -127,23 +127,23 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--against", default="HEAD~1", help="the other commit")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side, at least 3")
     parser.add_argument("bench", nargs="*", help="for tamis bench; after a --")
-    asked = parser.parse_args(given)
-    if asked.rounds < 3:
-        parser.error(f"--rounds is 3 or more, to see a spread, got {asked.rounds}")
-    arguments = asked.bench or ["peers"]
-    trees = (ROOT, checked_out(asked.against))
+    options = parser.parse_args(given)
+    if options.rounds < 3:
+        parser.error(f"--rounds is 3 or more, to see a spread, got {options.rounds}")
+    arguments = options.bench or ["peers"]
+    trees = (ROOT, checked_out(options.against))
     for tree in trees:
         run(tree, [*arguments, "--quick"])  # compile before measuring
     rounds: tuple[list[Figures], list[Figures]] = ([], [])
-    for number in range(asked.rounds):
+    for number in range(options.rounds):
         for tree, side in zip(trees, rounds, strict=True):
-            print(f"round {number + 1} of {asked.rounds}: {tree}", file=sys.stderr, flush=True)
+            print(f"round {number + 1} of {options.rounds}: {tree}", file=sys.stderr, flush=True)
             side.append(run(tree, arguments))
     both = compare(*rounds)
     if not both:
         raise SystemExit("bench_compare: the two sides have no figure in common")
     width = max(len(each.name) for each in both)
-    print(f"{'':{width}}  {'this':>11}  {asked.against[:11]:>11}  ratio   spread")
+    print(f"{'':{width}}  {'this':>11}  {options.against[:11]:>11}  ratio   spread")
     for each in both:
         mark = "  WORSE" if each.worse else ""
         print(

@@ -16,8 +16,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class SystemPart:
-    name: str
-    marker: str  # pytest marker of its tests
+    name: str  # also the pytest marker of its tests
     probe: str  # a path pattern from the root if it has a slash, otherwise a command
     package: str  # Debian package
 
@@ -28,8 +27,8 @@ class SystemPart:
 
 
 PARTS = (
-    SystemPart("postgresql", "postgresql", "usr/lib/postgresql/*/bin/initdb", "postgresql"),
-    SystemPart("chromium", "chromium", "chromium", "chromium"),
+    SystemPart("postgresql", "usr/lib/postgresql/*/bin/initdb", "postgresql"),
+    SystemPart("chromium", "chromium", "chromium"),
 )
 
 
@@ -66,7 +65,7 @@ def main(names: list[str]) -> int:
         install(missing)
     missing = [part for part in required if not part.is_there()]
     for part in missing:
-        say(f"{part.name} is missing: tests marked '{part.marker}' are skipped")
+        say(f"{part.name} is missing: tests marked '{part.name}' are skipped")
         say(f"  to install it, as root: apt-get install {part.package}")
     if missing and os.environ.get("CI") == "true":
         say("with CI=true a missing part is a failure")

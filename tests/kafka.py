@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 JARS = ROOT / ".cache" / "kafka"
 _SPARK, _KAFKA = "org.apache.spark", "org.apache.kafka"
 _BROKER = (f"{_KAFKA}:kafka_2.13:4.1.0",)
-# Where there is none of this very Spark: parts of earlier ones that were seen to work together.
+# For a Spark without a connector of its own version: parts of earlier ones that work together.
 _EARLIER = (
     f"{_SPARK}:spark-sql-kafka-0-10_2.13:4.2.0",
     f"{_SPARK}:spark-token-provider-kafka-0-10_2.13:4.0.0",

@@ -40,9 +40,6 @@ class EventError(TamisError):
         super().__init__(message)
         self.message, self.rule, self.attribute, self.row = message, rule, attribute, row
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_event_error, (self.message, self.rule, self.attribute, self.row))
-
     def __str__(self) -> str:
         where = "" if self.row is None else f"event {self.row}: "
         rule = "" if self.rule is None else f" (rule {self.rule})"
@@ -51,12 +48,6 @@ class EventError(TamisError):
     def at_row(self, row: int) -> EventError:
         """The same error, with the position of the event in its batch."""
         return EventError(self.message, rule=self.rule, attribute=self.attribute, row=row)
-
-
-def _event_error(
-    message: str, rule: str | None, attribute: str | None, row: int | None
-) -> EventError:
-    return EventError(message, rule=rule, attribute=attribute, row=row)
 
 
 class ConditionError(TamisError):
@@ -74,27 +65,22 @@ class ConditionError(TamisError):
         super().__init__(message)
         self.message, self.span, self.text, self.hint, self.row = message, span, text, hint, row
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (
-            _condition_error,
-            (type(self), self.message, self.span, self.text, self.hint, self.row),
-        )
-
     @property
     def line(self) -> int | None:
         """The line, from 1; None if the condition has no text."""
-        if self.span is None or self.text is None:
-            return None
-        return self.text.count("\n", 0, self.span[0]) + 1
+        return None if self._before is None else self._before.count("\n") + 1
 
     @property
     def column(self) -> int | None:
         """The column, from 1; None if the condition has no text."""
-        if self.span is None or self.text is None:
-            return None
-        return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
+        return None if self._before is None else len(self._before) - self._before.rfind("\n")
 
-    def with_text(self, text: str) -> ConditionError:
+    @property
+    def _before(self) -> str | None:
+        """The text before the place of the error."""
+        return None if self.span is None or self.text is None else self.text[: self.span[0]]
+
+    def with_text(self, text: str | None) -> ConditionError:
         """The same error, which shows its place in `text`."""
         if self.text is None:
             self.text = text
@@ -114,17 +100,6 @@ class ConditionError(TamisError):
         if self.hint:
             parts.append(self.hint)
         return "\n".join(parts)
-
-
-def _condition_error(
-    kind: type[ConditionError],
-    message: str,
-    span: Span | None,
-    text: str | None,
-    hint: str | None,
-    row: int | None,
-) -> ConditionError:
-    return kind(message, span=span, text=text, hint=hint, row=row)
 
 
 class LimitError(ConditionError):

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.running import run_script
 
 HEAVY = "{'numba', 'pyspark', 'duckdb'}"
 
 
 @pytest.mark.parametrize(
-    "code", ["import tamis", "import tamis; tamis.Schema", "import tamis; tamis.parse"]
+    ("code", "heavy"),
+    [
+        ("import tamis", "[]"),
+        ("import tamis; tamis.Schema", "[]"),
+        ("import tamis; tamis.parse", "[]"),
+        ("import tamis; tamis.Engine", "['numba']"),
+    ],
 )
-def test_import_brings_nothing_heavy(code: str) -> None:
+def test_import_brings_nothing_heavy(code: str, heavy: str) -> None:
     check = f"{code}\nimport sys\nprint(sorted({HEAVY} & set(sys.modules)))"
-    ran = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
-
-
-def test_engine_brings_neither_spark_nor_a_database() -> None:
-    check = f"import tamis; tamis.Engine\nimport sys\nprint(sorted({HEAVY} & set(sys.modules)))"
-    ran = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "['numba']"
+    assert run_script(check).stdout.strip() == heavy
 
 
 def test_public_names_are_there() -> None:

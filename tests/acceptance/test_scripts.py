@@ -95,12 +95,9 @@ def test_setup_says_which_command_cannot_be_run(setup: ModuleType) -> None:
         setup.run("/no/such/program")
 
 
-def test_parts_without_names_say_nothing(capsys: Capture) -> None:
+def test_parts_refuse_unknown_names(capsys: Capture) -> None:
     assert load_script("parts").main([]) == 0
     assert capsys.readouterr().out == ""
-
-
-def test_parts_refuse_unknown_names(capsys: Capture) -> None:
     assert load_script("parts").main(["posgresql"]) == 2
     assert "known are postgresql" in capsys.readouterr().out
 

@@ -7,65 +7,38 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from tamis.match.base import Matcher
-from tamis.match.registry import create, entry, matchers
+from tamis.match.registry import create, entry
 from tamis.testing import CHECKS
 from tamis.testing.soak import soak
 from tamis.testing.state_machine import machine
+from tests.running import run_machine
+from tests.trials import TRIALS
 
-Trial = tuple[str, Mapping[str, Any]]
-
-
-def _id(trial: Trial) -> str:
-    name, options = trial
-    return name + "".join(f"-{key}={value}" for key, value in options.items())
+each_trial = pytest.mark.parametrize(("name", "options"), TRIALS)
 
 
-def _marks(trial: Trial) -> list[pytest.MarkDecorator]:
-    # One group a matcher: its kernels are compiled in one process only.
-    marks = [pytest.mark.xdist_group(trial[0])]
-    if trial[1].get("database") == "postgresql":
-        marks.append(pytest.mark.postgresql)
-    return marks
-
-
-TRIALS = [
-    pytest.param((name, trial), id=_id((name, trial)), marks=_marks((name, trial)))
-    for name in matchers()
-    for trial in entry(name).trials
-]
-
-
-def _make(trial: Trial) -> Callable[[], Matcher]:
-    return partial(create, trial[0], **trial[1])
+def _make(name: str, options: Mapping[str, Any]) -> Callable[[], Matcher]:
+    return partial(create, name, **options)
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("trial", TRIALS)
-def test_conforms(trial: Trial, check: str) -> None:
-    CHECKS[check](_make(trial))
+@each_trial
+def test_conforms(name: str, options: Mapping[str, Any], check: str) -> None:
+    CHECKS[check](_make(name, options))
 
 
-@pytest.mark.parametrize("trial", TRIALS)
-def test_state_machine_of_adds_removes_and_matches(trial: Trial) -> None:
-    run_state_machine_as_test(
-        machine(_make(trial)),
-        settings=settings(
-            max_examples=max(2, round(15 * entry(trial[0]).effort)),
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+@each_trial
+def test_state_machine_of_adds_removes_and_matches(name: str, options: Mapping[str, Any]) -> None:
+    examples = max(2, round(15 * entry(name).effort))
+    run_machine(machine(_make(name, options)), examples, steps=25)
 
 
-@pytest.mark.parametrize("trial", TRIALS)
-def test_a_short_soak_agrees_with_naive(trial: Trial) -> None:
-    effort = entry(trial[0]).effort
+@each_trial
+def test_a_short_soak_agrees_with_naive(name: str, options: Mapping[str, Any]) -> None:
+    effort = entry(name).effort
     operations = round(800 * effort)
-    found = soak(_make(trial), partial(create, "naive"), operations=operations, seed=7)
+    found = soak(_make(name, options), partial(create, "naive"), operations=operations, seed=7)
     assert found.pairs > 10_000 * effort**2
     assert found.disagreements == 0

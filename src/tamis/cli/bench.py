@@ -11,15 +11,20 @@ import click
 from rich.console import Console
 
 from tamis.cli.reports.bench import show
-from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.matcher_options import matcher_option, parse_options
-from tamis.cli.terminal.options import WholeNumber, seed_option, split_names
-from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.console import bar, stdout_console
+from tamis.cli.terminal.options import (
+    FOLDER,
+    WholeNumber,
+    matcher_option,
+    option,
+    parse_options,
+    seed_option,
+    split_names,
+)
 from tamis.errors import TamisError
 from tamis.lab import plots
 from tamis.lab.bench import measurements, peers
 from tamis.lab.bench.measurements import Measurement
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import FASTEST, BenchSetting
 from tamis.lab.bench.spark import jobs as spark_jobs
 from tamis.lab.bench.spark.data import SPARK
@@ -58,20 +63,10 @@ _ON_REQUEST = ", ".join(each.name for each in measurements.MEASUREMENTS.values()
     help=f"Only these rows, separated by commas. Rows of peers: {', '.join(peers.ROWS)}. Rows of "
     f"spark: {', '.join(spark_jobs.ROWS)}.",
 )
-@click.option(
-    "--subscriptions",
-    type=WholeNumber(100),
-    help=f"Most subscriptions in peers, {_ON_REQUEST}.",
-)
-@seed_option
+@option("--subscriptions", f"Most subscriptions in peers, {_ON_REQUEST}.", WholeNumber(100))
+@seed_option()
 @click.option("--quick", is_flag=True, help="Small sizes: to see that it works, not to quote.")
-@click.option(
-    "--out",
-    default=Path("out/bench"),
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the result files.",
-)
+@option("--out", "Folder of the result files.", FOLDER, Path("out/bench"))
 def bench(
     names: tuple[str, ...],
     matchers: tuple[str, ...],
@@ -119,8 +114,8 @@ def _run(console: Console, selected: Sequence[Measurement], setting: BenchSettin
         for each in selected:
             progress.describe(f"{each.name}: {each.what}")
             for given in each.run(setting):
-                if isinstance(given, ProgressStep):
-                    progress.describe(f"{each.name}: {given.what}")
+                if isinstance(given, str):
+                    progress.describe(f"{each.name}: {given}")
                 else:
                     results.append(given)
                 progress.advance()
@@ -129,10 +124,10 @@ def _run(console: Console, selected: Sequence[Measurement], setting: BenchSettin
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
+@option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The picture; its suffix names the format.  [default: FILE with the suffix .png]",
+    "The picture; its suffix names the format.  [default: FILE with the suffix .png]",
+    click.Path(dir_okay=False, path_type=Path),
 )
 def plot(file: Path, out: Path | None) -> None:
     """Plot FILE, a result file of `tamis bench`. Measures nothing.

@@ -62,12 +62,8 @@ def explain(schema_file: str, condition: str, event: str) -> None:
 def _read_event(text: str) -> Mapping[str, Any]:
     try:
         given: Mapping[str, Any] = json.loads(text)
-    except json.JSONDecodeError as why:
-        raise EventError(f"the event is not JSON: {why}") from None
-    except RecursionError:
-        raise EventError("the event is nested too deeply") from None
-    except ValueError as why:  # a number of thousands of digits
-        raise EventError(f"the event cannot be read: {why}") from None
+    except (ValueError, RecursionError) as why:
+        raise EventError(f"the event is not JSON that can be read: {why}") from None
     return given
 
 

@@ -10,9 +10,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tamis.cli.terminal.console import stdout_console
+from tamis.cli.terminal.console import bar, stdout_console
 from tamis.cli.terminal.numbers import file_size
-from tamis.cli.terminal.progress import bar
 from tamis.cli.terminal.tables import table
 
 if TYPE_CHECKING:

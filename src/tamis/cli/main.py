@@ -12,7 +12,7 @@ import sys
 import click
 
 from tamis import __version__
-from tamis.cli.lazy import CommandEntry, LazyGroup
+from tamis.cli.lazy import LazyGroup
 from tamis.errors import TamisError
 
 REFUSED = 2  # as click exits for a wrong option
@@ -22,27 +22,19 @@ EXTRAS = {"pyspark": "spark", "pandas": "spark", "matplotlib": "lab", "duckdb": 
 
 
 COMMANDS = {
-    "demo": CommandEntry("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
-    "spark": CommandEntry("tamis.cli.spark:spark", "Run jobs on Spark."),
-    "log": CommandEntry("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
-    "check": CommandEntry("tamis.cli.language:check", "Check a condition against a schema."),
-    "explain": CommandEntry(
-        "tamis.cli.language:explain", "Explain why an event matches a condition or not."
-    ),
-    "schema": CommandEntry("tamis.cli.language:schema", "Check a schema file and summarise it."),
-    "matchers": CommandEntry("tamis.cli.registries:matchers", "List the matching algorithms."),
-    "operators": CommandEntry(
-        "tamis.cli.registries:operators", "List the operators for conditions."
-    ),
-    "schedulers": CommandEntry(
-        "tamis.cli.registries:schedulers", "List the schedulers of operators."
-    ),
-    "soak": CommandEntry(
-        "tamis.cli.soak:soak", "Compare matchers over thousands of random operations."
-    ),
-    "bench": CommandEntry("tamis.cli.bench:bench", "Measure this installation."),
-    "plot": CommandEntry("tamis.cli.bench:plot", "Plot a result file of bench."),
-    "plan": CommandEntry("tamis.cli.plan:plan", "Show where subscriptions are stored, and why."),
+    "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
+    "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
+    "log": ("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
+    "check": ("tamis.cli.language:check", "Check a condition against a schema."),
+    "explain": ("tamis.cli.language:explain", "Explain why an event matches a condition or not."),
+    "schema": ("tamis.cli.language:schema", "Check a schema file and summarise it."),
+    "matchers": ("tamis.cli.registries:matchers", "List the matching algorithms."),
+    "operators": ("tamis.cli.registries:operators", "List the operators for conditions."),
+    "schedulers": ("tamis.cli.registries:schedulers", "List the schedulers of operators."),
+    "soak": ("tamis.cli.soak:soak", "Compare matchers over thousands of random operations."),
+    "bench": ("tamis.cli.bench:bench", "Measure this installation."),
+    "plot": ("tamis.cli.bench:plot", "Plot a result file of bench."),
+    "plan": ("tamis.cli.plan:plan", "Show where subscriptions are stored, and why."),
 }
 
 
@@ -63,9 +55,7 @@ def _run(arguments: list[str] | None) -> int:
     try:
         tamis.main(arguments, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.Abort:  # click raises it for Ctrl-C
-        return INTERRUPTED
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):  # click raises Abort for Ctrl-C
         return INTERRUPTED
     except click.ClickException as error:
         error.show()

@@ -15,10 +15,15 @@ import click
 from tamis import Engine, Schema
 from tamis.cli.data_files import read_events, read_subscriptions
 from tamis.cli.reports.plan import MatchTiming, show
-from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.matcher_options import matcher_option, parse_options
-from tamis.cli.terminal.options import WholeNumber, seed_option
-from tamis.cli.terminal.progress import spinner
+from tamis.cli.terminal.console import spinner, stdout_console
+from tamis.cli.terminal.options import (
+    PATH,
+    WholeNumber,
+    matcher_option,
+    option,
+    parse_options,
+    seed_option,
+)
 from tamis.match.capabilities import settle
 from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant
@@ -36,26 +41,16 @@ class _PlanInput(NamedTuple):
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--workload", help=f"Generated data: {', '.join(VARIANTS)}.")
-@click.option("--schema", type=click.Path(path_type=Path), help="Schema of your own data.")
-@click.option("--subscriptions", help="Number of a workload's subscriptions, or your own file.")
-@click.option("--events", help="Number of a workload's events, or your own file.")
-@click.option(
-    "--stats",
-    type=click.Path(path_type=Path),
-    help="Folder of statistics of past events, to plan for.",
-)
+@click.argument("folder", required=False, type=PATH)
+@option("--workload", f"Generated data: {', '.join(VARIANTS)}.")
+@option("--schema", "Schema of your own data.", PATH)
+@option("--subscriptions", "Number of a workload's subscriptions, or your own file.")
+@option("--events", "Number of a workload's events, or your own file.")
+@option("--stats", "Folder of statistics of past events, to plan for.", PATH)
 @matcher_option
-@seed_option
+@seed_option()
 @click.option("--id", "id_", help="Also show the place of this subscription, and alternatives.")
-@click.option(
-    "--lines",
-    default=LINES,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Most lines of a kind; the others are summed up.",
-)
+@option("--lines", "Most lines of a kind; the others are summed up.", click.IntRange(1), LINES)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def plan(
     folder: Path | None,

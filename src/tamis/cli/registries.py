@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -42,13 +42,6 @@ def _show(listings: Iterable[_RegistryEntry]) -> None:
             console.print(Text(f"    {note}", "dim"), soft_wrap=True)
 
 
-def _padded(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Names, each with itself padded to the length of the longest."""
-    widest = max(map(len, names), default=0)
-    for name in names:
-        yield name, f"{name:<{widest}}"
-
-
 @click.command()
 @click.argument("names", nargs=-1)
 def matchers(names: tuple[str, ...]) -> None:
@@ -57,24 +50,23 @@ def matchers(names: tuple[str, ...]) -> None:
     With NAMES, list only these, with their options. Pass a name and its options to
     `Engine(schema, NAME, slots=1500)`, or to `tamis bench --matcher NAME --option slots=1500`.
     """
-    for name in names:
-        matcher_registry.entry(name)
-    _show(_matchers(names or matcher_registry.matchers(), with_options=bool(names)))
+    entries = {name: matcher_registry.entry(name) for name in names or matcher_registry.matchers()}
+    widest = max(map(len, entries))
+    _show(
+        _RegistryEntry(
+            f"{name:<{widest}}",
+            f"{'exact' if each.exact else 'approximate'}  {each.paper}",
+            each.idea,
+            _options(name) if names else (),
+        )
+        for name, each in entries.items()
+    )
 
 
-def _matchers(names: Sequence[str], *, with_options: bool) -> Iterator[_RegistryEntry]:
-    for name, padded in _padded(names):
-        entry = matcher_registry.entry(name)
-        facts = f"{'exact' if entry.exact else 'approximate'}  {entry.paper}"
-        notes = _options(name) if with_options else ()
-        yield _RegistryEntry(padded, facts, entry.idea, tuple(notes))
-
-
-def _options(name: str) -> list[str]:
+def _options(name: str) -> tuple[str, ...]:
     options = matcher_registry.matcher_class(name).options().values()
-    return [f"{each.name}={each.default}  {each.meaning}; {each.values}" for each in options] or [
-        "no options"
-    ]
+    texts = (f"{each.name}={each.default}  {each.meaning}; {each.values}" for each in options)
+    return tuple(texts) or ("no options",)
 
 
 @click.command()
@@ -83,13 +75,11 @@ def schedulers() -> None:
 
     Pass a name to `Engine(schema, scheduler=NAME)`.
     """
-    _show(_schedulers())
-
-
-def _schedulers() -> Iterator[_RegistryEntry]:
-    for name, padded in _padded(scheduler_registry.schedulers()):
-        entry = scheduler_registry.entry(name)
-        yield _RegistryEntry(padded, entry.paper, entry.idea)
+    entries = {name: scheduler_registry.entry(name) for name in scheduler_registry.schedulers()}
+    widest = max(map(len, entries))
+    _show(
+        _RegistryEntry(f"{name:<{widest}}", each.paper, each.idea) for name, each in entries.items()
+    )
 
 
 @click.command()

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 
-from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.matcher_options import matcher_option, parse_options
-from tamis.cli.terminal.options import WholeNumber
-from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.console import bar, stdout_console
+from tamis.cli.terminal.options import (
+    WholeNumber,
+    matcher_option,
+    option,
+    parse_options,
+    seed_option,
+)
 from tamis.errors import MatcherError, TamisError
 from tamis.match import registry
+from tamis.match.base import Matcher
 from tamis.schedule import registry as schedulers
 from tamis.testing.operator_checks import compare_schedulers
-from tamis.testing.pairs import compare_pairs
+from tamis.testing.pairs import PairComparison, compare_pairs
+from tamis.testing.soak import SoakResult
 from tamis.testing.soak import soak as run_soak
-from tamis.workload import VARIANTS, make_variant, variant
+from tamis.workload import VARIANTS, Workload, make_variant, variant
 
 _OTHER_REFERENCE = {"naive": "scan"}  # of a reference; the others have `naive`
 _OPERATIONS = 20_000
@@ -53,33 +58,21 @@ class Disagreement(click.ClickException):
 )
 @click.argument("names", nargs=-1)
 @matcher_option
-@click.option(
-    "--operations",
-    type=click.IntRange(1),
-    help=f"Operations of each trial.  [default: {_OPERATIONS}]",
-)
-@click.option(
+@option("--operations", f"Operations of each trial.  [default: {_OPERATIONS}]", click.IntRange(1))
+@option(
     "--pairs",
-    type=WholeNumber(),
-    help=f"Pairs of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+    f"Pairs of an event and a subscription, on each workload.  [default: {_PAIRS}]",
+    WholeNumber(),
 )
-@click.option(
+@option(
     "--instances",
-    type=WholeNumber(),
-    help="Instances of a few subscriptions with operators and a few events.",
+    "Instances of a few subscriptions with operators and a few events.",
+    WholeNumber(),
 )
 @click.option("--workload", "workloads", multiple=True, help="Only this workload; may be repeated.")
-@click.option(
-    "--subscriptions",
-    default=50_000,
-    show_default=True,
-    type=click.IntRange(100),
-    help="Subscriptions of each workload.",
-)
-@click.option("--reference", default="scan", show_default=True, help="The matcher to agree with.")
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random numbers."
-)
+@option("--subscriptions", "Subscriptions of each workload.", click.IntRange(100), 50_000)
+@option("--reference", "The matcher to agree with.", default="scan")
+@seed_option(0)
 def soak(
     names: tuple[str, ...],
     options: tuple[str, ...],
@@ -110,8 +103,15 @@ def soak(
         raise TamisError("--option belongs to one matcher; name only that one")
     trials = _trials(names, reference, parse_options(names[0], options) if options else None)
     if large:
-        size = _ComparisonSize(pairs or int(float(_PAIRS)), subscriptions, seed)
-        soaked = _compare_all(console, trials, workloads or tuple(VARIANTS), size)
+        many = pairs or int(float(_PAIRS))
+        found = [
+            _compare(console, trial, name, make_variant(name, subscriptions, seed=seed), many)
+            for name in workloads or VARIANTS
+            for trial in trials
+        ]
+        wrong, soaked = sum(map(bool, found)), sum(each is not None for each in found)
+        if wrong:
+            raise Disagreement(f"{wrong} of {soaked} comparisons found disagreements (seed {seed})")
     else:
         soaked = sum(_soak(console, trial, operations or _OPERATIONS, seed) for trial in trials)
     if not soaked:
@@ -145,9 +145,15 @@ class SoakTrial(NamedTuple):
     def __str__(self) -> str:
         return self.name + "".join(f" {key}={value}" for key, value in self.options.items())
 
-    @property
-    def exact(self) -> bool:
-        return registry.entry(self.name).exact or bool(self.options.get("exact"))
+    def make(self) -> Matcher:
+        return registry.create(self.name, **self.options)
+
+    def make_reference(self) -> Matcher:
+        return registry.create(self.against)
+
+    def wrong(self, found: SoakResult | PairComparison) -> int:
+        exact = registry.entry(self.name).exact or self.options.get("exact")
+        return found.disagreements if exact else found.missing
 
 
 def _trials(
@@ -166,17 +172,14 @@ def _trials(
 
 def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> bool:
     """Run a trial; gives whether it could run. Raises if the two disagree."""
-    make = partial(registry.create, trial.name, **trial.options)
     try:
-        make()
+        trial.make()
     except MatcherError as why:
         console.print(f"{trial}: not soaked, {why}", style="yellow")
         return False
     with bar(console, str(trial), operations) as progress:
-        found = run_soak(
-            make, partial(registry.create, trial.against), operations, seed, progress.update
-        )
-    wrong = found.disagreements if trial.exact else found.missing
+        found = run_soak(trial.make, trial.make_reference, operations, seed, progress.update)
+    wrong = trial.wrong(found)
     console.print(
         f"{trial}: {found.adds:,} adds, {found.removes:,} removes, {found.matches:,} matches, "
         f"{found.pairs:,} pairs, {wrong} disagreements with {trial.against}"
@@ -189,47 +192,17 @@ def _soak(console: Console, trial: SoakTrial, operations: int, seed: int) -> boo
     return True
 
 
-class _ComparisonSize(NamedTuple):
-    """The size of a comparison on a workload."""
-
-    pairs: int
-    subscriptions: int
-    seed: int
-
-
-def _compare_all(
-    console: Console, trials: Sequence[SoakTrial], workloads: Sequence[str], size: _ComparisonSize
-) -> int:
-    """Run all comparisons; gives how many could run. Raises at the end if any disagreed."""
-    made = wrong = 0
-    for workload in workloads:
-        for trial in trials:
-            found = _compare(console, trial, workload, size)
-            made += found is not None
-            wrong += bool(found)
-    if wrong:
-        raise Disagreement(f"{wrong} of {made} comparisons found disagreements (seed {size.seed})")
-    return made
-
-
 def _compare(
-    console: Console, trial: SoakTrial, workload: str, size: _ComparisonSize
+    console: Console, trial: SoakTrial, workload: str, made: Workload, pairs: int
 ) -> int | None:
     """Run a comparison; gives the number of disagreements, or None if it cannot run."""
-    made = make_variant(workload, size.subscriptions, seed=size.seed)
-    with bar(console, f"{trial} on {workload}", size.pairs) as progress:
+    with bar(console, f"{trial} on {workload}", pairs) as progress:
         try:
-            found = compare_pairs(
-                partial(registry.create, trial.name, **trial.options),
-                partial(registry.create, trial.against),
-                made,
-                size.pairs,
-                progress.update,
-            )
+            found = compare_pairs(trial.make, trial.make_reference, made, pairs, progress.update)
         except MatcherError as why:
             console.print(f"{trial} on {workload}: not compared, {why}", style="yellow")
             return None
-    wrong = found.disagreements if trial.exact else found.missing
+    wrong = trial.wrong(found)
     console.print(
         f"{trial} on {workload}: {found.pairs:,} pairs, {found.matches:,} matches, "
         f"{wrong} disagreements with {trial.against}",

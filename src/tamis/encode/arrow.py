@@ -7,23 +7,24 @@ single event, which raises the same error as that event alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import types
 
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
+from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema, View
 
-Rows = NDArray[np.int64]
+Rows = Int64s
 
 
 class _ReadColumn(NamedTuple):
@@ -58,13 +59,12 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     encoded = encode(encoder, table)
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
-    raw = TableEvents(encoded.table, encoder.schema)
     return EventBatch(
         encoded.table.num_rows,
         columns=encoded.columns,
         texts=encoded.texts,
         stamp=encoder.stamp,
-        raw=raw,
+        raw=partial(row_values, encoded.table, encoder.schema),
     )
 
 
@@ -85,7 +85,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
             continue
         at = encoder.positions.get(name)
         if at is None:
-            suspect.append(np.flatnonzero(_valid(array)))
+            suspect.append(np.flatnonzero(np.asarray(array.is_valid())))
             continue
         if at in columns:
             raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
@@ -124,14 +124,9 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     return None
 
 
-class TableEvents:
-    """The rows of a table as events, read lazily for operators."""
-
-    def __init__(self, table: pa.Table, schema: Schema) -> None:
-        self._table, self._schema = table, schema
-
-    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
-        return Event.of(self._schema, self._table.slice(event, 1).to_pylist()[0]).values
+def row_values(table: pa.Table, schema: Schema, row: int) -> Mapping[str, tuple[Any, ...]]:
+    """The values of one row of a table of events, for operators."""
+    return Event.of(schema, table.slice(row, 1).to_pylist()[0]).values
 
 
 def as_table(given: Any) -> pa.Table:
@@ -193,13 +188,12 @@ def one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def _valid(array: pa.Array) -> NDArray[np.bool_]:
-    return np.asarray(array.is_valid())
-
-
 def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
     rows: Rows | None = None
-    opaque = isinstance(encoder.codecs[at].domain, Opaque) and not _always_multiple(encoder, at)
+    unread = opaque = isinstance(encoder.codecs[at].domain, Opaque)
+    if opaque:  # a list may be several values
+        name, views = list(encoder.schema.attributes)[at], encoder.schema.event_types.values()
+        opaque = not all(view[name].multiple for view in views if name in view)
     listed = isinstance(array, pa.ListArray | pa.LargeListArray)
     if listed and not isinstance(array, pa.MapArray) and not opaque:
         assert isinstance(array, pa.ListArray | pa.LargeListArray)
@@ -211,10 +205,9 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
         array = array.dictionary_decode()  # the dictionary itself may contain a null
     if array.null_count:
-        bound = np.flatnonzero(_valid(array))
+        bound = np.flatnonzero(np.asarray(array.is_valid()))
         rows = bound if rows is None else rows[bound]
         # Arrow cannot filter every type; of opaque values only the count matters.
-        unread = isinstance(encoder.codecs[at].domain, Opaque)
         array = array.slice(0, len(bound)) if unread else array.drop_null()
     codes, wrong, texts = column_codes(encoder, at, array)
     bad = np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
@@ -222,13 +215,6 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
         bad = rows[bad]
     kept = None if texts is None else Texts(texts[0], texts[1], rows)
     return _ReadColumn(Column(codes, rows), kept, bad)
-
-
-def _always_multiple(encoder: Encoder, at: int) -> bool:
-    """Whether a list is several values of an attribute, not one opaque value."""
-    name = list(encoder.schema.attributes)[at]
-    uses = [view[name] for view in encoder.schema.event_types.values() if name in view]
-    return all(use.multiple for use in uses)
 
 
 def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Rows:
@@ -295,11 +281,7 @@ def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ..
 
 
 def _breaks(
-    encoder: Encoder,
-    columns: dict[int, Column],
-    view: View,
-    members: NDArray[np.bool_] | None,
-    size: int,
+    encoder: Encoder, columns: dict[int, Column], view: View, members: Bools | None, size: int
 ) -> Rows:
     """The members that break R2 or R3 under a view, judging by presence only."""
     wrong = np.zeros(size, np.bool_)

@@ -6,11 +6,12 @@ possible), dicts start by event. The other form is built lazily, once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tamis.files.arrays import Int32s, Int64s
 
 
 class Column(NamedTuple):
@@ -20,8 +21,8 @@ class Column(NamedTuple):
     not bind the attribute; an event that is in `rows` twice has two values.
     """
 
-    codes: NDArray[np.int64]
-    rows: NDArray[np.int64] | None = None
+    codes: Int64s
+    rows: Int64s | None = None
 
 
 class Pairs(NamedTuple):
@@ -30,25 +31,21 @@ class Pairs(NamedTuple):
     Event i has the pairs `starts[i]:starts[i + 1]`.
     """
 
-    starts: NDArray[np.int64]
-    attribute: NDArray[np.int32]
-    code: NDArray[np.int64]
+    starts: Int64s
+    attribute: Int32s
+    code: Int64s
 
 
 class Texts(NamedTuple):
     """Raw texts of one attribute, for patterns: value j of the column is `texts[which[j]]`."""
 
     texts: list[str]
-    which: NDArray[np.int64]
-    rows: NDArray[np.int64] | None
+    which: Int64s
+    rows: Int64s | None
 
 
-class Raw(Protocol):
-    """The events as published, for operators, which read values and not codes."""
-
-    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
-        """The values of an event, by attribute."""
-        ...
+Raw = Callable[[int], Mapping[str, tuple[Any, ...]]]
+"""The values of an event as published, by attribute. Operators read values, not codes."""
 
 
 class EventBatch:
@@ -116,7 +113,7 @@ class EventBatch:
         """The values of an event as published, by attribute, for operators."""
         if self._raw is None:
             raise ValueError("the batch has codes only")
-        return self._raw.values(self._first + event)
+        return self._raw(self._first + event)
 
 
 def _cut(column: Texts, first: int, last: int) -> Texts:

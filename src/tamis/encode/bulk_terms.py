@@ -12,25 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.encode.clause import SOME
-from tamis.encode.codes import (
-    BooleanCodec,
-    Codec,
-    DecimalCodec,
-    IntegerCodec,
-    TextCodec,
-)
+from tamis.encode.codes import BooleanCodec, Codec, DecimalCodec, IntegerCodec, TextCodec
 from tamis.encode.columns import decimal_codes
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import HIGHEST, LOWEST
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.model.condition import SYNONYMS
 from tamis.model.domain import RefusalError
 
-Int64s = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 COMPARATORS = ("=", "<", "<=", ">", ">=", "!=")
 _EQUAL, _UNEQUAL = 0, 5
 _PAST = 9.2e18  # larger doubles are left to the exact path
@@ -42,7 +34,7 @@ class FlatPredicates(NamedTuple):
     row: Int64s
     attribute: Int64s  # position, -1 if unknown
     comparator: Int64s  # index into COMPARATORS, -1 for any other
-    value: NDArray[np.float64]  # NaN if null, infinite if it needs the exact path
+    value: Floats  # NaN if null, infinite if it needs the exact path
     text: Int64s  # index into texts, -1 if null
     texts: list[str]
     rows: int
@@ -160,7 +152,7 @@ def _flatten(encoder: Encoder, lists: pa.ListArray | pa.LargeListArray) -> FlatP
     )
 
 
-def _values(array: pa.Array) -> NDArray[np.float64]:
+def _values(array: pa.Array) -> Floats:
     """The numbers of all predicates; NaN means null and nothing else."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
@@ -271,7 +263,7 @@ def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools
     return low, high, simple, text
 
 
-def _numbers(codec: Codec, values: NDArray[np.float64]) -> tuple[Int64s, Bools, Bools]:
+def _numbers(codec: Codec, values: Floats) -> tuple[Int64s, Bools, Bools]:
     """The code at or below each number, whether it is exact, and whether it is usable."""
     if isinstance(codec, DecimalCodec):
         code, wrong = decimal_codes(values)

@@ -7,13 +7,14 @@ clause that no event can satisfy is refused, with its place.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tamis.encode import intervals
 from tamis.encode.codes import Codec, TextCodec
 from tamis.encode.intervals import Intervals
-from tamis.encode.pattern import Pattern
+from tamis.encode.pattern import Pattern, Piece
 from tamis.errors import NeverTrueError, Span
 from tamis.model.condition import Clause, Literal, Not
 from tamis.model.printer import to_text
@@ -167,3 +168,34 @@ def never_true(literals: Sequence[Literal[Any]]) -> NeverTrueError:
     if len(shown) > 300:
         shown = shown[:297] + "…"
     return NeverTrueError(f"never true: {shown}", span=span)
+
+
+def constraint_to_json(constraint: Constraint) -> str:
+    """The constraint as JSON; equal constraints have equal texts.
+
+    >>> from tamis.encode.intervals import after, before
+    >>> constraint_to_json(Constraint(2, 0, ((before("a"), after("b")),),
+    ...                    (PatternTest(Pattern.like("%x_"), True),)))
+    '[2,0,[[[0,"a",0],[0,"b",1]]],[[["",["x",null]],true]]]'
+    """
+    patterns = [(test.pattern.pieces, test.positive) for test in constraint.patterns]
+    parts = (constraint.attribute, constraint.kind, constraint.intervals, patterns)
+    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+
+
+def constraint_from_json(text: str) -> Constraint:
+    """The constraint from its JSON."""
+    attribute, kind, intervals, patterns = json.loads(text)
+    return Constraint(
+        attribute,
+        kind,
+        tuple((tuple(low), tuple(high)) for low, high in intervals),
+        tuple(
+            PatternTest(Pattern(tuple(map(_piece, pieces))), positive)
+            for pieces, positive in patterns
+        ),
+    )
+
+
+def _piece(given: Any) -> Piece:
+    return given if isinstance(given, str) else tuple(given)

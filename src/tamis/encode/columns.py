@@ -24,25 +24,12 @@ from tamis.encode.codes import (
     TimestampCodec,
 )
 from tamis.encode.encoder import Encoder
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError
 
-Int64s = NDArray[np.int64]
-Wrong = NDArray[np.bool_] | None
+Wrong = Bools | None
 RawTexts = tuple[list[str], Int64s] | None
 _INFINITY_BITS = 0x7FF0000000000000
-_NUMPY: dict[pa.DataType, Any] = {
-    pa.int8(): np.int8,
-    pa.int16(): np.int16,
-    pa.int32(): np.int32,
-    pa.int64(): np.int64,
-    pa.uint8(): np.uint8,
-    pa.uint16(): np.uint16,
-    pa.uint32(): np.uint32,
-    pa.uint64(): np.uint64,
-    pa.float16(): np.float16,
-    pa.float32(): np.float32,
-    pa.float64(): np.float64,
-}
 
 
 def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
@@ -52,8 +39,9 @@ def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wr
         return np.zeros(len(array), np.int64), None, None
     if isinstance(codec, TextCodec):
         return _text_codes(encoder, at, array)
-    if isinstance(codec, NameCodec) or is_text(array.type):
-        return (*_looked_up(codec, array), None)
+    if isinstance(codec, NameCodec) or is_text(array.type):  # names, and timestamps in text
+        found = _one_by_one(codec, array) if is_text(array.type) else _all_wrong(array)
+        return (*found, None)
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(codec, IntegerCodec):
@@ -82,10 +70,9 @@ def is_text(kind: pa.DataType) -> bool:
 
 def numbers(array: pa.Array) -> NDArray[Any] | None:
     """The buffer of a primitive array as a NumPy view; None for other types."""
-    dtype = _NUMPY.get(array.type)
-    if dtype is None:
-        return None
-    return _buffer(array, dtype)
+    kind = array.type
+    number = types.is_integer(kind) or types.is_floating(kind)
+    return _buffer(array, kind.to_pandas_dtype()) if number else None
 
 
 def _buffer(array: pa.Array, dtype: Any) -> NDArray[Any]:
@@ -102,7 +89,13 @@ def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
     if values is None:
         return _all_wrong(array)
     if values.dtype.kind == "f":
-        return whole_numbers(codec, values.astype(np.float64))
+        reals = values.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            wrong = ~(np.floor(reals) == reals)  # 5.0 is 5, 5.5 is wrong
+            wrong |= (reals < -(2.0**63)) | (reals >= 2.0**63)
+            codes = np.where(wrong, 0, reals).astype(np.int64)
+        wrong |= (codes < codec.bottom) | (codes > codec.top - 1)
+        return codes, wrong if wrong.any() else None
     if values.dtype == np.uint64:
         codes = values.view(np.int64)
         wrong = values > INT_HIGH
@@ -112,16 +105,6 @@ def integer_codes(codec: IntegerCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
         outside = (codes < codec.bottom) | (codes > codec.top - 1)
         wrong = wrong | outside if len(wrong) else outside
     return codes, wrong if len(wrong) and wrong.any() else None
-
-
-def whole_numbers(codec: IntegerCodec, values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
-    """Doubles as integers: 5.0 is 5, 5.5 is wrong."""
-    with np.errstate(invalid="ignore"):
-        wrong = ~(np.floor(values) == values)
-        wrong |= (values < -(2.0**63)) | (values >= 2.0**63)
-        codes = np.where(wrong, 0, values).astype(np.int64)
-    wrong |= (codes < codec.bottom) | (codes > codec.top - 1)
-    return codes, wrong if wrong.any() else None
 
 
 def _decimals(codec: DecimalCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
@@ -147,7 +130,7 @@ def _decimals(codec: DecimalCodec, array: pa.Array) -> tuple[Int64s, Wrong]:
     return decimal_codes(values.astype(np.float64, copy=False))
 
 
-def decimal_codes(values: NDArray[np.float64]) -> tuple[Int64s, Wrong]:
+def decimal_codes(values: Floats) -> tuple[Int64s, Wrong]:
     """The order-preserving image of the bits; not copied if no value is negative."""
     bits = values.view(np.int64)
     if len(bits) == 0 or (bits.min() >= 0 and bits.max() < _INFINITY_BITS):
@@ -203,11 +186,6 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
     codes = np.array(encoder.labels[at].codes(texts), np.int64)
     wrong = wrong_texts[index] if wrong_texts.any() else None
     return codes[index], wrong, (texts, index)
-
-
-def _looked_up(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:
-    """Names, and timestamps in text."""
-    return _one_by_one(codec, array) if is_text(array.type) else _all_wrong(array)
 
 
 def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Encoder:
         for at, uses in texts.items():
             labels = self.labels[at]
             version = labels.version
-            moved = labels.add_counted(uses)
+            moved = labels.add(uses)
             fresh |= labels.version != version
             if moved is not None:
                 found[at] = moved
@@ -168,18 +168,8 @@ class Encoder:
                 for at, (texts, rows) in raw.items()
             },
             stamp=self.stamp,
-            raw=_ListedEvents(events),
+            raw=[event.values for event in events].__getitem__,
         )
-
-
-class _ListedEvents:
-    """Validated events, kept for operators."""
-
-    def __init__(self, events: Sequence[Event]) -> None:
-        self._events = events
-
-    def values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
-        return self._events[event].values
 
 
 def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
+from tamis.files.arrays import Int64s
 
 _SPACE = 1 << 61  # labels are within ±_SPACE, so their neighbours stay in the int64 range
 _ROOM = 4  # least gap that fits a label and a code on either side
@@ -32,21 +32,19 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 class Moved(NamedTuple):
     """Labels before and after a relabelling, both ascending."""
 
-    old: NDArray[np.int64]
-    new: NDArray[np.int64]
+    old: Int64s
+    new: Int64s
 
-    def follow_lower(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def follow_lower(self, codes: Int64s) -> Int64s:
         """Move lower ends of intervals; a lower end is a label or one above it."""
         wanted = np.maximum(codes, LOWEST + 1) - 1
         return self._follow(codes, np.searchsorted(self.old, wanted), 0, 1)
 
-    def follow_upper(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def follow_upper(self, codes: Int64s) -> Int64s:
         """Move upper ends; an upper end is a label or one below it."""
         return self._follow(codes, np.searchsorted(self.old, codes), -1, 0)
 
-    def _follow(
-        self, codes: NDArray[np.int64], at: NDArray[np.int64], least: int, most: int
-    ) -> NDArray[np.int64]:
+    def _follow(self, codes: Int64s, at: Int64s, least: int, most: int) -> Int64s:
         at = np.minimum(at, len(self.old) - 1)
         outer = (codes == LOWEST) | (codes == HIGHEST)  # unbounded ends; avoids overflow
         beside = np.where(outer, 0, codes) - self.old[at]
@@ -58,8 +56,8 @@ class LabelState(NamedTuple):
     """The state of labels, to be saved. `uses` is 0 for an unused constant."""
 
     texts: list[str]
-    labels: NDArray[np.int64]
-    uses: NDArray[np.int64]
+    labels: Int64s
+    uses: Int64s
     last: str | None
     side: int
 
@@ -79,19 +77,22 @@ class Labels:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def add(self, texts: Iterable[str]) -> Moved | None:
-        """Count one use of each text and label new ones; return the labels that moved."""
-        counted: dict[str, int] = {}
-        for text in texts:
-            counted[text] = counted.get(text, 0) + 1
-        return self.add_counted(counted)
-
-    def add_counted(self, counted: Mapping[str, int]) -> Moved | None:
-        """Count several uses of each text at once."""
+    def add(self, counted: Mapping[str, int]) -> Moved | None:
+        """Count uses of texts and label new ones; return the labels that moved."""
         fresh = [text for text in counted if text not in self._known]
         for text, uses in counted.items():
             self._uses[text] = self._uses.get(text, 0) + uses
-        return self._insert(fresh)
+        if not fresh:
+            return None
+        self.version += 1
+        before: dict[str, int] = {}  # old labels of constants that moved
+        for text in self._merge(sorted(fresh)) if len(fresh) > _MANY else fresh:
+            self._insert(text, before)
+        for text in fresh:
+            before.pop(text, None)  # a new constant has no old label
+        pairs = sorted((old, self._known[text]) for text, old in before.items())
+        pairs = [pair for pair in pairs if pair[0] != pair[1]]
+        return Moved(*np.array(pairs, np.int64).T.copy()) if pairs else None
 
     def drop(self, texts: Iterable[str]) -> None:
         """Release one use of each text.
@@ -153,19 +154,7 @@ class Labels:
             return self._labels[at - 1] + 1
         return self._labels[0] - 1 if self._labels else 0
 
-    def _insert(self, fresh: list[str]) -> Moved | None:
-        if not fresh:
-            return None
-        self.version += 1
-        before: dict[str, int] = {}  # old labels of constants that moved
-        left = self._merge(sorted(fresh)) if len(fresh) > _MANY else fresh
-        for text in left:
-            self._insert_one(text, before)
-        for text in fresh:
-            before.pop(text, None)  # a new constant has no old label
-        return self._moved(before)
-
-    def _insert_one(self, text: str, before: dict[str, int]) -> None:
+    def _insert(self, text: str, before: dict[str, int]) -> None:
         labels = self._labels
         at = bisect_left(self._texts, text)
         run = self._direction(at)
@@ -257,14 +246,6 @@ class Labels:
             before.setdefault(self._texts[at], labels[at])
             labels[at] = start + place * pitch
             self._known[self._texts[at]] = labels[at]
-
-    def _moved(self, before: dict[str, int]) -> Moved | None:
-        pairs = sorted((old, self._known[text]) for text, old in before.items())
-        pairs = [pair for pair in pairs if pair[0] != pair[1]]
-        if not pairs:
-            return None
-        old, now = zip(*pairs, strict=True)
-        return Moved(np.array(old, np.int64), np.array(now, np.int64))
 
     # -- saving ------------------------------------------------------------------------------------
 

@@ -8,34 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s, runs
 
 
 class Terms(NamedTuple):
     """The terms of `len(starts) - 1` clauses: clause i has the rows `starts[i]:starts[i + 1]`."""
 
-    starts: NDArray[np.int64]
-    attribute: NDArray[np.int32]
-    term: NDArray[np.int16]
-    kind: NDArray[np.int8]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    starts: Int64s
+    attribute: Int32s
+    term: Int16s
+    kind: Int8s
+    low: Int64s
+    high: Int64s
 
     @property
     def clauses(self) -> int:
         """The number of clauses."""
         return len(self.starts) - 1
 
-    def take(self, which: NDArray[np.int64]) -> Terms:
+    def take(self, which: Int64s) -> Terms:
         """The clauses at the given positions, in that order."""
-        counts = np.diff(self.starts)[which]
-        starts = np.zeros(len(which) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        rows = np.repeat(self.starts[which] - starts[:-1], counts) + np.arange(starts[-1])
-        return Terms(starts, *(column[rows] for column in self[1:]))
+        starts, rows = runs(self.starts[which], np.diff(self.starts)[which])
+        columns: list[Any] = [column[rows] for column in self[1:]]
+        return Terms(starts, *columns)
 
 
 Row = tuple[int, int, int, int, int]

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from tamis.encode.arrow import TableEvents, encode, events_from_arrow, refusals
+from tamis.encode.arrow import encode, events_from_arrow, refusals, row_values
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.encoder import Encoder
+from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
 
 _OUTSIDE = "a value is not in the domain of its attribute"
@@ -38,7 +38,7 @@ class ValidEvents:
     """The consistent events of a table, encoded; the other rows with their reasons."""
 
     table: pa.Table  # the events, without structs
-    rows: NDArray[np.int64]  # which rows of the given table they are
+    rows: Int64s  # which rows of the given table they are
     refused: list[Refused]  # the other rows
     columns: dict[int, Column]
     texts: dict[int, Texts]  # of every text attribute
@@ -63,7 +63,7 @@ class ValidEvents:
             columns=columns,
             texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
             stamp=encoder.stamp,
-            raw=TableEvents(self.table, encoder.schema),
+            raw=partial(row_values, self.table, encoder.schema),
         )
 
 
@@ -81,13 +81,7 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
         refused = [Refused(row, str(why)) for row, why in refusals(encoder, encoded)]
     rows = np.arange(encoded.table.num_rows, dtype=np.int64)
     found = ValidEvents(
-        encoded.table,
-        rows,
-        refused,
-        encoded.columns,
-        encoded.texts,
-        encoder.schema,
-        encoder.stamp,
+        encoded.table, rows, refused, encoded.columns, encoded.texts, encoder.schema, encoder.stamp
     )
     return _without_refused(found) if refused else found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +15,13 @@ from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
 from tamis.engine.ids import Id
-from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import check_id
 from tamis.errors import ConditionError, SubscriptionError
 from tamis.language import to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
+from tamis.model.condition import COMPARATORS, SYNONYMS, And, Condition, Constant, Predicate
+from tamis.model.schema import Schema
 
 if TYPE_CHECKING:
     from tamis.engine.engine import Engine
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], object] | None
 _STEP = 1000  # rows between two calls of progress
 _MANY = 40  # from this many conditions on, reading them with Arrow pays
+_LISTS = ("in", "between")
 
 
 def subscribe_table(engine: Engine, given: Any, progress: Progress, language: str) -> int:
@@ -177,3 +179,51 @@ def _ids(engine: Engine, table: pa.Table) -> list[Id]:
         if id in known:
             raise SubscriptionError(f"row {row}: the id {id!r} is taken")
     return ids
+
+
+def condition_of(
+    predicates: Sequence[Mapping[str, Any] | None], schema: Schema
+) -> Condition | None:
+    """The conjunction of the predicates; None for an empty list, which matches every event."""
+    parts = tuple(_predicate(given, schema) for given in predicates)
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(parts)
+
+
+def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
+    if given is None:
+        raise ConditionError("a predicate is null")
+    attribute, comparator = given["attribute"], given["comparator"]
+    if attribute is None or comparator is None:
+        raise ConditionError("a predicate needs an attribute and a comparator")
+    comparator = SYNONYMS.get(comparator, comparator)
+    value, text = given.get("value"), given.get("text")
+    if comparator in _LISTS:
+        raise ConditionError(
+            f"{comparator!r} takes several values; a predicate of a table has one",
+            hint="write a condition in text, or a range as two predicates",
+        )
+    if comparator not in COMPARATORS:
+        raise ConditionError(
+            f"unknown comparator {comparator!r}", hint="known: " + ", ".join(COMPARATORS)
+        )
+    if value is not None and text is not None:
+        raise ConditionError(
+            f"the predicate on {attribute!r} has a value and a text; one of them must be null"
+        )
+    constant = value if text is None else text
+    if comparator in ("exists", "missing"):
+        return Predicate(attribute, comparator, constant)
+    if constant is None:
+        raise ConditionError(f"the predicate on {attribute!r} has neither a value nor a text")
+    return Predicate(attribute, comparator, _constant(constant, attribute, schema))
+
+
+def _constant(given: float | str, attribute: str, schema: Schema) -> Constant:
+    domain = schema.attributes.get(attribute)
+    if domain is not None and domain.kind == "boolean" and given in ("true", "false"):
+        return given == "true"
+    if isinstance(given, float) and given.is_integer() and abs(given) < 2**63:
+        return int(given)
+    return given

@@ -1,19 +1,36 @@
-"""Compiled conditions: clauses of constraints for the matcher, and calls for operators."""
+"""Compiled conditions: clauses of constraints for the matcher, and calls for operators.
+
+A clause with value constraints that no value satisfies, as `?n < 3 and ?n > 5`, is refused. Only
+comparisons of one variable with a constant are examined. Contradictions between several variables,
+or in arithmetic, are not found.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tamis.encode.clause import Constraint
+from tamis.encode.clause import Constraint, never_true
 from tamis.encode.encoder import Encoder
-from tamis.engine.calls.clause_calls import ClauseCalls, collect_calls, predicate_of
-from tamis.engine.calls.contradiction import refuse_contradiction
+from tamis.engine.calls.clause_calls import ClauseCalls, collect_calls, predicate_of, variable_names
+from tamis.engine.calls.join import Bound, compile_constraint, kind_of
 from tamis.errors import ConditionError, NeverTrueError
 from tamis.language import expand, parse, to_text
 from tamis.language.dialects.registry import NATIVE, check_condition, translate
-from tamis.model.condition import And, Call, Clause, Condition, Literal, Not, parts_of
+from tamis.model.condition import (
+    And,
+    Call,
+    Clause,
+    Condition,
+    Literal,
+    Not,
+    ValueConstraint,
+    parts_of,
+)
 from tamis.operators.registry import Operators
 from tamis.schedule.base import ON_FALSE, ON_TRUE
+
+_LOW = ("=", ">", ">=")
+_HIGH = ("=", "<", "<=")
 
 
 class CompiledClause(NamedTuple):
@@ -47,7 +64,7 @@ def compile_condition(
             refuse_contradiction(clause)
         compiled = [compile_clause(clause, encoder, operators) for clause in clauses]
     except ConditionError as error:
-        raise (error if text is None else error.with_text(text)) from None
+        raise error.with_text(text) from None
     return CompiledCondition(condition if language == NATIVE else parsed, compiled)
 
 
@@ -61,7 +78,7 @@ def compile_clause(clause: Clause, encoder: Encoder, operators: Operators) -> Co
     assert collected is not None
     for literal in calls:
         _check(literal.predicate, operators)
-    _refuse_contradiction(collected, calls)
+    _refuse_opposites(collected, calls)
     return CompiledClause(folded, collected, _text((*calls, *constraints)))
 
 
@@ -86,8 +103,8 @@ def _check(call: Call, operators: Operators) -> None:
         raise ConditionError(wrong, span=call.span)
 
 
-def _refuse_contradiction(collected: ClauseCalls, calls: tuple[Literal[Call], ...]) -> None:
-    """Refuse `p() and not p()`. With variables it is no contradiction: they may differ."""
+def _refuse_opposites(collected: ClauseCalls, calls: tuple[Literal[Call], ...]) -> None:
+    """Refuse `p() and not p()`. With variables this may hold: their values may differ."""
     kills: dict[object, set[int]] = {}
     for literal in collected.calls:
         kills.setdefault(literal.predicate.key, set()).add(literal.kills)
@@ -102,3 +119,43 @@ def _text(literals: Clause) -> str:
         literal.predicate if literal.positive else Not(literal.predicate) for literal in literals
     )
     return to_text(parts[0] if len(parts) == 1 else And(parts))
+
+
+def refuse_contradiction(clause: Clause) -> None:
+    """Raise a `NeverTrueError` if no value of some variable satisfies all its constraints."""
+    bounds: dict[str, list[tuple[Literal[ValueConstraint], Bound]]] = {}
+    for literal in parts_of(clause).constraints:
+        names = variable_names(literal.predicate)
+        if len(names) == 1:
+            (name,) = names
+            bound = compile_constraint(*literal, {name: 0}).bound
+            if bound is not None:
+                bounds.setdefault(name, []).append((literal, bound))
+    for each in bounds.values():
+        if not _satisfiable([bound for _, bound in each]):
+            raise never_true([literal for literal, _ in each])
+
+
+def _satisfiable(bounds: list[Bound]) -> bool:
+    """Whether some value satisfies all bounds. Between two different values lies a third."""
+    kinds = {kind_of(bound.constant) for bound in bounds}
+    if len(kinds) > 1:
+        return False
+    if kinds == {bool}:
+        return any(
+            all((value == each.constant) == (each.comparator == "=") for each in bounds)
+            for value in (True, False)
+        )
+    # The highest lower bound and the lowest upper bound; of equal ones, the strict one.
+    lows: list[tuple[Any, bool]] = [("", False)] if kinds == {str} else []
+    lows += [(each.constant, each.comparator == ">") for each in bounds if each.comparator in _LOW]
+    highs: list[tuple[Any, bool]] = [
+        (each.constant, each.comparator != "<") for each in bounds if each.comparator in _HIGH
+    ]
+    if not lows or not highs:
+        return True
+    (low, open_), (high, closed) = max(lows), min(highs)
+    if low != high:
+        return bool(low < high)
+    excluded = any(each.comparator == "!=" and each.constant == low for each in bounds)
+    return closed and not open_ and not excluded

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.engine.saved_part import SavedPart
+from tamis.files.arrays import Int64s
+from tamis.index.growth import grown
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
 
@@ -42,13 +43,10 @@ class ConditionSources:
         """Keep a single condition."""
         self._single[slot] = source
 
-    def keep_table(self, slots: NDArray[np.int64], column: pa.Array) -> None:
+    def keep_table(self, slots: Int64s, column: pa.Array) -> None:
         """Keep the rows of a table, one for each slot."""
         top = int(slots.max(initial=-1)) + 1
-        if top > len(self._column_of):
-            more = max(top, 2 * len(self._column_of)) - len(self._column_of)
-            self._column_of = np.append(self._column_of, np.full(more, -1, np.int32))
-            self._row_of = np.append(self._row_of, np.zeros(more, np.int64))
+        self._column_of, self._row_of = grown(self._column_of, top, -1), grown(self._row_of, top)
         number = self._columns_made
         self._columns_made += 1
         self._column[number] = (column, len(slots))
@@ -124,8 +122,8 @@ class ConditionSources:
 class _Piece(NamedTuple):
     """A column, and the row of each slot."""
 
-    slots: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    slots: Int64s
+    rows: Int64s
     column: pa.Array
 
 

@@ -15,6 +15,7 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine import bulk_load, saved_engine, snapshot, warm_start
+from tamis.engine.bulk_load import condition_of
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition, compile_condition
@@ -22,7 +23,6 @@ from tamis.engine.condition_sources import TableRow
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
-from tamis.engine.predicate_rows import condition_of
 from tamis.engine.slot_table import Slots, SlotTable
 from tamis.errors import EventError, MatcherError, SchemaError
 from tamis.language import parse, to_text

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tamis.engine.saved_part import MappedTexts, SavedPart
+from tamis.files.arrays import Int64s
 from tamis.match.answers import SlotIds
 
 Id = int | str
@@ -44,24 +45,19 @@ class IdTable:
 
     def put(self, slot: int, id: Id) -> None:
         """Set the id of a slot."""
-        self._prepare(slot, slot, isinstance(id, str))
-        if isinstance(id, str):
-            assert self._text is not None
-            self._text[slot] = id
-            self._texts += 1
-        else:
-            self._number[slot] = id
-            if self._text is not None:
-                self._text[slot] = None
+        self._put(slot, id, slot, slot, isinstance(id, str), 1)
 
-    def put_all(self, slots: NDArray[np.int64], ids: Sequence[Id]) -> None:
+    def put_all(self, slots: Int64s, ids: Sequence[Id]) -> None:
         """Set the ids of many slots: all numbers or all text."""
-        texts = isinstance(ids[0], str)
-        self._prepare(int(slots.min()), int(slots.max()), texts)
+        low, high = int(slots.min()), int(slots.max())
+        self._put(slots, ids, low, high, isinstance(ids[0], str), len(ids))
+
+    def _put(self, slots: Any, ids: Any, low: int, high: int, texts: bool, many: int) -> None:
+        self._prepare(low, high, texts)
         if texts:
             assert self._text is not None
             self._text[slots] = ids
-            self._texts += len(ids)
+            self._texts += many
         else:
             self._number[slots] = ids
             if self._text is not None:

@@ -1,4 +1,4 @@
-"""A dict that is built on first use.
+"""A dict that is built on first use, and dense numbers for keys.
 
 An opened engine knows its subscriptions by arrays. To find one by its id it needs a dict of all of
 them, which takes longer to build than everything else. A process that only matches never needs it.
@@ -6,9 +6,9 @@ them, which takes longer to build than everything else. A process that only matc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -67,3 +67,43 @@ def _made(items: dict[K, V]) -> LazyDict[K, V]:
     found: LazyDict[K, V] = LazyDict()
     found.put_all(items.items())
     return found
+
+
+Key = TypeVar("Key")
+
+
+class Interner(Generic[Key]):
+    """Numbers below `top` are in use or `free`; the last free number is used first."""
+
+    def __init__(
+        self, numbers: LazyDict[Key, int] | None = None, free: Sequence[int] = (), top: int = 0
+    ) -> None:
+        self.numbers: LazyDict[Key, int] = LazyDict() if numbers is None else numbers
+        self._free = list(free)
+        self.top = top
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[int]:
+        """The numbers in use."""
+        return iter(self.numbers.values())
+
+    def __getitem__(self, key: Key) -> int:
+        return self.numbers[key]
+
+    def intern(self, key: Key) -> int:
+        """The number of a key; a new key gets one."""
+        number = self.numbers.find(key)
+        if number is None:
+            number = self._free.pop() if self._free else self.top
+            self.top = max(self.top, number + 1)
+            self.numbers[key] = number
+        return number
+
+    def remove(self, key: Key) -> None:
+        """Free the number of a key. Does nothing the second time."""
+        number = self.numbers.find(key)
+        if number is not None:
+            del self.numbers[key]
+            self._free.append(number)

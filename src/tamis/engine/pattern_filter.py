@@ -11,19 +11,17 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Texts
-from tamis.encode.clause import Constraint
-from tamis.encode.constraint_json import constraint_from_json, constraint_to_json
+from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
 from tamis.encode.intervals import before
-from tamis.engine.interner import Interner
-from tamis.engine.lazy_dict import LazyDict
+from tamis.engine.lazy_dict import Interner, LazyDict
 from tamis.engine.saved_part import SavedPart
+from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.index.growth import grown
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 
-Int64s = NDArray[np.int64]
 _NO_TEST, _SEVERAL = -1, -2
 _STEP = 1 << 20  # candidates examined together
 
@@ -50,9 +48,7 @@ class PatternFilter:
         if not tests:
             return
         self._of[slot] = tuple(tests)
-        if slot >= len(self._test) - 1:
-            grow = max(slot + 2, 2 * len(self._test)) - len(self._test)
-            self._test = np.append(self._test, np.full(grow, _NO_TEST, np.int32))
+        self._test = grown(self._test, slot + 2, _NO_TEST)
         self._test[slot] = tests[0] if len(tests) == 1 else _SEVERAL
 
     def remove(self, slot: int) -> tuple[Constraint, ...]:
@@ -95,7 +91,7 @@ class PatternFilter:
         unfit = ~self._fitting(batch, events, found.slots[bits[which]])
         found.clear(events[unfit], bits[which[unfit]])
 
-    def _fitting(self, batch: EventBatch, events: Int64s, slots: FoundSlots) -> NDArray[np.bool_]:
+    def _fitting(self, batch: EventBatch, events: Int64s, slots: FoundSlots) -> Bools:
         """For each (event, slot) with tests, whether the event's texts pass them."""
         tests = self._test[slots]
         several = np.flatnonzero(tests == _SEVERAL)
@@ -169,8 +165,7 @@ class PatternFilter:
             self._uses.append(0)
         if self._tests[number] is None:
             self._tests[number] = test
-            if number >= len(self._attribute):
-                self._attribute = np.append(self._attribute, np.zeros(number + 16, np.int64))
+            self._attribute = grown(self._attribute, number + 1)
             self._attribute[number] = test.attribute
         self._uses[number] += 1
         return number
@@ -182,7 +177,7 @@ class PatternFilter:
         assert test is not None
         return test
 
-    def _fits(self, column: Texts, tests: NDArray[np.int32], events: Int64s) -> NDArray[np.bool_]:
+    def _fits(self, column: Texts, tests: Int32s, events: Int64s) -> Bools:
         """For each (test, event), whether one of the event's texts passes."""
         if column.rows is None:
             pair, which = np.arange(len(events)), column.which[events]

@@ -21,13 +21,7 @@ from tamis import __version__
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Labels, LabelState
 from tamis.engine.saved_part import SavedPart, blobs, columns
-from tamis.errors import (
-    MatcherError,
-    OperatorError,
-    SavedIndexError,
-    SchedulerError,
-    SchemaError,
-)
+from tamis.errors import MatcherError, OperatorError, SavedIndexError, SchedulerError, SchemaError
 from tamis.files.array_folder import Saved, read, write
 from tamis.files.arrays import Arrays, add_prefix, take_prefix
 from tamis.match.base import Matcher

@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.engine.condition_sources import ConditionSource, ConditionSources
 from tamis.engine.ids import Id, IdTable
 from tamis.engine.lazy_dict import LazyDict
 from tamis.engine.saved_part import SavedPart
 from tamis.errors import SubscriptionError
+from tamis.files.arrays import Int64s
+from tamis.index.growth import grown
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.model.condition import Condition
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError, Text, show
 
-Slots = NDArray[np.int64]
+Slots = Int64s
 _ALONE = -1
 _SCRATCH = 1 << 20  # (event, leader) cells in which duplicates are found
 
@@ -38,9 +39,7 @@ class SlotTable:
 
     def _clear(self) -> None:
         self._leader_of: LazyDict[Id, int] = LazyDict()
-        self._followers: LazyDict[int, list[int]] = (
-            LazyDict()
-        )  # of subscriptions of several clauses
+        self._followers: LazyDict[int, list[int]] = LazyDict()  # the other slots of a leader
         # The leader of each slot of a subscription with several clauses, else _ALONE. The last
         # entry is _ALONE: slots beyond the end read it.
         self._leader = np.full(1, _ALONE, np.int32)
@@ -250,15 +249,12 @@ class SlotTable:
         self._top = max(self._top, highest + 1)
 
     def _lead(self, slots: Slots, leader: int) -> None:
-        top = int(slots.max()) + 2  # and one for the last entry
-        if top > len(self._leader):
-            more = max(top, 2 * len(self._leader)) - len(self._leader)
-            self._leader = np.append(self._leader, np.full(more, _ALONE, np.int32))
+        self._leader = grown(self._leader, int(slots.max()) + 2, _ALONE)  # and the last entry
         self._leader[slots] = leader
 
 
 def check_id(id: Any) -> Id:
-    """Refuse what is not an id: a 64-bit integer or non-empty text."""
+    """Refuse an id that is neither a 64-bit integer nor non-empty text."""
     if isinstance(id, str):
         try:
             text = Text().value(id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +25,15 @@ def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST).digest()
 
 
+def short_hash(text: str) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 of a text, for names of files.
+
+    >>> short_hash("tamis")
+    '3a0b68fba4fd52ca'
+    """
+    return sha256(text.encode()).hexdigest()[:16]
+
+
 class SectionWriter:
     """A new file that is written in sections, each with a size and a checksum of its own."""
 
@@ -35,7 +44,6 @@ class SectionWriter:
         self.size = 0
 
     def begin(self) -> None:
-        """Begin a section."""
         self._begin, self._sum = self.size, 0
 
     @property
@@ -49,7 +57,6 @@ class SectionWriter:
         return self._file.closed
 
     def write(self, data: Any) -> int:
-        """Write bytes, or any buffer."""
         given = memoryview(data).cast("B")
         for start in range(0, len(given), _PIECE):
             piece = given[start : start + _PIECE]

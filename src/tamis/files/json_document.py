@@ -25,19 +25,26 @@ def read_json(
     format that the caller reads; the document then needs a "format" of at most that.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = read_object(path, error)
     except FileNotFoundError:
         raise error(f"{path.parent} is not {what}: {_found_instead(path)}") from None
     except NotADirectoryError:
         raise error(f"{path.parent} is not {what}: it is a file, not a folder") from None
     except OSError as why:
         raise error(f"{path}: cannot be read: {why.strerror}") from why
+    if newest is not None:
+        check_format(path, document.get("format"), newest, error)
+    return document
+
+
+def read_object(path: Path, error: type[TamisError]) -> dict[str, Any]:
+    """Read the object in a JSON file; raise `error` if it is damaged, `OSError` if it is gone."""
+    try:
+        document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as why:
         raise error(f"{path}: is damaged, it is not valid JSON: {why}") from None
     if not isinstance(document, dict):
         raise error(f"{path}: is damaged, it does not hold a JSON object")
-    if newest is not None:
-        _check_format(path, document.get("format"), newest, error)
     return document
 
 
@@ -49,7 +56,8 @@ def _found_instead(path: Path) -> str:
     return f"it has no {path.name}, only: {listed}" if names else "the folder is empty"
 
 
-def _check_format(path: Path, written: Any, newest: int, error: type[TamisError]) -> None:
+def check_format(path: Path, written: Any, newest: int, error: type[TamisError]) -> None:
+    """Refuse a format number that is damaged, or newer than the caller reads."""
     if isinstance(written, bool) or not isinstance(written, int) or written < 1:
         raise error(f"{path}: is damaged, the format is {written!r}")
     if written > newest:

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s, runs
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
 
 
 class Lists(NamedTuple):
@@ -59,6 +58,12 @@ class Blocks(HoldsArrays):
         """The contents of one list, one slice per array."""
         block = slice(self.start[number], self.start[number] + self.size[number])
         return tuple(pool[block] for pool in self.pools)
+
+    def flat(self) -> tuple[NDArray[Any], ...]:
+        """The list of each item, and the items, in the order of the lists."""
+        _, places = runs(self.start, self.size)
+        lists = np.repeat(np.arange(len(self)), self.size)
+        return lists, *(pool[places] for pool in self.pools)
 
     def number(self, lists: int) -> None:
         """Make sure that there are at least this many lists."""

@@ -2,22 +2,25 @@
 
 Every matcher keeps one. The matcher's index may return false candidates; `holds` decides. A clause
 is a block of rows (`encode.terms` explains rows). The block of a removed clause is reused for a
-clause of the same size. The table is packed when most of it is holes.
+clause of the same size. The table is packed when it is mostly holes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
+from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s, runs, zeros
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
 SOME, NONE, MISSING = 0, 1, 2
+Rows = tuple[NDArray[Any], ...]  # attribute, term, kind, low, high
 _ROWS = ("attribute", "term", "kind", "low", "high")
 _BULK = 64  # for this many clauses or more, appending one block beats searching for holes
 
@@ -25,109 +28,113 @@ _BULK = 64  # for this many clauses or more, appending one block beats searching
 class ClauseArrays(NamedTuple):
     """The table as kernels see it. `size` is in rows; it is -1 for a slot without a clause."""
 
-    start: NDArray[np.int64]
-    size: NDArray[np.int32]
-    attribute: NDArray[np.int32]
-    term: NDArray[np.int16]
-    kind: NDArray[np.int8]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    start: Int64s
+    size: Int32s
+    attribute: Int32s
+    term: Int16s
+    kind: Int8s
+    low: Int64s
+    high: Int64s
 
 
-class ClauseStorage(Protocol):
-    """The interface of a clause table, independent of its layout.
+class ClauseStorage(HoldsArrays, ABC):
+    """A table of live clauses, whatever its layout. Kernels know the layout."""
 
-    `view` holds the arrays for kernels, which know the layout.
-    """
+    live: int  # the number of clauses
+    slots: int  # one more than the highest slot used since the table was last empty
+    width: int  # one more than the highest attribute
 
-    @property
-    def live(self) -> int:
-        """The number of clauses."""
-
-    @property
-    def slots(self) -> int:
-        """One more than the highest slot used."""
+    def __len__(self) -> int:
+        return self.live
 
     @property
-    def width(self) -> int:
-        """One more than the highest attribute."""
-
-    @property
+    @abstractmethod
     def view(self) -> Any:
         """The arrays, for kernels."""
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-
-    def __len__(self) -> int: ...
-
+    @abstractmethod
     def clear(self) -> None:
         """Remove all clauses and release the memory."""
 
-    def add(
-        self, slots: NDArray[np.int64], starts: NDArray[np.int64], rows: tuple[NDArray[Any], ...]
-    ) -> None:
+    @abstractmethod
+    def add(self, slots: Int64s, starts: Int64s, rows: Rows) -> None:
         """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
 
-    def remove(self, slots: NDArray[np.int64]) -> None:
+    @abstractmethod
+    def remove(self, slots: Int64s) -> None:
         """Empty the slots, which must hold clauses."""
 
-    def terms(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
+    @abstractmethod
+    def terms(self, slots: Int64s) -> tuple[Int64s, Rows]:
         """The starts and rows of some clauses, as `add` takes them."""
 
-    def live_slots(self) -> NDArray[np.int64]:
+    @abstractmethod
+    def live_slots(self) -> Int64s:
         """The slots that hold clauses, ascending."""
 
-    def mentioning(self, attribute: int) -> NDArray[np.int64]:
+    @abstractmethod
+    def mentioning(self, attribute: int) -> Int64s:
         """The slots whose clause mentions an attribute."""
 
+    @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays to save, not copied."""
 
+    @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore the table from its saved arrays. The table owns them from now on."""
 
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """The start and size of every block of rows, used or free."""
+
     def check(self) -> None:
-        """Raise if an invariant is broken."""
+        """Raise if blocks overlap, or counts do not add up."""
+        end = 0
+        for at, size in sorted(block for block in self.blocks() if block[1]):
+            assert at >= end, "blocks overlap"
+            end = at + size
+        live = self.live_slots()
+        assert len(live) == self.live
+        starts, (attribute, term, *_) = self.terms(live)
+        inside = np.diff(np.repeat(live, np.diff(starts))) == 0  # within one clause
+        assert (np.diff(attribute)[inside] >= 0).all(), "rows are sorted by attribute"
+        assert (np.diff(term)[inside] >= 0).all(), "rows of a term stand together"
 
 
-class ClauseTable(HoldsArrays):
+def inconsistent() -> SavedIndexError:
+    """The error for a saved table whose arrays do not fit together."""
+    return SavedIndexError(
+        "the saved table of clauses is inconsistent: an array has an unexpected type or length; "
+        "build and save the index again"
+    )
+
+
+class ClauseTable(ClauseStorage):
     """Clauses by slot, with add, remove and exact evaluation."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all clauses and release the memory."""
         self._start = np.zeros(0, np.int64)
         self._count = np.zeros(0, np.int32)
-        self._rows = _no_rows()
+        self._rows: Rows = zeros(ClauseArrays)[2:]
         self._top = 0  # rows in use, holes included
         self._holes: dict[int, list[int]] = {}  # block size -> starts of free blocks
-        self.live = 0
-        self.live_rows = 0
-        self.slots = 0  # one more than the highest slot used since the table was last empty
-        self.width = 0  # one more than the highest attribute
+        self.live = self.live_rows = 0
+        self.slots = self.width = 0
 
     def __len__(self) -> int:
         return self.live
 
     @property
     def view(self) -> ClauseArrays:
-        """The arrays, for kernels."""
         return ClauseArrays(self._start[: self.slots], self._count[: self.slots], *self._rows)
 
-    def add(
-        self,
-        slots: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        rows: tuple[NDArray[Any], ...],
-    ) -> None:
-        """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
+    def add(self, slots: Int64s, starts: Int64s, rows: Rows) -> None:
         if len(slots) == 0:
             return
-        self._reserve_slots(int(slots.max()) + 1)
+        top = int(slots.max()) + 1
+        self._start, self._count = grown(self._start, top), grown(self._count, top, -1)
+        self.slots = max(self.slots, top)
         if (self._count[slots] >= 0).any():
             raise ValueError("a slot that holds a clause cannot take another")
         counts = np.diff(starts)
@@ -150,8 +157,7 @@ class ClauseTable(HoldsArrays):
         if len(rows[0]):
             self.width = max(self.width, int(rows[0].max()) + 1)
 
-    def remove(self, slots: NDArray[np.int64]) -> None:
-        """Empty the slots, which must hold clauses."""
+    def remove(self, slots: Int64s) -> None:
         if len(slots) == 0:
             return
         counts = self._count[slots]
@@ -167,20 +173,14 @@ class ClauseTable(HoldsArrays):
         elif self._top > 1024 and self.live_rows * 4 < self._top:
             self._pack()
 
-    def terms(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...]]:
-        """The starts and rows of some clauses, as `add` takes them."""
-        counts = self._count[slots].astype(np.int64)
-        starts = np.zeros(len(slots) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        rows = np.repeat(self._start[slots] - starts[:-1], counts) + np.arange(starts[-1])
+    def terms(self, slots: Int64s) -> tuple[Int64s, Rows]:
+        starts, rows = runs(self._start[slots], self._count[slots])
         return starts, tuple(column[rows] for column in self._rows)
 
-    def live_slots(self) -> NDArray[np.int64]:
-        """The slots that hold clauses, ascending."""
+    def live_slots(self) -> Int64s:
         return np.flatnonzero(self._count[: self.slots] >= 0)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays to save, not copied."""
         named = zip(_ROWS, self._rows, strict=True)
         holes = [(start, size) for size, free in self._holes.items() for start in free]
         return {
@@ -192,49 +192,32 @@ class ClauseTable(HoldsArrays):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the table from its saved arrays. The table owns them from now on."""
         start, size, holes = arrays["start"], arrays["size"], arrays["holes"]
         rows = tuple(arrays[name] for name in _ROWS)
         self.clear()
         own: list[NDArray[Any]] = [self._start, self._count, *self._rows]
         fits = [each.dtype for each in [start, size, *rows]] == [each.dtype for each in own]
         if not (fits and len(start) == len(size) and len({len(column) for column in rows}) == 1):
-            raise SavedIndexError(
-                "the saved table of clauses is inconsistent: an array has an unexpected type or "
-                "length; build and save the index again"
-            )
+            raise inconsistent()
         self._start, self._count, self._rows = start, size, rows
         self._top, self.slots = len(rows[0]), len(start)
         self.live, self.live_rows, self.width = arrays["counts"].tolist()
         for each in np.unique(holes[:, 1]).tolist():
             self._holes[each] = holes[holes[:, 1] == each, 0].tolist()
 
-    def mentioning(self, attribute: int) -> NDArray[np.int64]:
-        """The slots whose clause mentions an attribute."""
+    def mentioning(self, attribute: int) -> Int64s:
         return _mentioning(self.view, attribute)
 
-    def check(self) -> None:
-        """Raise if blocks overlap, or counts do not add up."""
+    def blocks(self) -> Iterator[tuple[int, int]]:
         live = self.live_slots()
-        assert len(live) == self.live
-        counts = self._count[live]
-        assert int(counts.sum()) == self.live_rows
-        blocks = list(zip(self._start[live].tolist(), counts.tolist(), strict=True))
-        blocks += [(at, size) for size, holes in self._holes.items() for at in holes]
-        end = 0
-        for at, size in sorted(block for block in blocks if block[1]):
-            assert at >= end, "blocks overlap"
-            end = at + size
-        assert end <= self._top <= len(self._rows[0])
-        for slot in live.tolist():
-            block = slice(self._start[slot], self._start[slot] + self._count[slot])
-            attributes, terms = self._rows[0][block], self._rows[1][block]
-            assert (np.diff(attributes) >= 0).all(), "rows are sorted by attribute"
-            assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
+        yield from zip(self._start[live].tolist(), self._count[live].tolist(), strict=True)
+        yield from ((at, size) for size, holes in self._holes.items() for at in holes)
 
-    def _reserve_slots(self, slots: int) -> None:
-        self._start, self._count = grown(self._start, slots), grown(self._count, slots, -1)
-        self.slots = max(self.slots, slots)
+    def check(self) -> None:
+        super().check()
+        assert int(self._count[self.live_slots()].sum()) == self.live_rows
+        assert max((sum(block) for block in self.blocks()), default=0) <= self._top
+        assert self._top <= len(self._rows[0])
 
     def _append(self, rows: int) -> int:
         at = self._top
@@ -252,17 +235,21 @@ class ClauseTable(HoldsArrays):
         self._holes = {}
 
 
-def _no_rows() -> tuple[NDArray[Any], ...]:
-    return tuple(np.zeros(0, kind) for kind in (np.int32, np.int16, np.int8, np.int64, np.int64))
+def finite_ends(
+    attribute: Int32s, _: Any, kind: Int8s, low: Int64s, high: Int64s
+) -> tuple[Int32s, Int64s]:
+    """The attributes and finite ends of the SOME terms among rows, sorted by both."""
+    some = kind == SOME
+    attributes, ends = np.tile(attribute[some], 2), np.concatenate([low[some], high[some]])
+    finite = (ends != -(2**63)) & (ends != 2**63 - 1)
+    attributes, ends = attributes[finite], ends[finite]
+    order = np.lexsort((ends, attributes))
+    return attributes[order], ends[order]
 
 
 @inlined
 def holds(
-    clauses: ClauseArrays,
-    slot: int,
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    code: NDArray[np.int64],
+    clauses: ClauseArrays, slot: int, first: Int64s, last: Int64s, code: Int64s
 ) -> tuple[bool, int]:
     """Whether the clause in `slot` holds, and the number of terms evaluated.
 
@@ -297,30 +284,25 @@ def holds(
 
 
 @kernel
-def bind(
-    attribute: NDArray[np.int32],
-    start: int,
-    end: int,
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-) -> None:
-    """Record where the values of one event are, by attribute. Its pairs are `start:end`."""
+def bind(attribute: Int32s, start: int, end: int, first: Int64s, last: Int64s) -> bool:
+    """Record where the values of one event are, by attribute. Its pairs are `start:end`.
+
+    Returns whether it has several values of an attribute.
+    """
+    several = False
     for at in range(start, end):
         a = attribute[at]
         if a < len(first):  # no clause constrains attributes past the end
             if first[a] == last[a]:
                 first[a] = at
+            else:
+                several = True
             last[a] = at + 1
+    return several
 
 
 @kernel
-def unbind(
-    attribute: NDArray[np.int32],
-    start: int,
-    end: int,
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-) -> None:
+def unbind(attribute: Int32s, start: int, end: int, first: Int64s, last: Int64s) -> None:
     """Clear one event again. The cost depends on its pairs, not on the width of the schema."""
     for at in range(start, end):
         a = attribute[at]
@@ -330,7 +312,7 @@ def unbind(
 
 
 @kernel
-def _mentioning(clauses: ClauseArrays, attribute: int) -> NDArray[np.int64]:
+def _mentioning(clauses: ClauseArrays, attribute: int) -> Int64s:
     """The slots whose clause mentions an attribute."""
     found = np.empty(len(clauses.size), np.int64)
     many = 0

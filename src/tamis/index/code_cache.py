@@ -7,17 +7,28 @@ crash. A truncated file breaks every later process.
 
 Here the file name is a digest of everything that the code depends on, so two processes that write
 the same name write equivalent code. A file becomes visible only when it is complete. A file with a
-wrong checksum is ignored and written again.
+wrong checksum is ignored and written again. Code that no process has used for 30 days is deleted.
+
+Numba compiles the functions that a kernel calls into the kernel, and treats globals as constants.
+So compiled code becomes stale when a callee or a constant changes, in any file. The fingerprint of
+a kernel follows these references in memory: two processes have the same fingerprint exactly if they
+would compile the same code. It reads no files and ignores comments, docstrings and line numbers.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
+from time import time
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -28,9 +39,13 @@ from numba.core.serialize import dumps
 
 from tamis.files.atomic import atomic_file
 from tamis.files.checksum import DIGEST, digest
-from tamis.index.fingerprint import fingerprint
 
-_told: set[Path] = set()  # folders for which a warning was issued
+_DAY = 86_400  # seconds
+_UNUSED_DAYS = 30
+# Code, or the temporary file of a process that was killed. Other files may lie in the same folder.
+_OWN_FILE = re.compile(rf".+-[0-9a-f]{{{2 * DIGEST}}}(\.[0-9a-f]+\.tmp)?")
+_warned: set[Path] = set()  # folders for which a warning was issued
+_swept: set[Path] = set()  # folders without stale files
 
 
 class CodeCache:
@@ -63,6 +78,7 @@ class CodeCache:
             except (ImportError, AttributeError):  # it refers to a class that has moved since
                 continue
             if known == types:  # different types may have the same text
+                _mark_used(folder / name)
                 return CompileResult._rebuild(context, *code)
         return None
 
@@ -72,8 +88,11 @@ class CodeCache:
             return
         name = self._name(types, compiled.library.codegen)
         data = dumps((types, compiled._reduce()))
-        if not any(write(folder / name, data) for folder in self._folders):
-            _tell(self._folders[0])
+        written = next((each for each in self._folders if write(each / name, data)), None)
+        if written is None:
+            _warn(self._folders[0])
+        else:
+            _sweep(written)
 
     def _name(self, types: Any, codegen: Any) -> str:
         """A file name that is unique to this code."""
@@ -135,13 +154,114 @@ def write(path: Path, data: bytes) -> bool:
     return True
 
 
-def _tell(folder: Path) -> None:
+def _mark_used(path: Path) -> None:
+    """Renew the date of a file once a day: many file systems do not record when it is read."""
+    with suppress(OSError):
+        if path.stat().st_mtime < time() - _DAY:
+            os.utime(path)
+
+
+def _sweep(folder: Path) -> None:
+    """Delete stale code, once per process. A process that still wants it compiles it again."""
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    oldest = time() - _UNUSED_DAYS * _DAY
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):  # another process may sweep at the same time
+                if _OWN_FILE.fullmatch(path.name) and path.lstat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _warn(folder: Path) -> None:
     """Warn once per folder that every process has to compile, which is slow."""
-    if folder not in _told:
-        _told.add(folder)
+    if folder not in _warned:
+        _warned.add(folder)
         warnings.warn(
             f"cannot write compiled code to {folder}, so every process has to compile; "
             "set NUMBA_CACHE_DIR to a writable folder",
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+_SIZE = 16  # bytes
+_LIBRARIES = frozenset({"numba", "numpy", "llvmlite", *sys.stdlib_module_names})
+"""Packages whose code is determined by their version. Only names are included for them."""
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """The hexadecimal digest of a function, its constants and everything that it calls."""
+    digest = blake2b(digest_size=_SIZE)
+    for part in _parts(function, {}):
+        digest.update(part.encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def _parts(value: Any, seen: dict[int, int]) -> Iterator[str]:
+    """Texts that describe a value. `seen` numbers the visited functions, which may be recursive."""
+    function = getattr(value, "py_func", None) or getattr(value, "_defn", None) or value
+    if isinstance(function, FunctionType) and not _in_library(function):
+        if id(function) in seen:
+            yield f"function {seen[id(function)]}"
+            return
+        seen[id(function)] = len(seen)
+        yield f"function {function.__module__} {function.__qualname__}"
+        yield repr(sorted(map(repr, getattr(value, "targetoptions", {}).items())))
+        yield from _parts(function.__defaults__, seen)
+        yield from _code(function.__code__, function.__globals__, seen, function.__doc__)
+        for cell in function.__closure__ or ():
+            yield from _parts(cell.cell_contents, seen)
+    elif isinstance(value, np.ndarray):
+        yield f"array {value.dtype.str} {value.shape}"
+        yield blake2b(np.ascontiguousarray(value).tobytes(), digest_size=_SIZE).hexdigest()
+    elif isinstance(value, type):
+        yield f"type {_name(value)} {getattr(value, '_fields', '')}"
+        yield from _parts(tuple(getattr(value, "_field_defaults", {}).items()), seen)
+    elif isinstance(value, tuple):
+        yield f"tuple {len(value)}"
+        for each in value:
+            yield from _parts(each, seen)
+    elif isinstance(value, frozenset):
+        yield f"set {sorted(map(repr, value))}"  # the order of a set differs between processes
+    elif isinstance(value, ModuleType):
+        yield f"module {value.__name__}"
+    elif " at 0x" in (written := repr(value)):  # a library object, for example numba's `carray`
+        yield f"object {_name(type(value))} {_name(value)}"
+    else:
+        yield f"{_name(type(value))} {written}"
+
+
+def _code(
+    code: CodeType, names: dict[str, Any], seen: dict[int, int], docstring: str | None = None
+) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
+    yield repr((code.co_argcount, code.co_kwonlyargcount, code.co_flags))
+    first = 1 if docstring is not None and code.co_consts[:1] == (docstring,) else 0
+    for constant in code.co_consts[first:]:
+        if isinstance(constant, CodeType):
+            yield from _code(constant, names, seen)
+        else:
+            yield from _parts(constant, seen)
+    for name in code.co_names:
+        if name not in names:
+            continue
+        value = names[name]
+        yield from _parts(value, seen)
+        if isinstance(value, ModuleType) and not _in_library(value):
+            for other in code.co_names:  # the bytecode does not say which are its attributes
+                if hasattr(value, other):
+                    yield from _parts(getattr(value, other), seen)
+
+
+def _in_library(value: Any) -> bool:
+    module = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def _name(value: Any) -> str:
+    named = getattr(value, "__qualname__", None)
+    return f"{getattr(value, '__module__', '')}.{named}"

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import HoldsArrays
-
-Int64s = NDArray[np.int64]
 
 
 class CounterScratch(NamedTuple):
     """The scratch arrays, as kernels see them."""
 
-    hits: NDArray[np.int32]  # per slot: satisfied predicates; all zero between events
+    hits: Int32s  # per slot: satisfied predicates; all zero between events
     touched: Int64s  # slots whose counter was raised
     seen: Int64s  # per key: stamp of the last event that met it
     keys: Int64s  # keys that the event met (predicates, cells, lists)
@@ -28,11 +26,7 @@ class CounterScratch(NamedTuple):
 class Counters(HoldsArrays):
     """Owns the scratch arrays, which grow with the slots and keys of the matcher."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Release the memory."""
         self.scratch = _scratch(0, 0)
         self._stamp = 0
 

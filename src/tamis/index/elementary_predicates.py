@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s, offsets
 from tamis.index.clauses import SOME, ClauseArrays
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 EQUAL, AT_MOST, AT_LEAST, UNEQUAL, BOUND = 0, 1, 2, 3, 4
@@ -33,10 +32,32 @@ class ElementaryPredicates(NamedTuple):
     """The predicates of clause i are `starts[i]:starts[i + 1]`."""
 
     starts: Int64s
-    attribute: NDArray[np.int32]
-    comparator: NDArray[np.int8]
+    attribute: Int32s
+    comparator: Int8s
     constant: Int64s
-    exact: NDArray[np.int8]  # per clause
+    exact: Int8s  # per clause
+
+
+def clauses_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredicates:
+    """Select some of the clauses."""
+    counts = np.diff(found.starts)
+    return _chosen(found, np.repeat(which, counts), which)
+
+
+def predicates_of(found: ElementaryPredicates, which: Bools) -> ElementaryPredicates:
+    """Keep all clauses, but select some of their predicates."""
+    return _chosen(found, which, np.ones(len(found.exact), np.bool_))
+
+
+def _chosen(found: ElementaryPredicates, predicates: Bools, clauses: Bools) -> ElementaryPredicates:
+    ahead = offsets(predicates)[found.starts]
+    return ElementaryPredicates(
+        np.append(0, ahead[1:][clauses]),
+        found.attribute[predicates],
+        found.comparator[predicates],
+        found.constant[predicates],
+        found.exact[clauses],
+    )
 
 
 @kernel
@@ -62,7 +83,7 @@ def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPre
             a = clauses.attribute[row]
             if clauses.kind[row] != SOME:
                 exact[i] = VERIFY
-            elif after - row == 2 and _complement(clauses, row):
+            elif after - row == 2 and is_complement(clauses, row):
                 attribute[n], comparator[n], constant[n] = a, UNEQUAL, high + 1
                 n += 1
             elif after - row > 1:
@@ -88,7 +109,24 @@ def elementary_predicates(clauses: ClauseArrays, slots: Int64s) -> ElementaryPre
 
 
 @kernel
-def _complement(clauses: ClauseArrays, row: int) -> bool:
+def key_predicates(found: ElementaryPredicates) -> Bools:
+    """Which predicates form the keys: the first equality on each attribute of a clause.
+
+    Another value of the event may satisfy a second equality on the same attribute (`contains`
+    twice), so it cannot be part of the key.
+    """
+    keyed = np.zeros(len(found.attribute), np.bool_)
+    for i in range(len(found.starts) - 1):
+        last = -1
+        for at in range(found.starts[i], found.starts[i + 1]):
+            if found.comparator[at] == EQUAL and found.attribute[at] != last:
+                keyed[at] = True
+                last = found.attribute[at]
+    return keyed
+
+
+@kernel
+def is_complement(clauses: ClauseArrays, row: int) -> bool:
     """Whether two rows cover everything except one value."""
     return bool(
         clauses.low[row] == LOWEST
@@ -98,7 +136,7 @@ def _complement(clauses: ClauseArrays, row: int) -> bool:
 
 
 @kernel
-def has_several(attribute: NDArray[np.int32], start: int, end: int) -> bool:
+def has_several(attribute: Int32s, start: int, end: int) -> bool:
     """Whether an event, with the pairs `start:end`, has several values of some attribute."""
     several = False
     for at in range(start + 1, end):

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.kernel import kernel
 
 
-def grown(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
+def grown(array: NDArray[Any], size: int, fill: float = 0) -> NDArray[Any]:
     """The array itself if it has at least this size, else a longer copy, padded with `fill`.
 
     A copy is at least half as long again, so growing step by step copies each item only a few
@@ -27,7 +28,7 @@ def grown(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
 
 
 @kernel
-def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
+def ensure_capacity(array: Int64s, used: int, more: int) -> Int64s:
     """The array itself if `more` values fit after the `used` ones, else a larger copy."""
     if used + more <= len(array):
         return array
@@ -38,6 +39,12 @@ def ensure_capacity(array: NDArray[np.int64], used: int, more: int) -> NDArray[n
 
 class HoldsArrays:
     """Base of classes that hold their data in arrays: attributes, or tuples in attributes."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove everything and release the memory."""
 
     @property
     def nbytes(self) -> int:

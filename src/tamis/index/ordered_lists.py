@@ -1,4 +1,4 @@
-"""Ordered lists: each holds values sorted by an int64 key and found by bisection."""
+"""Lists of int32 values with int64 keys, in any order or sorted by key."""
 
 from __future__ import annotations
 
@@ -7,32 +7,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.blocks import Blocks, Int64s, Lists
+from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.index.blocks import Blocks, Lists
 from tamis.index.kernel import kernel
 
 
-class OrderedLists(Blocks):
-    """Sorted lists of (key, value).
-
-    add and remove O(length of the list), at the speed of a memory move. Many items at once are
-    sorted in together.
-    """
+class KeyedLists(Blocks):
+    """Lists of (key, value), in no particular order. add O(1), remove O(length of the list)."""
 
     def __init__(self) -> None:
         super().__init__(np.int64, np.int32)
 
     @property
     def keys(self) -> Int64s:
-        """The keys, ascending within each list."""
+        """The keys."""
         return self.pools[0]
 
     @property
-    def values(self) -> NDArray[np.int32]:
+    def values(self) -> Int32s:
         """The values, parallel to the keys."""
         return self.pools[1]
 
     def add(self, lists: Int64s, keys: Int64s, values: NDArray[Any]) -> None:
         """Put (key i, value i) into list `lists[i]`."""
+        self.append(lists, keys, values)
+
+    def remove(self, lists: Int64s, keys: Int64s, values: NDArray[Any]) -> None:
+        """Remove (key i, value i) from list `lists[i]`. The last item fills the gap."""
+        self._removed(
+            lists, keys, _take_out(self.lists, self.keys, self.values, lists, keys, values)
+        )
+
+    def sweep(self, lists: Int64s, gone: Bools) -> None:
+        """Remove the items whose value is marked in `gone`, in one pass over these lists."""
+        self.removed(_sweep(self.lists, self.keys, self.values, lists, gone))
+
+    def _removed(self, lists: Int64s, keys: Int64s, missing: int) -> None:
+        assert missing < 0, f"key {keys[missing]} is not in list {lists[missing]}"
+        self.removed(len(lists))
+
+
+class OrderedLists(KeyedLists):
+    """Lists of (key, value), sorted by key and searched by bisection.
+
+    add and remove O(length of the list), at the speed of a memory move. Many items at once are
+    sorted in together.
+    """
+
+    def add(self, lists: Int64s, keys: Int64s, values: NDArray[Any]) -> None:
         which = np.unique(lists)
         self.number(int(which.max(initial=-1)) + 1)
         before = self.size[which]
@@ -40,10 +62,7 @@ class OrderedLists(Blocks):
         _sort(self.lists, which, before, self.keys, self.values)
 
     def remove(self, lists: Int64s, keys: Int64s, values: NDArray[Any]) -> None:
-        """Remove (key i, value i) from list `lists[i]`."""
-        missing = _remove(self.lists, self.keys, self.values, lists, keys, values)
-        assert missing < 0, f"key {keys[missing]} is not in list {lists[missing]}"
-        self.removed(len(lists))
+        self._removed(lists, keys, _remove(self.lists, self.keys, self.values, lists, keys, values))
 
     def check(self) -> None:
         super().check()
@@ -77,9 +96,7 @@ def bisect_right(keys: Int64s, start: int, end: int, key: int) -> int:
 
 
 @kernel
-def _sort(
-    lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: NDArray[np.int32]
-) -> None:
+def _sort(lists: Lists, which: Int64s, before: Int64s, keys: Int64s, values: Int32s) -> None:
     """Sort the appended items (those after the first `before`) into place."""
     for i in range(len(which)):
         at = which[i]
@@ -103,7 +120,7 @@ def _sort(
 def _remove(
     lists: Lists,
     keys: Int64s,
-    values: NDArray[np.int32],
+    values: Int32s,
     which: Int64s,
     gone: Int64s,
     gone_values: NDArray[Any],
@@ -121,3 +138,57 @@ def _remove(
             values[k] = values[k + 1]
         lists.size[at] -= 1
     return -1
+
+
+@kernel
+def _take_out(
+    lists: Lists,
+    keys: Int64s,
+    values: Int32s,
+    which: Int64s,
+    gone: Int64s,
+    gone_values: NDArray[Any],
+) -> int:
+    """Remove items in any order. Returns the position of a missing one, or -1."""
+    for i in range(len(which)):
+        place = lists.start[which[i]]
+        last = place + lists.size[which[i]] - 1
+        wanted = np.int32(gone_values[i])
+        while place <= last and (values[place] != wanted or keys[place] != gone[i]):
+            place += 1
+            while place + 256 <= last:  # 256 values at a time, compiled to SIMD
+                some = values[place : place + 256]
+                there = 0
+                for k in range(256):
+                    there += some[k] == wanted
+                if there:
+                    break
+                place += 256
+        if place > last:
+            return i
+        keys[place] = keys[last]
+        values[place] = values[last]
+        lists.size[which[i]] -= 1
+    return -1
+
+
+@kernel
+def _sweep(
+    lists: Lists,
+    keys: Int64s,
+    values: Int32s,
+    which: Int64s,
+    gone: Bools,
+) -> int:
+    """Remove marked values from some lists. Returns their number."""
+    removed = 0
+    for at in which:
+        first, end = lists.start[at], lists.start[at] + lists.size[at]
+        kept = first
+        for place in range(first, end):
+            keys[kept] = keys[place]
+            values[kept] = values[place]
+            kept += not gone[values[kept]]
+        lists.size[at] = kept - first
+        removed += end - kept
+    return removed

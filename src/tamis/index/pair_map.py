@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s, zeros
 from tamis.index.growth import HoldsArrays
-from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
+from tamis.index.kernel import inlined, kernel
 
 
 class PairCells(NamedTuple):
@@ -24,11 +22,7 @@ class PairCells(NamedTuple):
 class PairMap(HoldsArrays):
     """Maps (first, second) to a value of 0 or more. Linear probing; at most half full."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all pairs and release the memory."""
         self.cells = _cells(8)
         self._used = 0
 
@@ -78,9 +72,7 @@ class PairMap(HoldsArrays):
 
 
 def _cells(size: int) -> PairCells:
-    return PairCells(
-        np.zeros(size, np.int64), np.zeros(size, np.int64), np.full(size, -1, np.int64)
-    )
+    return zeros(PairCells, size)._replace(value=np.full(size, -1, np.int64))
 
 
 @kernel
@@ -93,16 +85,20 @@ def _home(first: int, second: int, size: int) -> int:
     return int(np.int64(x & np.uint64(size - 1)))
 
 
-@kernel
-def find(cells: PairCells, first: int, second: int) -> int:
-    """The value of a pair, or -1."""
+@inlined
+def _cell(cells: PairCells, first: int, second: int) -> int:
+    """The cell of a pair, or the free cell where it would go."""
     mask = len(cells.value) - 1
     at = _home(first, second, mask + 1)
-    while cells.value[at] >= 0:
-        if cells.first[at] == first and cells.second[at] == second:
-            return int(cells.value[at])
+    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
         at = (at + 1) & mask
-    return -1
+    return at
+
+
+@kernel
+def find(cells: PairCells, first: int, second: int) -> int:
+    """The value of a pair, or -1, which is also the value of a free cell."""
+    return int(cells.value[_cell(cells, first, second)])
 
 
 @kernel
@@ -116,10 +112,7 @@ def _find_all(cells: PairCells, first: Int64s, second: Int64s) -> Int64s:
 @kernel
 def put(cells: PairCells, first: int, second: int, value: int) -> bool:
     """Set the value of a pair. There must be capacity. Returns whether the pair is new."""
-    mask = len(cells.value) - 1
-    at = _home(first, second, mask + 1)
-    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
-        at = (at + 1) & mask
+    at = _cell(cells, first, second)
     fresh = bool(cells.value[at] < 0)
     cells.first[at] = first
     cells.second[at] = second
@@ -131,14 +124,11 @@ def put(cells: PairCells, first: int, second: int, value: int) -> bool:
 def pop(cells: PairCells, first: int, second: int) -> bool:
     """Remove a pair. Returns whether it was in the map."""
     mask = len(cells.value) - 1
-    at = _home(first, second, mask + 1)
-    while cells.value[at] >= 0 and (cells.first[at] != first or cells.second[at] != second):
-        at = (at + 1) & mask
-    if cells.value[at] < 0:
+    gap = _cell(cells, first, second)
+    if cells.value[gap] < 0:
         return False
     # Close the gap: move back every later pair of the run that may go here.
-    gap = at
-    at = (at + 1) & mask
+    at = (gap + 1) & mask
     while cells.value[at] >= 0:
         home = _home(cells.first[at], cells.second[at], mask + 1)
         if ((at - home) & mask) >= ((at - gap) & mask):

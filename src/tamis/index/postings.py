@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.index.blocks import Blocks, Int64s
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.blocks import Blocks
 from tamis.index.kernel import kernel
 
 _FEW = 64  # up to this many slots are searched for one by one
@@ -23,7 +24,7 @@ class Postings(Blocks):
         super().__init__(np.int32, step=step)
 
     @property
-    def slots(self) -> NDArray[np.int32]:
+    def slots(self) -> Int32s:
         """The array that holds all lists."""
         return self.pools[0]
 
@@ -40,9 +41,7 @@ class Postings(Blocks):
 
 
 @kernel
-def _remove(
-    start: Int64s, size: Int64s, pool: NDArray[np.int32], lists: Int64s, slots: NDArray[Any]
-) -> int:
+def _remove(start: Int64s, size: Int64s, pool: Int32s, lists: Int64s, slots: NDArray[Any]) -> int:
     for i in range(len(lists)):
         at = lists[i]
         last = start[at] + size[at] - 1
@@ -57,9 +56,7 @@ def _remove(
 
 
 @kernel
-def _sweep(
-    start: Int64s, size: Int64s, pool: NDArray[np.int32], lists: Int64s, slots: NDArray[Any]
-) -> int:
+def _sweep(start: Int64s, size: Int64s, pool: Int32s, lists: Int64s, slots: NDArray[Any]) -> int:
     """Remove sorted (list, slot) pairs in one pass over each list."""
     taken = np.zeros(len(lists), np.bool_)
     first = 0

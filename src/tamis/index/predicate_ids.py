@@ -10,12 +10,10 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.elementary_predicates import COMPARATORS, ElementaryPredicates
 from tamis.index.growth import HoldsArrays, grown
-
-Int64s = NDArray[np.int64]
 
 
 class PredicatePlan(NamedTuple):
@@ -25,7 +23,7 @@ class PredicatePlan(NamedTuple):
     constant: Int64s
     ids: Int64s  # -1 where the predicate is new
     order: Int64s  # positions of the new ones, sorted by cluster and constant
-    first: NDArray[np.bool_]  # in that order: the first occurrence of each predicate
+    first: Bools  # in that order: the first occurrence of each predicate
 
     @property
     def fresh(self) -> int:
@@ -40,11 +38,7 @@ class PredicateIds(HoldsArrays, ABC):
     `attribute * COMPARATORS + comparator`.
     """
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all predicates and release the memory."""
         self._uses = np.zeros(0, np.int64)
         self._cluster = np.zeros(0, np.int64)
         self._constant = np.zeros(0, np.int64)

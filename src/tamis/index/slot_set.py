@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.growth import HoldsArrays, grown
 
-Int64s = NDArray[np.int64]
 _FEW = 32  # more slots than this are removed in one pass
 
 
 class SlotSet(HoldsArrays):
     """Slots in an array without gaps, and the place of each slot. add and remove O(1)."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all slots and release the memory."""
         self._slots = np.zeros(0, np.int64)
         self._place = np.zeros(0, np.int64)
         self._used = 0

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.index.growth import HoldsArrays
+from tamis.files.arrays import Bools, Int32s, Int64s, zeros
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 _USED, _TOP, _FILLED, _FREE = range(4)  # positions in `counts`
 _LOW32 = (1 << 32) - 1
 
@@ -29,26 +28,16 @@ class Tuples(NamedTuple):
 
     cells: Int64s
     start: Int64s
-    size: NDArray[np.int32]
-    uses: NDArray[np.int32]
+    size: Int32s
+    uses: Int32s
     values: Int64s
 
 
 class TupleMap(HoldsArrays):
     """Interned tuples of int64. Linear probing; at most half full."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove all tuples and release the memory."""
-        self.view = Tuples(
-            np.full(8, -1, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int64),
-        )
+        self.view = zeros(Tuples)._replace(cells=np.full(8, -1, np.int64))
         self._counts = np.array([0, 0, 0, -1], np.int64)  # used, top, filled, first free id
         self._live = 0  # values of tuples in use; less than filled if some were abandoned
 
@@ -114,15 +103,9 @@ class TupleMap(HoldsArrays):
         if 2 * (len(self) + 1) > len(cells):
             cells = _dealt(cells, 2 * len(cells))
         if self.top == len(start) and self._counts[_FREE] < 0:
-            more = max(8, len(start))
-            start = np.concatenate([start, np.zeros(more, np.int64)])
-            length = np.concatenate([length, np.full(more, -1, np.int32)])
-            uses = np.concatenate([uses, np.zeros(more, np.int32)])
-        filled = int(self._counts[_FILLED])
-        if filled + size > len(values):
-            wider = np.empty(max(filled + size, len(values) * 3 // 2, 16), np.int64)
-            wider[:filled] = values[:filled]
-            values = wider
+            start, uses = grown(start, self.top + 1), grown(uses, self.top + 1)
+            length = grown(length, self.top + 1, -1)
+        values = grown(values, int(self._counts[_FILLED]) + size)
         self.view = Tuples(cells, start, length, uses, values)
 
 
@@ -136,12 +119,7 @@ def find(tuples: Tuples, values: Int64s, begin: int, size: int) -> int:
 
 @kernel
 def find_in(
-    cells: Int64s,
-    start: Int64s,
-    sizes: NDArray[np.int32],
-    tuples: Int64s,
-    values: Int64s,
-    size: int,
+    cells: Int64s, start: Int64s, sizes: Int32s, tuples: Int64s, values: Int64s, size: int
 ) -> int:
     """The id of the tuple `values[:size]`, or -1. A version of `find` for inner loops.
 
@@ -210,7 +188,7 @@ def _add(
     values: Int64s,
     done: int,
     ids: Int64s,
-    fresh: NDArray[np.bool_],
+    fresh: Bools,
 ) -> int:
     """Add tuples, starting with number `done`. Returns the number added when space runs out."""
     for i in range(done, len(ids)):

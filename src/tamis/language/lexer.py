@@ -76,7 +76,6 @@ def _unescape(text: str, start: int, end: int) -> str:
         raise ConditionError(
             f"unknown escape {match[0]!r}",
             span=(place, place + len(match[0])),
-            text=text,
             hint=r"known are \\ \" \' \n \r \t \uXXXX \UXXXXXXXX; write \\ for a backslash",
         )
 
@@ -92,7 +91,7 @@ def _bad(text: str, start: int) -> ConditionError:
         while end < len(text) and (text[end].isalnum() or text[end] in "._"):
             end += 1
         what, hint = f"{text[start:end][:40]!r} is not a number", "put text in quotes"
-        return ConditionError(what, span=(start, end), text=text, hint=hint)
+        return ConditionError(what, span=(start, end), hint=hint)
     elif character in "&|":
         what = f"{character!r} has no meaning here"
         hint = "write " + ("'and'" if character == "&" else "'or'")
@@ -100,4 +99,4 @@ def _bad(text: str, start: int) -> ConditionError:
         what, hint = "a lone question mark", "write a variable as ?people"
     else:
         what, hint = f"{character!r} has no meaning here", "put text in quotes"
-    return ConditionError(what, span=(start, start + 1), text=text, hint=hint)
+    return ConditionError(what, span=(start, start + 1), hint=hint)

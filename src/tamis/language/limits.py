@@ -13,7 +13,7 @@ VALUE_LIMIT = 100_000  # in all lists of all clauses together
 
 
 def check_length(text: object, limit: int = TEXT_LIMIT) -> None:
-    """Refuse what is not text, and text of more than `limit` bytes of UTF-8."""
+    """Refuse a condition that is not text, or longer than `limit` bytes of UTF-8."""
     if not isinstance(text, str):
         raise ConditionError(f"a condition is text, got {type(text).__name__}")
     if len(text) > limit or (not text.isascii() and _bytes(text) > limit):

@@ -32,42 +32,38 @@ _TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
 _SHORT_LIST = VALUE_LIMIT // PREDICATE_LIMIT // 2
 
 
-def clauses(condition: Condition, text: str | None = None) -> list[Clause]:
+def clauses(condition: Condition) -> list[Clause]:
     """The clauses of a condition, `not` pushed down to the leaves.
 
     >>> from tamis.language.parser import parse
     >>> [len(clause) for clause in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
     [2, 2]
     """
-    check_size(condition, text)
+    check_size(condition)
     return expand(condition)
 
 
-def check_size(condition: Condition, text: str | None = None) -> None:
+def check_size(condition: Condition) -> None:
     """Refuse a condition that is nested too deeply or would expand to too much."""
     if _is_plain(condition):
         return  # most conditions: a few simple predicates
-    _check_depth(condition, text)
+    _check_depth(condition)
     number, longest, values = _size(condition, True, {})
     if number > CLAUSE_LIMIT:
         raise LimitError(
             f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
-            text=text,
             hint="write a long 'or' over one attribute as 'in (…)'",
         )
     if longest > PREDICATE_LIMIT:
-        raise LimitError(
-            f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}", text=text
-        )
+        raise LimitError(f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}")
     if values > VALUE_LIMIT:
         raise LimitError(
             f"{_about(values)} values in the lists of all clauses; at most {VALUE_LIMIT:,}",
-            text=text,
             hint="a long 'in' is repeated in each clause that an 'or' next to it expands to",
         )
 
 
-def _check_depth(condition: Condition, text: str | None) -> None:
+def _check_depth(condition: Condition) -> None:
     """Count the levels in the text of the condition: parentheses, `not` and arithmetic.
 
     Not recursive: a condition built by a program may be nested without limit, and may share parts,
@@ -80,7 +76,7 @@ def _check_depth(condition: Condition, text: str | None) -> None:
             node = stack.pop()
             if isinstance(node, ValueConstraint):
                 if level + height(node) > DEPTH_LIMIT:
-                    raise LimitError(_TOO_DEEP, span=node.span, text=text)
+                    raise LimitError(_TOO_DEEP, span=node.span)
                 continue
             if isinstance(node, Predicate | Call):
                 continue
@@ -99,7 +95,7 @@ def _check_depth(condition: Condition, text: str | None) -> None:
                     stack.append(part)
         if not waiting:
             return
-    raise LimitError(_TOO_DEEP, text=text)
+    raise LimitError(_TOO_DEEP)
 
 
 def height(constraint: ValueConstraint) -> int:
@@ -156,25 +152,18 @@ def _size(
         return _size(condition.part, not positive, known)
     key = id(condition), positive
     if key not in known:
-        total = (
-            _ExpandedSize(1, 0, 0)
-            if isinstance(condition, And) == positive
-            else _ExpandedSize(0, 0, 0)
-        )
+        joined = isinstance(condition, And) == positive
+        clauses, longest, values = int(joined), 0, 0
         for part in condition.parts:
             one = _size(part, positive, known)
-            if isinstance(condition, And) == positive:
-                values = total.values * one.clauses + one.values * total.clauses
-                total = _ExpandedSize(
-                    total.clauses * one.clauses, total.longest + one.longest, values
-                )
+            if joined:
+                values = values * one.clauses + one.values * clauses
+                clauses, longest = clauses * one.clauses, longest + one.longest
             else:
-                longest = max(total.longest, one.longest)
-                total = _ExpandedSize(
-                    total.clauses + one.clauses, longest, total.values + one.values
-                )
-            total = _ExpandedSize(*(min(number, _MANY) for number in total))
-        known[key] = total
+                clauses, longest = clauses + one.clauses, max(longest, one.longest)
+                values += one.values
+            clauses, longest, values = (min(many, _MANY) for many in (clauses, longest, values))
+        known[key] = _ExpandedSize(clauses, longest, values)
     return known[key]
 
 

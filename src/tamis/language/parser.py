@@ -38,6 +38,7 @@ from tamis.model.condition import (
     Not,
     Or,
     Predicate,
+    Value,
     ValueConstraint,
     Variable,
     Word,
@@ -48,9 +49,9 @@ from tamis.model.printer import KEYWORDS, constant_text, name_text
 from tamis.model.schema import Schema
 
 _SIMPLE = frozenset(("=", "!=", "<", "<=", ">", ">=", "like", "contains", "excludes"))
-_OF_ATTRIBUTES = frozenset(
-    ("in", "between", "exists", "missing", "contains", "excludes", "starts", "ends", "like", "not")
-)
+_WORDS = frozenset(("in", "between", "exists", "missing", "starts", "ends"))
+_COMPARATORS = _SIMPLE | _WORDS
+_OF_ATTRIBUTES = _WORDS | {"contains", "excludes", "like", "not"}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -75,7 +76,10 @@ Predicate(attribute='category', comparator='<=', value='toy')))
     if schema is not None and not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     check_length(text, sys.maxsize if limit is None else limit)
-    condition = _Parser(text).whole()
+    try:
+        condition = _Parser(text).whole()
+    except ConditionError as error:
+        raise error.with_text(text) from None
     if schema is not None:
         check(condition, schema, text, operators)
     return condition
@@ -171,42 +175,34 @@ class _Parser(TokenReader):
         return self._comparison(name, start, kind)
 
     def _comparison(self, name: str, start: int, kind: str) -> Predicate | Call:
-        if kind in _SIMPLE:
-            self.at += 1
-            value = self.constant()
-            return Predicate(name, kind, value, (start, self.tokens[self.at - 1][3]))
-        if kind in ("exists", "missing"):
-            self.at += 1
-            return Predicate(name, kind, None, (start, self.tokens[self.at - 1][3]))
-        if kind == "in":
-            self.at += 1
-            values = self.constants()
-            return Predicate(name, kind, values, (start, self.tokens[self.at - 1][3]))
-        if kind == "between":
-            self.at += 1
-            low = self.constant()
-            self.expect("and", "expected 'and' between the two bounds")
-            high = self.constant()
-            return Predicate(name, kind, (low, high), (start, self.tokens[self.at - 1][3]))
-        if kind in ("starts", "ends"):
-            self.at += 1
-            self.expect("with", f"expected 'with' after '{kind}'")
-            value = self.constant()
-            return Predicate(name, f"{kind} with", value, (start, self.tokens[self.at - 1][3]))
         if kind == "(":
             return self._call(name, start)
-        if kind in SIGNS:
-            raise self.error(
-                f"expected a comparator after {name!r}",
-                hint="arithmetic takes variables and numbers, not attributes",
-            )
-        word = self.tokens[self.at][1]
-        raise self.error(
-            f"expected a comparator after {name!r}",
-            hint=nearest(word, ("contains", "excludes", "exists", "missing", "between", "like"))
-            or "comparators: = != < <= > >= in between exists missing contains excludes "
-            "like, starts with, ends with",
+        if kind not in _COMPARATORS:
+            raise self._no_comparator(name, kind)
+        self.at += 1
+        value: Value = None
+        if kind in _SIMPLE:
+            value = self.constant()
+        elif kind == "in":
+            value = self.constants()
+        elif kind == "between":
+            low = self.constant()
+            self.expect("and", "expected 'and' between the two bounds")
+            value = low, self.constant()
+        elif kind in ("starts", "ends"):
+            self.expect("with", f"expected 'with' after '{kind}'")
+            kind, value = f"{kind} with", self.constant()
+        return Predicate(name, kind, value, (start, self.tokens[self.at - 1][3]))
+
+    def _no_comparator(self, name: str, kind: str) -> ConditionError:
+        words = ("contains", "excludes", "exists", "missing", "between", "like")
+        hint = nearest(self.tokens[self.at][1], words) or (
+            "comparators: = != < <= > >= in between exists missing contains excludes "
+            "like, starts with, ends with"
         )
+        if kind in SIGNS:
+            hint = "arithmetic takes variables and numbers, not attributes"
+        return self.error(f"expected a comparator after {name!r}", hint=hint)
 
     # -- operators ---------------------------------------------------------------------------------
 
@@ -248,15 +244,10 @@ class _Parser(TokenReader):
             )
         found = ValueConstraint(left, kind, right, (start, self.tokens[self.at - 1][3]))
         if height(found) > DEPTH_LIMIT:
-            raise LimitError(
-                f"nested deeper than {DEPTH_LIMIT} levels", span=found.span, text=self.text
-            )
+            raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", span=found.span)
         if next(variables(found), None) is None:
             raise ConditionError(
-                "the constraint compares constants only",
-                span=found.span,
-                text=self.text,
-                hint=_mirrored(found),
+                "the constraint compares constants only", span=found.span, hint=_mirrored(found)
             )
         return found
 

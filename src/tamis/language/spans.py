@@ -15,9 +15,9 @@ _VALUES = ("number", "name", "date", "text", "true", "false")
 
 def part_of_predicate(text: str | None, predicate: Predicate, part: int) -> Span | None:
     """0 is the attribute, 1 the comparator, 2 the first value, and so on."""
-    if text is None or predicate.span is None:
-        return predicate.span
     found = _tokens(text, predicate)
+    if not found:
+        return predicate.span
     if part == 0:
         return found[0][2:]
     words = [token for token in found[1:] if token[0] not in ("not", "end")]
@@ -34,15 +34,11 @@ def part_of_predicate(text: str | None, predicate: Predicate, part: int) -> Span
 
 def operator_name(text: str | None, call: Call) -> Span | None:
     """The span of the operator's name in a call."""
-    if text is None or call.span is None:
-        return call.span
-    return _tokens(text, call)[0][2:]
+    return next((token[2:] for token in _tokens(text, call)), call.span)
 
 
 def argument(text: str | None, call: Call, position: int) -> Span | None:
     """The argument at a position, counted from 0."""
-    if text is None or call.span is None:
-        return call.span
     at, span = 0, call.span
     start: int | None = None
     for kind, _, first, last in _tokens(text, call)[2:]:
@@ -58,8 +54,6 @@ def argument(text: str | None, call: Call, position: int) -> Span | None:
 
 def operand(text: str | None, leaf: Leaf, wanted: Constant | Variable) -> Span | None:
     """The first occurrence of a variable or a constant in a call or a constraint."""
-    if text is None or leaf.span is None:
-        return leaf.span
     sign: int | None = None
     for kind, word, first, last in _tokens(text, leaf):
         if _is_written(kind, word, wanted):
@@ -81,13 +75,13 @@ def _is_written(kind: str, word: str, wanted: Constant | Variable) -> bool:
 
 def comparator(text: str | None, constraint: ValueConstraint) -> Span | None:
     """The comparator of a constraint."""
-    if text is None or constraint.span is None:
-        return constraint.span
     found = (token for token in _tokens(text, constraint) if token[0] == constraint.comparator)
     return next((token[2:] for token in found), constraint.span)
 
 
-def _tokens(text: str, leaf: Leaf) -> list[Token]:
-    assert leaf.span is not None
+def _tokens(text: str | None, leaf: Leaf) -> list[Token]:
+    """The tokens of a leaf, at their places in the text; empty if the text is unknown."""
+    if text is None or leaf.span is None:
+        return []
     start, end = leaf.span
     return [(kind, word, s + start, e + start) for kind, word, s, e in tokens(text[start:end])]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from tamis.errors import ConditionError, LimitError, Span
 from tamis.language.lexer import Token, tokens
 from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT
-from tamis.language.numbers import number
 from tamis.model.condition import SIGNS, Arithmetic, Constant, Expression, Variable, Word
 from tamis.model.printer import name_text
 
@@ -18,10 +19,9 @@ _ARITHMETIC = "arithmetic takes variables and numbers only; put text in quotes"
 class TokenReader:
     """The tokens of a text, the position, and the depth of nesting."""
 
-    __slots__ = ("at", "depth", "text", "tokens")
+    __slots__ = ("at", "depth", "tokens")
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self.tokens: list[Token] = tokens(text)
         self.at = 0
         self.depth = 0
@@ -37,9 +37,7 @@ class TokenReader:
         self.expect(")", "expected ',' or ')' in the list")
         if len(values) > LIST_LIMIT:
             raise LimitError(
-                f"{len(values):,} values in one list; at most {LIST_LIMIT:,}",
-                span=opened,
-                text=self.text,
+                f"{len(values):,} values in one list; at most {LIST_LIMIT:,}", span=opened
             )
         return tuple(values)
 
@@ -48,7 +46,7 @@ class TokenReader:
         kind, word, start, end = self.tokens[self.at]
         self.at += 1
         if kind == "number":
-            return number(word, (start, end), self.text)
+            return _number(word, (start, end))
         if kind in ("name", "date"):
             return Word(word)
         if kind == "text":
@@ -60,7 +58,7 @@ class TokenReader:
         if kind == "-" and self.tokens[self.at][0] == "number":
             _, word, _, end = self.tokens[self.at]
             self.at += 1
-            return number("-" + word, (start, end), self.text)
+            return _number("-" + word, (start, end))
         self.at -= 1
         if kind == "variable":
             raise self.error(
@@ -132,9 +130,7 @@ class TokenReader:
         """Skip a token that opens a level of nesting; the caller closes the level."""
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
-            raise LimitError(
-                f"nested deeper than {DEPTH_LIMIT} levels", span=self.span(), text=self.text
-            )
+            raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", span=self.span())
         self.at += 1
 
     def expect(self, kind: str, message: str) -> None:
@@ -154,4 +150,36 @@ class TokenReader:
 
     def error(self, message: str, hint: str | None = None) -> ConditionError:
         """An error that shows the next token."""
-        return ConditionError(message, span=self.span(), text=self.text, hint=hint)
+        return ConditionError(message, span=self.span(), hint=hint)
+
+
+def _number(word: str, span: Span) -> int | float:
+    """The number that `word` denotes, exact or refused."""
+    digits = word.removeprefix("-")
+    if digits.isdigit():
+        digits = digits.lstrip("0") or "0"
+        # int() of a long text is slow and capped; 20 digits are past 64 bits anyway.
+        if len(digits) > 20:
+            raise ConditionError(
+                "a whole number outside the 64-bit integers (-2^63 to 2^63 - 1)", span=span
+            )
+        return -int(digits) if word.startswith("-") else int(digits)
+    found = float(word)
+    if found in (float("inf"), float("-inf")):
+        raise ConditionError("a number too large for a double", span=span)
+    if len(word) > 15 and found.is_integer() and "e" not in word.lower():
+        return _whole(word, found, span)
+    return found
+
+
+def _whole(word: str, found: float, span: Span) -> int | float:
+    """A long literal whose double is whole: exact if the literal is whole, otherwise refused.
+
+    `9007199254740993.0` is that integer; `1.0000000000000000001` is not 1.
+    """
+    exact = Decimal(word)
+    if exact == found:
+        return found
+    if exact == exact.to_integral_value() and abs(exact) < 2**64:
+        return int(exact)
+    raise ConditionError(f"not exact as a double; the nearest is {found!r}", span=span)

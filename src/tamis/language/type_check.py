@@ -1,23 +1,44 @@
 """The type check of a condition against a schema.
 
 Contradictions between predicates are found later, when they are folded (`encode.clause`).
-`call_check` checks single calls and constraints, `variable_check` checks them within their clause.
+
+A variable belongs to one clause. Positive calls of the clause bind it, by values of one kind.
+Negated calls and value constraints only test it, so they need a positive call that binds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple, NoReturn
 
-from tamis.errors import ConditionError, LimitError, nearest
-from tamis.language.call_check import check_call, check_constraint
+from tamis.errors import ConditionError, LimitError, Span, nearest
+from tamis.language import spans
 from tamis.language.limits import LIST_LIMIT
-from tamis.language.normal_form import check_size
-from tamis.language.spans import part_of_predicate
-from tamis.language.variable_check import check_clauses
-from tamis.model.condition import Call, Condition, Predicate, Word, leaves, variables
-from tamis.model.domain import Domain, RefusalError, show
-from tamis.model.operator import Signature
+from tamis.language.normal_form import check_size, expand
+from tamis.model.condition import (
+    COMPLEMENTS,
+    SIGNS,
+    Arithmetic,
+    Call,
+    Clause,
+    Condition,
+    Constant,
+    Expression,
+    Leaf,
+    Predicate,
+    ValueConstraint,
+    Variable,
+    Word,
+    leaves,
+    parts_of,
+    variables,
+)
+from tamis.model.domain import Boolean, Domain, Integer, RefusalError, Text, show
+from tamis.model.operator import Parameter, Signature
+from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
+
+_DOMAINS: Mapping[str, Domain] = {"number": Integer(), "text": Text(), "boolean": Boolean()}
 
 
 def check(
@@ -30,96 +51,320 @@ def check(
 
     `operators` are the operators that the condition may call, by name.
     """
-    known = {} if operators is None else operators
-    attributes = schema.attributes
-    has_variables = False
-    for leaf in leaves(condition):
-        if isinstance(leaf, Predicate):
-            _check_predicate(leaf, attributes, text)
-            continue
-        if isinstance(leaf, Call):
-            check_call(leaf, attributes, known, text)
-            has_variables = has_variables or any(True for _ in variables(leaf))
-        else:
-            check_constraint(leaf, attributes, text)
-            has_variables = True  # checked
-    if has_variables:  # each belongs to one clause
-        check_size(condition, text)
-        check_clauses(condition, known, text)
+    try:
+        _TypeCheck(schema.attributes, {} if operators is None else operators, text).check(condition)
+    except ConditionError as error:
+        raise error.with_text(text) from None
 
 
-def _check_predicate(
-    predicate: Predicate, attributes: Mapping[str, Domain], text: str | None
-) -> None:
-    if not isinstance(predicate.attribute, str):
-        raise ConditionError(f"{show(predicate)} is not a condition")
-    domain = attributes.get(predicate.attribute)
-    if domain is None:
-        raise ConditionError(
-            f"unknown attribute {predicate.attribute!r}",
-            span=part_of_predicate(text, predicate, 0),
-            text=text,
-            hint=nearest(predicate.attribute, attributes),
-        )
-    if predicate.comparator not in domain.comparators:
-        raise ConditionError(
-            f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
-            f"{predicate.comparator!r}",
-            span=part_of_predicate(text, predicate, 1),
-            text=text,
-            hint="it has: " + ", ".join(domain.comparators),
-        )
-    _check_value(predicate, domain, attributes, text)
+class BoundVariable(NamedTuple):
+    """The kind of a variable's values, perhaps `any`, and the operator that binds it."""
+
+    kind: str
+    by: Signature
 
 
-def _check_value(
-    predicate: Predicate, domain: Domain, attributes: Mapping[str, Domain], text: str | None
-) -> None:
-    comparator, value = predicate.comparator, predicate.value
-    if comparator in ("exists", "missing"):
-        given: tuple[object, ...] = ()
-        if value is not None:
-            raise ConditionError(f"{comparator!r} takes no value", span=predicate.span, text=text)
-    elif comparator in ("in", "between"):
-        if not isinstance(value, tuple) or not value:
-            raise ConditionError(f"{comparator!r} takes a list", span=predicate.span, text=text)
-        if comparator == "between" and len(value) != 2:
-            raise ConditionError("'between' takes two bounds", span=predicate.span, text=text)
-        if len(value) > LIST_LIMIT:
-            raise LimitError(
-                f"{len(value):,} values in one list; at most {LIST_LIMIT:,}",
-                span=predicate.span,
-                text=text,
-            )
-        given = value
-    else:
-        given = (value,)
-    constant = domain.constant
-    for position, item in enumerate(given):
-        try:
-            constant(item)
-        except RefusalError as why:
-            hint = None
-            if domain.kind == "text" and not isinstance(item, str):
-                hint = "put text in quotes"
-            elif domain.kind == "boolean" and isinstance(item, str):
-                hint = "write true or false, without quotes"
-            elif isinstance(item, Word) and item in attributes:
-                hint = "two attributes cannot be compared"
+Kinds = Mapping[str, BoundVariable]
+
+
+class _TypeCheck(NamedTuple):
+    attributes: Mapping[str, Domain]
+    operators: Mapping[str, Signature]
+    text: str | None
+
+    def check(self, condition: Condition) -> None:
+        has_variables = False
+        for leaf in leaves(condition):
+            if isinstance(leaf, Predicate):
+                self._predicate(leaf)
+            elif isinstance(leaf, Call):
+                self._call(leaf)
+                has_variables = has_variables or any(True for _ in variables(leaf))
+            else:
+                self._constraint(leaf)
+                has_variables = True  # checked
+        if has_variables:  # each belongs to one clause
+            check_size(condition)
+            self._clauses(condition)
+
+    # -- predicates --------------------------------------------------------------------------------
+
+    def _predicate(self, predicate: Predicate) -> None:
+        if not isinstance(predicate.attribute, str):
+            raise ConditionError(f"{show(predicate)} is not a condition")
+        domain = self.attributes.get(predicate.attribute)
+        if domain is None:
             raise ConditionError(
-                f"{predicate.attribute!r} is {domain.kind}: {why}",
-                span=part_of_predicate(text, predicate, 2 + position),
-                text=text,
-                hint=hint,
+                f"unknown attribute {predicate.attribute!r}",
+                span=spans.part_of_predicate(self.text, predicate, 0),
+                hint=nearest(predicate.attribute, self.attributes),
+            )
+        if predicate.comparator not in domain.comparators:
+            raise ConditionError(
+                f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
+                f"{predicate.comparator!r}",
+                span=spans.part_of_predicate(self.text, predicate, 1),
+                hint="it has: " + ", ".join(domain.comparators),
+            )
+        comparator, value, span = predicate.comparator, predicate.value, predicate.span
+        given: tuple[object, ...] = (value,)
+        if comparator in ("exists", "missing"):
+            given = ()
+            if value is not None:
+                raise ConditionError(f"{comparator!r} takes no value", span=span)
+        elif comparator in ("in", "between"):
+            if not isinstance(value, tuple) or not value:
+                raise ConditionError(f"{comparator!r} takes a list", span=span)
+            if comparator == "between" and len(value) != 2:
+                raise ConditionError("'between' takes two bounds", span=span)
+            if len(value) > LIST_LIMIT:
+                many = f"{len(value):,} values in one list"
+                raise LimitError(f"{many}; at most {LIST_LIMIT:,}", span=span)
+            given = value
+        constant = domain.constant
+        for position, item in enumerate(given):
+            try:
+                constant(item)
+            except RefusalError as why:
+                raise ConditionError(
+                    f"{predicate.attribute!r} is {domain.kind}: {why}",
+                    span=spans.part_of_predicate(self.text, predicate, 2 + position),
+                    hint=self._value_hint(domain, item),
+                ) from None
+        if comparator == "like" and (len(str(value)) - len(str(value).rstrip("\\"))) % 2 == 1:
+            raise ConditionError(
+                "the pattern ends in a lone backslash",
+                span=spans.part_of_predicate(self.text, predicate, 2),
+                hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
+            )
+
+    def _value_hint(self, domain: Domain, item: object) -> str | None:
+        if domain.kind == "text" and not isinstance(item, str):
+            return "put text in quotes"
+        if domain.kind == "boolean" and isinstance(item, str):
+            return "write true or false, without quotes"
+        if isinstance(item, Word) and item in self.attributes:
+            return "two attributes cannot be compared"
+        return None
+
+    # -- calls and constraints ---------------------------------------------------------------------
+
+    def _call(self, call: Call) -> None:
+        """Refuse an unknown operator, wrong arguments, and an operator that reads other schemas."""
+        if not isinstance(call.operator, str) or not isinstance(call.arguments, tuple):
+            raise ConditionError(f"{show(call)} is not a condition")
+        signature = self.operators.get(call.operator)
+        if signature is None:
+            none = "" if len(self.operators) else ": no operator is registered"
+            raise ConditionError(
+                f"unknown operator {call.operator!r}{none}",
+                span=spans.operator_name(self.text, call),
+                hint=nearest(call.operator, self.operators),
+            )
+        wanted, given = len(signature.parameters), len(call.arguments)
+        if given != wanted:
+            takes = f"{wanted or 'no'} argument{'' if wanted == 1 else 's'}"
+            raise ConditionError(
+                f"{call.operator!r} takes {takes}, got {given}: {signature}",
+                span=call.span,
+                hint=_free_names(signature),
+            )
+        for position, parameter in enumerate(signature.parameters):
+            span = spans.argument(self.text, call, position)
+            self._argument(call.arguments[position], parameter, signature, span)
+        for attribute in signature.reads:
+            if attribute not in self.attributes:
+                raise ConditionError(
+                    f"{call.operator!r} reads the attribute {attribute!r}, which is not in the "
+                    "schema",
+                    span=spans.operator_name(self.text, call),
+                )
+
+    def _argument(
+        self,
+        given: Constant | Variable,
+        parameter: Parameter,
+        signature: Signature,
+        span: Span | None,
+    ) -> None:
+        where = f"{parameter.name!r} of {signature}"
+        if isinstance(given, Variable):
+            if not parameter.free:
+                raise ConditionError(
+                    f"{where} must be a constant, not a variable",
+                    span=span,
+                    hint=_free_names(signature) or f"{signature.name!r} binds no variables",
+                )
+            return
+        hint = None
+        if isinstance(given, Word) and given in self.attributes:
+            hint = "operators read attributes themselves; their arguments are constants"
+        elif parameter.kind == "boolean" and isinstance(given, str):
+            hint = "write true or false, without quotes"
+        elif parameter.kind == "text":
+            hint = "put text in quotes"
+        try:
+            _check_constant(given, parameter.kind)
+        except RefusalError as why:
+            raise ConditionError(
+                f"{where} is {_kind_text(parameter.kind)}: {why}", span=span, hint=hint
             ) from None
-    if comparator == "like" and _open_escape(str(value)):
-        raise ConditionError(
-            "the pattern ends in a lone backslash",
-            span=part_of_predicate(text, predicate, 2),
-            text=text,
-            hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
-        )
+
+    def _constraint(self, constraint: ValueConstraint) -> None:
+        """Refuse a constraint without a variable, and parts other than arithmetic on constants."""
+        if constraint.comparator not in COMPLEMENTS:
+            raise ConditionError(
+                f"variables have no comparator {show(constraint.comparator)}",
+                span=constraint.span,
+                hint="they have: " + " ".join(COMPLEMENTS),
+            )
+        found = False
+        stack: list[Expression] = [constraint.right, constraint.left]
+        seen: set[int] = set()  # a program may share parts
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Arithmetic):
+                if node.sign not in SIGNS:
+                    raise ConditionError(f"{show(node.sign)} is not one of + - * /")
+                if id(node) not in seen:
+                    seen.add(id(node))
+                    stack += (node.right, node.left)
+            elif isinstance(node, Variable):
+                found = True
+            else:
+                self._operand(node, constraint)
+        if not found:
+            raise ConditionError("the constraint compares constants only", span=constraint.span)
+
+    def _operand(self, given: Constant, constraint: ValueConstraint) -> None:
+        if isinstance(given, Word) and given in self.attributes:
+            raise ConditionError(
+                f"{str(given)!r} is an attribute and cannot be compared with variables",
+                span=spans.operand(self.text, constraint, given),
+                hint="an operator that reads it can bind its value to a variable; if you mean the "
+                "text, put it in quotes",
+            )
+        try:
+            _check_constant(given, "any")
+        except RefusalError as why:
+            span = spans.operand(self.text, constraint, given)
+            raise ConditionError(f"in a value constraint: {why}", span=span) from None
+
+    # -- variables ---------------------------------------------------------------------------------
+
+    def _clauses(self, condition: Condition) -> None:
+        """Check each clause of a condition whose size and leaves have been checked."""
+        clauses = expand(condition)
+        bound = [self._bound(clause) for clause in clauses]
+        for clause, kinds in zip(clauses, bound, strict=True):
+            for leaf, positive in clause:
+                for variable in variables(leaf):
+                    if variable.name not in kinds:
+                        elsewhere = any(variable.name in other for other in bound)
+                        self._refuse_unbound(variable, leaf, condition, elsewhere)
+                if isinstance(leaf, Call) and not positive:
+                    for argument, parameter in self._given(leaf):
+                        self._check_kind(leaf, argument, kinds[argument.name], parameter.kind)
+                elif isinstance(leaf, ValueConstraint):
+                    self._compared(leaf, kinds)
+
+    def _given(self, call: Call) -> list[tuple[Variable, Parameter]]:
+        """The variables among the arguments of a call, each with its parameter."""
+        pairs = zip(call.arguments, self.operators[call.operator].parameters, strict=True)
+        return [(given, parameter) for given, parameter in pairs if isinstance(given, Variable)]
+
+    def _bound(self, clause: Clause) -> dict[str, BoundVariable]:
+        """The variables that the positive calls of a clause bind."""
+        found: dict[str, BoundVariable] = {}
+        for call in (call for call, positive in parts_of(clause).calls if positive):
+            for argument, parameter in self._given(call):
+                before = found.get(argument.name)
+                if before is None or before.kind == "any":
+                    by = self.operators[call.operator]
+                    found[argument.name] = BoundVariable(parameter.kind, by)
+                else:
+                    self._check_kind(call, argument, before, parameter.kind)
+        return found
+
+    def _check_kind(self, call: Call, variable: Variable, before: BoundVariable, kind: str) -> None:
+        """Refuse a variable of two kinds, if both are known."""
+        if "any" not in (before.kind, kind) and before.kind != kind:
+            raise ConditionError(
+                f"?{variable.name} is {_kind_text(before.kind)} in {before.by}, but "
+                f"{_kind_text(kind)} here",
+                span=spans.operand(self.text, call, variable),
+            )
+
+    def _refuse_unbound(
+        self, variable: Variable, leaf: Leaf, condition: Condition, elsewhere: bool
+    ) -> NoReturn:
+        calls = (each for each in leaves(condition) if isinstance(each, Call))
+        if elsewhere:
+            hint = "each branch of an 'or' has its own variables"
+        elif any(variable in variables(each) for each in calls):
+            hint = "an operator under 'not' binds no variable; a positive call must bind it"
+        else:
+            hint = f"a call in the same conjunction must bind it, as in: operator(?{variable.name})"
+        span = spans.operand(self.text, leaf, variable)
+        raise ConditionError(f"nothing binds ?{variable.name}", span=span, hint=hint)
+
+    def _compared(self, constraint: ValueConstraint, kinds: Kinds) -> None:
+        """Refuse comparisons between values of different kinds, if the kinds are known."""
+        sides = constraint.left, constraint.right
+        left, right = (self._kind(side, constraint, kinds) for side in sides)
+        if "any" not in (left, right) and left != right:
+            raise ConditionError(
+                f"{expression_text(sides[0])} is {_kind_text(left)}, "
+                f"but {expression_text(sides[1])} is {_kind_text(right)}",
+                span=constraint.span,
+                hint=_bound_by(sides, kinds),
+            )
+        if "boolean" in (left, right) and constraint.comparator not in ("=", "!="):
+            raise ConditionError(
+                f"true and false have no comparator {constraint.comparator!r}",
+                span=spans.comparator(self.text, constraint),
+                hint="they have: = !=",
+            )
+
+    def _kind(self, expression: Expression, constraint: ValueConstraint, kinds: Kinds) -> str:
+        if isinstance(expression, Variable):
+            return kinds[expression.name].kind
+        if not isinstance(expression, Arithmetic):
+            return _kind_of_constant(expression)
+        for side in (expression.left, expression.right):
+            kind = self._kind(side, constraint, kinds)
+            if kind not in ("number", "any"):
+                assert not isinstance(side, Arithmetic)
+                raise ConditionError(
+                    f"{expression_text(side)} is {_kind_text(kind)}; arithmetic takes numbers",
+                    span=spans.operand(self.text, constraint, side),
+                    hint=_bound_by((side,), kinds),
+                )
+        return "number"
 
 
-def _open_escape(pattern: str) -> bool:
-    return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1
+def _free_names(signature: Signature) -> str | None:
+    free = [parameter.name for parameter in signature.parameters if parameter.free]
+    return f"a variable may be at: {', '.join(free)}" if free else None
+
+
+def _bound_by(sides: tuple[Expression, ...], kinds: Kinds) -> str | None:
+    """A hint that names the operators which bind the variables."""
+    names = [side.name for side in sides if isinstance(side, Variable)]
+    return "; ".join(f"{kinds[name].by} binds ?{name}" for name in names) or None
+
+
+def _kind_of_constant(given: Constant) -> str:
+    if isinstance(given, bool):
+        return "boolean"
+    return "text" if isinstance(given, str) else "number"
+
+
+def _kind_text(kind: str) -> str:
+    """A kind, with an article."""
+    return {"number": "a number", "boolean": "true or false"}.get(kind, kind)
+
+
+def _check_constant(given: Constant, kind: str) -> None:
+    """Refuse a constant of another kind."""
+    (_DOMAINS.get(kind) or _DOMAINS[_kind_of_constant(given)]).constant(given)

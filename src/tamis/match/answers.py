@@ -7,19 +7,15 @@ lazily: the matcher's slots are passed on without a copy and become ids only whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
+
 FoundSlots = NDArray[np.signedinteger[Any]]
 """Slots in an answer: 32 or 64 bits, depending on the matcher."""
-
-
-class TextsBySlot(Protocol):
-    """An array of texts, or an object that is indexed like one."""
-
-    def __getitem__(self, slots: FoundSlots, /) -> NDArray[np.object_]: ...
 
 
 class SlotIds:
@@ -31,14 +27,15 @@ class SlotIds:
 
     __slots__ = ("__weakref__", "number", "text")
 
-    def __init__(self, number: NDArray[np.int64], text: TextsBySlot | None) -> None:
-        self.number, self.text = number, text
+    def __init__(self, number: Int64s, text: Any) -> None:
+        self.number = number
+        self.text = text  # None, an array of texts, or an object that is indexed like one
 
     def of(self, slots: FoundSlots) -> NDArray[Any]:
         """The ids of slots: int64, or object if some ids are text."""
         if self.text is None:
             return self.number[slots]
-        found = self.text[slots]
+        found: NDArray[np.object_] = self.text[slots]
         numbered = np.flatnonzero(found == None)  # noqa: E711 - element by element
         found[numbered] = self.number[slots[numbered]]
         return found
@@ -53,9 +50,7 @@ class Matches:
     event, `subscriptions` resolves all. Counting resolves none.
     """
 
-    def __init__(
-        self, starts: NDArray[np.int64], slots: FoundSlots, ids: SlotIds | None = None
-    ) -> None:
+    def __init__(self, starts: Int64s, slots: FoundSlots, ids: SlotIds | None = None) -> None:
         self.starts, self.slots = starts, slots
         self._ids = ids  # None once all ids are resolved
         self._subscriptions: NDArray[Any] = slots
@@ -79,7 +74,7 @@ class Matches:
         return self._subscriptions
 
     @property
-    def events(self) -> NDArray[np.int64]:
+    def events(self) -> Int64s:
         """The position in the batch of each pair's event."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
 
@@ -95,7 +90,7 @@ class Matches:
     def __iter__(self) -> Iterator[list[Any]]:
         return (self[event] for event in range(len(self)))
 
-    def without(self, pairs: NDArray[np.int64]) -> Matches:
+    def without(self, pairs: Int64s) -> Matches:
         """The answer without the pairs at these positions, which ascend."""
         if not len(pairs):
             return self

@@ -9,16 +9,17 @@ in `capabilities`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseStorage, ClauseTable
 from tamis.index.growth import HoldsArrays
 from tamis.match.answers import Matches
@@ -26,7 +27,7 @@ from tamis.match.options import Option, declared, validated
 
 __all__ = ["Matcher", "Matches", "Slots", "Tally"]
 
-Slots = NDArray[np.int64]
+Slots = Int64s
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Tally:
     nodes: int = 0  # nodes, buckets, cells or lists visited
     subscriptions: int = 0  # clauses touched, whether they matched or not
 
-    def count(self, work: NDArray[np.int64]) -> None:
+    def count(self, work: Int64s) -> None:
         """Add the counters of a kernel. The first three are predicates, nodes, subscriptions."""
         predicates, nodes, subscriptions = work.tolist()[:3]
         self.predicates += predicates
@@ -169,8 +170,12 @@ class Matcher(HoldsArrays, ABC):
     def find(self, batch: EventBatch) -> Matches:
         """The slots whose clause holds. Neither the batch nor the clause table is empty."""
 
-    def tallied(self, starts: Slots, slots: Slots, work: NDArray[np.int64]) -> Matches:
-        """The answer of a kernel, after adding its work to the tally (see `Tally.count`)."""
+    def run(self, kernel: Callable[..., Any], batch: EventBatch, *index: Any) -> Matches:
+        """The answer of a kernel. Its work is added to the tally (see `Tally.count`).
+
+        The kernel takes the pairs of the batch, the clause table and its width, and `index`.
+        """
+        starts, slots, work = kernel(batch.pairs, self.clauses.view, self.clauses.width, *index)
         self.tally.count(work)
         return Matches(starts, slots)
 

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, offsets
 from tamis.index.bits import Words, clear_bit, lowest, set_bit
 from tamis.index.kernel import kernel
 from tamis.match.answers import FoundSlots, Matches, SlotIds, position
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _PAIRS = 1 << 20  # (event, bit) pairs examined at a time when single bits are extracted
 
 
@@ -101,8 +100,7 @@ class Bitmaps:
 
     def matches(self) -> Matches:
         """The same answer, with one list per event."""
-        starts = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.counts(), out=starts[1:])
+        starts = offsets(self.counts())
         slots = np.empty(starts[-1], np.int32)
         _list(self.words, self.slots, slots)
         return Matches(starts, slots, self._ids)
@@ -131,7 +129,8 @@ class Bitmaps:
 
     def clear(self, events: Int64s, bits: Int64s) -> None:
         """Remove pairs from the answer: clear bit `bits[i]` of event `events[i]`."""
-        _clear(self.words, events, bits)
+        gone = ~(np.uint64(1) << (bits & 63).astype(np.uint64))
+        np.bitwise_and.at(self.words, (events, bits >> 6), gone)
 
     def fold(self, bits: Int64s, onto: Int64s) -> Bitmaps:
         """Merge each of `bits` into the bit in `onto`; the merged bits become unused."""
@@ -147,12 +146,6 @@ def _set(words: Words, starts: Int64s, slots: FoundSlots) -> None:
         row = words[event]
         for slot in slots[starts[event] : starts[event + 1]]:
             set_bit(row, slot)
-
-
-@kernel
-def _clear(words: Words, events: Int64s, bits: Int64s) -> None:
-    for pair in range(len(events)):
-        clear_bit(words[events[pair]], bits[pair])
 
 
 @kernel

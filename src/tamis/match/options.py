@@ -11,12 +11,12 @@ value: `self.buckets`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tamis.errors import MatcherError, nearest
 
 T = TypeVar("T")
-Numeric = TypeVar("Numeric", int, float)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -27,7 +27,6 @@ class Option(Generic[T]):
         self,
         default: T,
         meaning: str,
-        *,
         values: str,
         valid: Callable[[Any], bool],
         read: Callable[[str], Any] = str,
@@ -36,9 +35,7 @@ class Option(Generic[T]):
         self.name = ""
         self.default, self.meaning = default, meaning
         self.values = values  # the valid values, in words: "a number from 1"
-        self.saved = (
-            saved  # False for secrets and machine-specific values: a saved index omits them
-        )
+        self.saved = saved  # False for secrets and values of one machine: a saved index omits them
         self._valid, self._read = valid, read
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -77,59 +74,38 @@ class Option(Generic[T]):
 
 
 def whole_number(
-    default: int, meaning: str, *, least: int, most: int | None = None, saved: bool = True
+    default: int, meaning: str, *, least: int, most: float = inf, saved: bool = True
 ) -> Option[int]:
     """An option whose value is a whole number."""
-    values = f"a whole number from {least}" + ("" if most is None else f" to {most}")
-    return Option(
-        default,
-        meaning,
-        values=values,
-        valid=lambda value: type(value) is int and _within(value, least, most),
-        read=int,
-        saved=saved,
-    )
+    values = f"a whole number from {least}" + ("" if most == inf else f" to {most}")
+
+    def valid(value: Any) -> bool:
+        return type(value) is int and least <= value <= most
+
+    return Option(default, meaning, values, valid, int, saved)
 
 
-def real_number(
-    default: float, meaning: str, *, least: float, most: float | None = None
-) -> Option[float]:
+def real_number(default: float, meaning: str, *, least: float, most: float = inf) -> Option[float]:
     """An option whose value is a number, whole or not."""
-    values = f"a number from {least:g}" + ("" if most is None else f" to {most:g}")
-    return Option(
-        default,
-        meaning,
-        values=values,
-        valid=lambda value: type(value) in (int, float) and _within(value, least, most),
-        read=float,
-    )
+    values = f"a number from {least:g}" + ("" if most == inf else f" to {most:g}")
+
+    def valid(value: Any) -> bool:
+        return type(value) in (int, float) and least <= value <= most
+
+    return Option(default, meaning, values, valid, float)
 
 
 def flag(default: bool, meaning: str) -> Option[bool]:
     """An option whose value is True or False."""
-    return Option(
-        default,
-        meaning,
-        values="True or False",
-        valid=lambda value: isinstance(value, bool),
-        read=_truth,
-    )
+    return Option(default, meaning, "True or False", lambda value: isinstance(value, bool), _truth)
 
 
 def choice(default: str, meaning: str, *choices: str) -> Option[str]:
     """An option whose value is one of a few words. The default is one of them."""
+    values = " or ".join(map(repr, choices)) if len(choices) < 3 else f"one of {', '.join(choices)}"
     return Option(
-        default,
-        meaning,
-        values=" or ".join(map(repr, choices))
-        if len(choices) < 3
-        else f"one of {', '.join(choices)}",
-        valid=lambda value: isinstance(value, str) and value in choices,
+        default, meaning, values, lambda value: isinstance(value, str) and value in choices
     )
-
-
-def _within(value: float, least: float, most: float | None) -> bool:
-    return least <= value and (most is None or value <= most)
 
 
 def _truth(text: str) -> bool:

@@ -25,7 +25,7 @@ class BitmapColumn:
     bound: float  # share of events that bind the attribute
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Route:
     """One way to find clauses: a kind of bucket key, or a family of bitmaps.
 
@@ -35,10 +35,10 @@ class Route:
     """
 
     sort: str
-    attributes: tuple[Attribute, ...]  # empty if several keys are summed up
-    cells: int  # cells per run, or 0
-    together: int  # the number of keys that this entry sums up
-    older: bool  # part of the previous plan: its clauses are moving to the new one
+    attributes: tuple[Attribute, ...] = ()  # empty if several keys are summed up
+    cells: int = 0  # cells per run, or 0
+    together: int = 1  # the number of keys that this entry sums up
+    older: bool = False  # part of the previous plan: its clauses are moving to the new one
     clauses: int
     parts: int  # buckets, or blocks of a family
     entries: int  # a clause has one entry per key
@@ -46,7 +46,7 @@ class Route:
     look_ups: float  # keys looked up, or bitmap lines read
     met: float  # clauses visited
     ns: float  # total time
-    saved_ns: float  # compared with placing its clauses in a family; 0 for a family
+    saved_ns: float = 0.0  # compared with placing its clauses in a family; 0 for a family
     columns: tuple[BitmapColumn, ...] = ()
 
 
@@ -133,27 +133,3 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The plan in JSON types."""
         return asdict(self)
-
-    @staticmethod
-    def from_dict(given: Mapping[str, Any]) -> Plan:
-        """The inverse of `to_dict`. The dictionary may have passed through JSON."""
-        return Plan(
-            **{
-                **given,
-                "routes": tuple(_route(each) for each in given["routes"]),
-                "cuts": tuple(Cut(**each) for each in given["cuts"]),
-                "choices": tuple(
-                    Choice(each["likely"], _way(each["taken"]), tuple(map(_way, each["others"])))
-                    for each in given["choices"]
-                ),
-            }
-        )
-
-
-def _route(given: Mapping[str, Any]) -> Route:
-    columns = tuple(BitmapColumn(**each) for each in given["columns"])
-    return Route(**{**given, "attributes": tuple(given["attributes"]), "columns": columns})
-
-
-def _way(given: Mapping[str, Any]) -> Placement:
-    return Placement(**{**given, "attributes": tuple(given["attributes"])})

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Bools, Int32s, Int64s, UInt8s, offsets
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
@@ -33,11 +33,11 @@ class ScanColumns(NamedTuple):
     the bounds 6 and 4. `needed` is 1 if the clause requires the attribute to be bound.
     """
 
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    needed: NDArray[np.uint8]
-    attribute: NDArray[np.int32]  # per column
-    holes: NDArray[np.bool_]  # per column: whether any `!=` was written to it
+    low: Int64s
+    high: Int64s
+    needed: UInt8s
+    attribute: Int32s  # per column
+    holes: Bools  # per column: whether any `!=` was written to it
 
 
 class Scan(Matcher):
@@ -75,8 +75,7 @@ class Scan(Matcher):
         self._passed[tried] = left[tried] / seen[tried]
         self.tally.predicates += looked
         self.tally.subscriptions += len(batch) * self.clauses.live
-        starts = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(np.bincount(event, minlength=len(batch)), out=starts[1:])
+        starts = offsets(np.bincount(event, minlength=len(batch)))
         # The kernel finds pairs tile by tile; a stable sort orders them by event.
         return Matches(
             starts, slots if len(batch) == 1 else slots[np.argsort(event, kind="stable")]
@@ -144,20 +143,20 @@ class Scan(Matcher):
         at = at[(low[at] == _LOWEST) & (high[at + 1] == _HIGHEST)]
         low[at] = low[at + 1]
         # Otherwise, several rows or a second term on the attribute do not form one interval.
-        told = (terms.kind == SOME) & ~after & ~before
-        told[at] = True
+        fits = (terms.kind == SOME) & ~after & ~before
+        fits[at] = True
         for column, attribute in enumerate(self._columns.attribute):
-            mine = (terms.attribute == attribute) & told
+            mine = (terms.attribute == attribute) & fits
             self._columns.low[column, slot[mine]] = low[mine]
             self._columns.high[column, slot[mine]] = high[mine]
             self._columns.needed[column, slot[mine]] = 1
             self._columns.holes[column] |= bool((low[mine] > high[mine]).any())
-        told &= np.isin(terms.attribute, self._columns.attribute)
-        told[at + 1] = told[at]
-        self._state[slot[~told]] = _VERIFY
+        fits &= np.isin(terms.attribute, self._columns.attribute)
+        fits[at + 1] = fits[at]
+        self._state[slot[~fits]] = _VERIFY
 
 
-def _columns(attributes: NDArray[np.int32], size: int) -> ScanColumns:
+def _columns(attributes: Int32s, size: int) -> ScanColumns:
     shape = (len(attributes), size)
     return ScanColumns(
         np.full(shape, _LOWEST, np.int64),
@@ -174,10 +173,10 @@ def _scan(
     clauses: ClauseArrays,
     width: int,
     columns: ScanColumns,
-    order: NDArray[np.int64],
+    order: Int64s,
     masked: int,
-    state: NDArray[np.uint8],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    state: UInt8s,
+) -> tuple[Int64s, Int64s, Int64s]:
     """Matching (event, slot) pairs, and how many slots entered and passed each column.
 
     The first `masked` columns of the order are compared for a whole tile at once, because most
@@ -238,10 +237,10 @@ def _mask_column(
     column: int,
     tile: int,
     stop: int,
-    code: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    mask: NDArray[np.uint8],
+    code: Int64s,
+    first: Int64s,
+    last: Int64s,
+    mask: UInt8s,
 ) -> None:
     """Clear the mask where one column rules the clause out."""
     a = columns.attribute[column]
@@ -275,10 +274,10 @@ def _mask_column(
 def _keep(
     columns: ScanColumns,
     column: int,
-    code: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    left: NDArray[np.int64],
+    code: Int64s,
+    first: Int64s,
+    last: Int64s,
+    left: Int64s,
     many: int,
 ) -> int:
     """Keep the slots that one column lets through. Branch-free."""

@@ -98,23 +98,25 @@ LEAVES = (Predicate, Call, ValueConstraint)
 
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
-class And:
+class _Joined:
+    parts: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2:
+            word = type(self).__name__.lower()
+            raise ConditionError(f"'{word}' joins two or more conditions, got {len(self.parts)}")
+
+
+class And(_Joined):
     """All parts hold, with one value per attribute."""
 
-    parts: tuple[Condition, ...]
-
-    def __post_init__(self) -> None:
-        _at_least_two("and", self.parts)
+    __slots__ = ()
 
 
-@dataclass(slots=True, eq=True, unsafe_hash=True)
-class Or:
+class Or(_Joined):
     """At least one part holds."""
 
-    parts: tuple[Condition, ...]
-
-    def __post_init__(self) -> None:
-        _at_least_two("or", self.parts)
+    __slots__ = ()
 
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
@@ -166,16 +168,6 @@ def parts_of(clause: Clause) -> ClauseParts:
         tuple(literal for literal in clause if isinstance(literal.predicate, Call)),
         tuple(literal for literal in clause if isinstance(literal.predicate, ValueConstraint)),
     )
-
-
-def _at_least_two(word: str, parts: tuple[Condition, ...]) -> None:
-    if len(parts) < 2:
-        raise ConditionError(f"'{word}' joins two or more conditions, got {len(parts)}")
-
-
-def predicates(condition: Condition) -> Iterator[Predicate]:
-    """Every ordinary predicate of a condition, left to right."""
-    return (leaf for leaf in leaves(condition) if isinstance(leaf, Predicate))
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:

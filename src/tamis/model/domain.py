@@ -7,6 +7,7 @@ It knows nothing about codes.
 from __future__ import annotations
 
 import operator
+import re
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,12 +17,12 @@ from typing import Any, ClassVar, NoReturn
 
 from tamis.errors import SchemaError, TamisError
 from tamis.model.condition import MEMBERSHIP, ORDER, TEXT
-from tamis.model.timestamp import parse_timestamp
 
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 _INFINITY = float("inf")
 TEXT_LIMIT = 1 << 20  # longest text value, in bytes of UTF-8; use `opaque` for longer ones
 DEPTH_LIMIT = 64  # nesting of an opaque JSON value
+_EXPECTED = 'is not an ISO 8601 timestamp such as "2026-01-31T12:00:00Z"'
 
 
 class RefusalError(TamisError):
@@ -275,3 +276,29 @@ def _check_json(given: object) -> None:
             _number(item, "a number")
         elif item is not None and not isinstance(item, (bool, int, str)):
             refuse(item, f"is {noun(item)}, expected bytes or JSON")
+
+
+_FORM = re.compile(
+    r"\d{4}-\d{2}-\d{2}"
+    r"(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,](?P<fraction>\d+))?)?(?:Z|z|[+-]\d{2}:?\d{2})?)?"
+)
+
+
+def parse_timestamp(text: str) -> datetime | str:
+    """The time in UTC, or the reason for a refusal, which follows the text in a message."""
+    form = _FORM.fullmatch(text)
+    if form is None or not text.isascii():
+        return _EXPECTED
+    fraction = form["fraction"] or ""
+    if len(fraction) > 6:
+        if fraction[6:].strip("0"):
+            return "is finer than a microsecond"
+        # fromisoformat would truncate it silently; here the rest is zeros
+        text = text.replace(fraction, fraction[:6])
+    try:
+        moment = datetime.fromisoformat(text.upper())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except ValueError as why:
+        return f"is not a timestamp: {why}"
+    except OverflowError:
+        return "falls outside the years 1 to 9999 in UTC"

@@ -59,32 +59,24 @@ class Event:
             if use is None:
                 if several and all(item is None for item in raw):
                     continue  # no value: absent
-                raise _outside(name, types)
+                raise _wrong(types, f"has no attribute {name!r}", "R3", name)
             domain = attributes[name]
             if several and (use.multiple or not isinstance(domain, Opaque)):
                 bound = _distinct(domain, raw, name, types)
                 if len(bound) > 1 and not use.multiple:
-                    raise EventError(
-                        f"event type {_join(types)}: {name!r} is unique but has "
-                        f"{len(bound)} values",
-                        rule="R2",
-                        attribute=name,
-                    )
+                    wrong = f"{name!r} is unique but has {len(bound)} values"
+                    raise _wrong(types, wrong, "R2", name)
                 if bound:
                     values[name] = bound
             else:
                 try:
                     values[name] = (domain.value(raw),)
                 except RefusalError as why:
-                    raise _refused(name, types, why) from None
+                    raise _wrong(types, f"{name!r}: {why}", "R2", name) from None
         for name, use in view.items():
             if use.mandatory and name not in values:
-                raise EventError(
-                    f"event type {_join(types)}: {name!r} is mandatory but the event does not "
-                    "bind it",
-                    rule="R2",
-                    attribute=name,
-                )
+                wrong = f"{name!r} is mandatory but the event does not bind it"
+                raise _wrong(types, wrong, "R2", name)
         return cls(values, schema)
 
     def __eq__(self, other: object) -> bool:
@@ -122,7 +114,7 @@ def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tu
     try:
         bound = [domain.value(item) for item in raw if item is not None]
     except RefusalError as why:
-        raise _refused(name, types, why) from None
+        raise _wrong(types, f"{name!r}: {why}", "R2", name) from None
     if isinstance(domain, Opaque):  # a JSON value need not be hashable
         return tuple(bound)
     return tuple(dict.fromkeys(bound))
@@ -155,15 +147,5 @@ def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _refused(name: str, types: tuple[str, ...], why: RefusalError) -> EventError:
-    return EventError(f"event type {_join(types)}: {name!r}: {why}", rule="R2", attribute=name)
-
-
-def _outside(name: str, types: tuple[str, ...]) -> EventError:
-    return EventError(
-        f"event type {_join(types)}: has no attribute {name!r}", rule="R3", attribute=name
-    )
-
-
-def _join(types: tuple[str, ...]) -> str:
-    return " + ".join(types)
+def _wrong(types: tuple[str, ...], why: str, rule: str, name: str) -> EventError:
+    return EventError(f"event type {' + '.join(types)}: {why}", rule=rule, attribute=name)

@@ -170,7 +170,8 @@ class _Explained:
             tried = _Attempt(semantics.is_true(answer, {}))
         elif not fit:
             tried = self._try(
-                Literal(call, positive), lambda known, steps: not steps.is_true(answer, known)
+                Literal(call, positive),
+                lambda known, steps: not semantics.is_true(answer, known, steps.fitting),
             )
         if not answer.signature.free:
             reason = f"the operator says {'true' if answer.rows else 'false'}"
@@ -193,7 +194,7 @@ class _Explained:
         steps = _Steps(_MOST_STEPS // len(self.clause))
         tried = _Attempt(False)
         try:
-            for known in steps.substitutions(sharing):
+            for known in semantics.substitutions(sharing, fitting=steps.fitting):
                 tried.holds = tried.holds or holds(known, steps)
                 if len(tried.known) < _LOOKED_AT:
                     tried.known.append(known)
@@ -234,15 +235,9 @@ def one_substitution_fits(
     constraints: Sequence[Literal[ValueConstraint]],
 ) -> bool | None:
     """As in `semantics`; None if it would visit more than `_MOST_STEPS` rows."""
-    both = list(zip(calls, answers, strict=True))
-    wanted = [answer for literal, answer in both if literal.positive]
-    unwanted = [answer for literal, answer in both if not literal.positive]
-    steps = _Steps(_MOST_STEPS)
     try:
-        return any(
-            not any(steps.is_true(answer, known) for answer in unwanted)
-            and all(semantics.constraint_holds(literal, known) for literal in constraints)
-            for known in steps.substitutions(wanted)
+        return semantics.one_substitution_fits(
+            calls, answers, constraints, _Steps(_MOST_STEPS).fitting
         )
     except _GivenUpError:
         return None
@@ -263,30 +258,16 @@ class _Attempt:
 
 @dataclass
 class _Steps:
-    """Loops over the rows of answers, as in `semantics`, until no steps are left."""
+    """Visits the rows of answers, as `semantics` does, until no steps are left."""
 
     left: int
 
-    def substitutions(
-        self, answers: Sequence[CallAnswer], known: Substitution | None = None
-    ) -> Iterator[Substitution]:
-        known = known or {}
-        if not answers:
-            yield known
-            return
-        self._take(answers[0])
-        for wider in semantics.fitting(answers[0], known):
-            yield from self.substitutions(answers[1:], wider)
-
-    def is_true(self, answer: CallAnswer, known: Substitution) -> bool:
-        self._take(answer)
-        return semantics.is_true(answer, known)
-
-    def _take(self, answer: CallAnswer) -> None:
+    def fitting(self, answer: CallAnswer, known: Substitution) -> Iterator[Substitution]:
         # One answer may be visited whole, however long it is: that is just reading it.
         if self.left <= 0:
             raise _GivenUpError
         self.left -= 1 + (len(answer.rows) if isinstance(answer.rows, tuple) else 0)
+        return semantics.fitting(answer, known)
 
 
 def _verdict(literal: Literal, event: Event, schema: Schema) -> Verdict:

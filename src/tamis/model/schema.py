@@ -80,27 +80,26 @@ class Schema:
         version: int = 1,
         default_event_type: str | None = None,
     ) -> None:
+        domains, attributes = domains or {}, attributes or {}
         types = {name: dict(uses) for name, uses in (event_types or {}).items()}
-        for name in types:
-            check_name(f"event type {name!r}", name)
-        for kind, names in (("domain", domains or {}), ("attribute", attributes or {})):
-            for name in names:
-                check_name(f"{kind} {name!r}", name)
-        if EVENT_TYPE in (attributes or {}):
+        named = (("event type", types), ("domain", domains), ("attribute", attributes))
+        for kind, name in ((kind, name) for kind, names in named for name in names):
+            check_name(f"{kind} {name!r}", name)
+        if EVENT_TYPE in attributes:
             raise SchemaError(f"{EVENT_TYPE!r} is in every schema; leave it out")
-        for name in domains or {}:
+        for name in domains:
             if name in BUILT_IN:
                 raise SchemaError(f"domain {name!r}: the name is taken by a built-in kind")
-        for name in attributes or {}:
+        for name in attributes:
             parts = name.split(".")
             for end in range(1, len(parts)):
-                if (stem := ".".join(parts[:end])) in (attributes or {}):
+                if (stem := ".".join(parts[:end])) in attributes:
                     # A nested object could bind either.
                     raise SchemaError(f"attribute {name!r} is nested in attribute {stem!r}")
-        self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains or {}))
+        self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains))
         # event_type comes first: its position does not move when attributes are created.
         self.attributes: Mapping[str, Domain] = MappingProxyType(
-            {EVENT_TYPE: Enumerated(types), **(attributes or {})}
+            {EVENT_TYPE: Enumerated(types), **attributes}
         )
         for name, uses in types.items():
             for attribute in uses:

@@ -235,6 +235,9 @@ class CallAnswer(NamedTuple):
     rows: Rows | Fault | None  # None if the event lacks an attribute that the operator reads
 
 
+Fitting = Callable[[CallAnswer, Substitution], Iterator[Substitution]]
+
+
 def ask(call: Call, event: Event, operators: OperatorTable | None) -> CallAnswer:
     """The rows of the operator for the event, for each value of its attributes."""
     if operators is None or call.operator not in operators:
@@ -252,44 +255,6 @@ def ask(call: Call, event: Event, operators: OperatorTable | None) -> CallAnswer
     return CallAnswer(call, signature, tuple(rows))
 
 
-def one_substitution_fits(
-    calls: Sequence[Literal[Call]],
-    answers: Sequence[CallAnswer],
-    constraints: Sequence[Literal[ValueConstraint]],
-) -> bool:
-    """Some substitution makes positive calls true, negated calls false, and constraints true.
-
-    A call without an answer, by a fault or a missing attribute, is neither true nor false.
-    """
-    if any(not isinstance(answer.rows, tuple) for answer in answers):
-        return False
-    both = list(zip(calls, answers, strict=True))
-    wanted = [answer for literal, answer in both if literal.positive]
-    unwanted = [answer for literal, answer in both if not literal.positive]
-    return any(
-        not any(is_true(answer, known) for answer in unwanted)
-        and all(constraint_holds(literal, known) for literal in constraints)
-        for known in substitutions(wanted)
-    )
-
-
-def substitutions(
-    answers: Sequence[CallAnswer], known: Substitution | None = None
-) -> Iterator[Substitution]:
-    """Every substitution that matches a row of each answer: nested loops, one for each call."""
-    known = known or {}
-    if not answers:
-        yield known
-        return
-    for wider in fitting(answers[0], known):
-        yield from substitutions(answers[1:], wider)
-
-
-def is_true(answer: CallAnswer, known: Substitution) -> bool:
-    """Whether the call is true under a substitution: some row matches it."""
-    return any(True for _ in fitting(answer, known))
-
-
 def fitting(answer: CallAnswer, known: Substitution) -> Iterator[Substitution]:
     """For each row that agrees with the call and the substitution: the wider substitution."""
     for row in answer.rows if isinstance(answer.rows, tuple) else ():
@@ -302,6 +267,46 @@ def fitting(answer: CallAnswer, known: Substitution) -> Iterator[Substitution]:
                 break
         else:
             yield wider
+
+
+def one_substitution_fits(
+    calls: Sequence[Literal[Call]],
+    answers: Sequence[CallAnswer],
+    constraints: Sequence[Literal[ValueConstraint]],
+    fitting: Fitting = fitting,
+) -> bool:
+    """Some substitution makes positive calls true, negated calls false, and constraints true.
+
+    A call without an answer, by a fault or a missing attribute, is neither true nor false.
+    `fitting` may raise, to bound the search.
+    """
+    if any(not isinstance(answer.rows, tuple) for answer in answers):
+        return False
+    both = list(zip(calls, answers, strict=True))
+    wanted = [answer for literal, answer in both if literal.positive]
+    unwanted = [answer for literal, answer in both if not literal.positive]
+    return any(
+        not any(is_true(answer, known, fitting) for answer in unwanted)
+        and all(constraint_holds(literal, known) for literal in constraints)
+        for known in substitutions(wanted, fitting=fitting)
+    )
+
+
+def substitutions(
+    answers: Sequence[CallAnswer], known: Substitution | None = None, fitting: Fitting = fitting
+) -> Iterator[Substitution]:
+    """Every substitution that matches a row of each answer: nested loops, one for each call."""
+    known = known or {}
+    if not answers:
+        yield known
+        return
+    for wider in fitting(answers[0], known):
+        yield from substitutions(answers[1:], wider, fitting)
+
+
+def is_true(answer: CallAnswer, known: Substitution, fitting: Fitting = fitting) -> bool:
+    """Whether the call is true under a substitution: some row matches it."""
+    return any(True for _ in fitting(answer, known))
 
 
 def constraint_holds(literal: Literal[ValueConstraint], known: Substitution) -> bool:

@@ -25,9 +25,8 @@ class CircuitBreaker:
         self._pause = pause
         self._in_a_row = 0
         self._share = 2 * faults
-        self._window: deque[bool] = deque(
-            maxlen=2 * self._share
-        )  # whether each of the last calls failed
+        # Whether each of the last calls failed.
+        self._window: deque[bool] = deque(maxlen=2 * self._share)
         self._among = 0  # faults in the window
         self._until: float | None = None
         self._round = 0  # how often it has opened

@@ -44,7 +44,7 @@ class OperatorCaller:
 
     def __init__(self, breaker: CircuitBreaker, executor: Executor, sizer: BatchSizer) -> None:
         self.breaker, self.executor, self._sizer = breaker, executor, sizer
-        self.close, self.disown, self.batch_size = executor.close, executor.disown, sizer.size
+        self.close, self.batch_size = executor.close, sizer.size
 
     def enter(self, now: float) -> int | Fault:
         """May the operator be called now? If so, a number under which to report the outcome."""

@@ -51,6 +51,3 @@ class Executor:
 
     def close(self) -> None:
         """End idle threads and processes."""
-
-    def disown(self) -> None:
-        """In a fork: do not touch the threads and processes of the parent."""

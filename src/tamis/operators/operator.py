@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Self, overload
 
-from tamis.errors import OperatorError, TamisError, nearest
+from tamis.errors import OperatorError, TamisError, nearest, suggestion
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
 from tamis.model.printer import KEYWORDS
@@ -199,26 +199,24 @@ def operator(
     """
     from tamis.operators.registry import register
 
-    def made(function: Callable[..., Any]) -> Operator:
+    def make(function: Callable[..., Any]) -> Operator:
         called = name if name is not None else getattr(function, "__name__", None)
         if not callable(function):
             raise OperatorError(f"@operator takes a function, not {function!r}")
         if called is None:
             raise OperatorError(f"{function!r} has no name; pass one: operator(name=...)")
-        signature = Signature(
-            called,
-            _declared(
-                called, {} if arguments is None else arguments, {} if gives is None else gives
-            ),
-            _names(called, reads),
-        )
-        new = Operator(function, signature, cost=cost, timeout=timeout, run=run, batch=batch)
-        register(new)
-        return new
+        signature = Signature(called, declared(called, arguments, gives), _names(called, reads))
+        made = Operator(function, signature, cost=cost, timeout=timeout, run=run, batch=batch)
+        return register(made)
 
-    return made if function is None else made(function)
+    return make if function is None else make(function)
 
 
+_UNFIT = (
+    inspect.iscoroutinefunction,
+    inspect.isasyncgenfunction,
+    inspect.isgeneratorfunction,
+)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -230,54 +228,50 @@ def _plain(value: Any) -> Any:
 
 
 def _names(called: str, reads: Iterable[str]) -> tuple[str, ...]:
-    if not isinstance(reads, Iterable):
-        raise OperatorError(
-            f"operator {called!r}: 'reads' holds names of attributes, not {reads!r}; "
-            'for one attribute write reads=("position",), for none omit it'
-        )
-    found = (reads,) if isinstance(reads, str) else tuple(reads)
+    names = (reads,) if isinstance(reads, str) else reads
+    found = tuple(names) if isinstance(names, Iterable) else (names,)
     for each in found:
         if not isinstance(each, str) or not each:
-            raise OperatorError(
-                f"operator {called!r}: 'reads' holds names of attributes, not {each!r}"
+            raise _wrong(
+                called,
+                f"'reads' holds names of attributes, not {each!r}; "
+                'for one attribute write reads=("position",), for none omit it',
             )
     return found
 
 
-def _declared(
-    called: str, arguments: Mapping[str, str], gives: Mapping[str, str]
+def declared(
+    called: str, arguments: Mapping[str, str] | None, gives: Mapping[str, str] | None
 ) -> tuple[Parameter, ...]:
+    """The parameters of an operator in a condition, from the mappings in its declaration."""
+    found: list[Parameter] = []
     for word, given in (("arguments", arguments), ("gives", gives)):
-        if not isinstance(given, Mapping):
-            raise OperatorError(
-                f"operator {called!r}: {word!r} is a mapping from name to kind, "
-                f'such as {{"place": "text"}}, not {given!r}'
+        if not isinstance(given, Mapping | None):
+            raise _wrong(
+                called,
+                f"{word!r} is a mapping from name to kind, "
+                f'such as {{"place": "text"}}, not {given!r}',
             )
-        for name, kind in given.items():
+        for name, kind in (given or {}).items():
             if not isinstance(name, str) or not name.isidentifier():
-                raise OperatorError(
-                    f"operator {called!r}: {name!r} in {word!r} is not a valid name of a parameter"
-                )
+                raise _wrong(called, f"{name!r} in {word!r} is not a valid name of a parameter")
             if kind not in KINDS:
-                hint = nearest(str(kind), KINDS)
-                raise OperatorError(
-                    f"operator {called!r}: unknown kind {kind!r} of {name!r}"
-                    + (f"; {hint}" if hint else "")
-                )
-    return (
-        *(Parameter(name, kind, False) for name, kind in arguments.items()),
-        *(Parameter(name, kind, True) for name, kind in gives.items()),
-    )
+                hint = suggestion(kind, KINDS)
+                raise _wrong(called, f"unknown kind {kind!r} of {name!r}{hint}")
+            found.append(Parameter(name, kind, word == "gives"))
+    return tuple(found)
+
+
+def _wrong(called: str, what: str) -> OperatorError:
+    return OperatorError(f"operator {called!r}: {what}")
 
 
 def _parameters(function: Callable[..., Any], called: str) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
-        raise OperatorError(
-            f"operator {called!r}: the parameters of {function!r} are unknown; "
-            "wrap it in a function of your own"
-        ) from None
+        what = f"the parameters of {function!r} are unknown; wrap it in a function of your own"
+        raise _wrong(called, what) from None
 
 
 def _check(made: Operator) -> None:
@@ -292,23 +286,20 @@ def _check(made: Operator) -> None:
         raise OperatorError(f"an operator cannot be named {called!r}: conditions use this word")
     _check_numbers(made)
     if made.run not in PLACES:
-        raise OperatorError(
-            f"operator {called!r}: unknown run={made.run!r}; known are " + ", ".join(PLACES)
-        )
+        raise _wrong(called, f"unknown run={made.run!r}; known are {', '.join(PLACES)}")
     if not isinstance(made.batch, bool) and made.batch != PAIRS:
-        raise OperatorError(
-            f'operator {called!r}: batch is True, False or "pairs", not {made.batch!r}'
-        )
+        raise _wrong(called, f'batch is True, False or "pairs", not {made.batch!r}')
     if made.batch and not made.signature.reads:
-        raise OperatorError(
-            f"operator {called!r}: batch={made.batch!r} needs an attribute to read; "
-            "without one, the number of events is unknown"
+        raise _wrong(
+            called,
+            f"batch={made.batch!r} needs an attribute to read; "
+            "without one, the number of events is unknown",
         )
-    unfit = inspect.iscoroutinefunction(made.function) or inspect.isasyncgenfunction(made.function)
-    if unfit or inspect.isgeneratorfunction(made.function):
-        raise OperatorError(
-            f"operator {called!r}: an operator is a plain function that returns its result, "
-            "not one that awaits or yields"
+    if any(unfit(made.function) for unfit in _UNFIT):
+        raise _wrong(
+            called,
+            "an operator is a plain function that returns its result, "
+            "not one that awaits or yields",
         )
     _check_parameters(made)
 
@@ -321,14 +312,11 @@ def _check_numbers(made: Operator) -> None:
         real = isinstance(number, int | float) and not isinstance(number, bool)
         # An integer may be too large to print or to convert to a float: only compare it.
         if not real or not number > 0 or number == math.inf:
-            raise OperatorError(
-                f"operator {made.name!r}: {word} is a number of {unit} above 0, "
-                f"not {_number(number)}"
-            )
+            what = f"{word} is a number of {unit} above 0, not {_number(number)}"
+            raise _wrong(made.name, what)
         if number > day:
-            raise OperatorError(
-                f"operator {made.name!r}: a {word} of {_number(number)} {unit} is more than a day"
-            )
+            what = f"a {word} of {_number(number)} {unit} is more than a day"
+            raise _wrong(made.name, what)
 
 
 def _number(given: object) -> str:
@@ -347,9 +335,7 @@ def _check_parameters(made: Operator) -> None:
     ]
     for name, what in declared:
         if name in taken:
-            raise OperatorError(
-                f"operator {called!r}: {taken[name]} and {what} are both passed as {name!r}"
-            )
+            raise _wrong(called, f"{taken[name]} and {what} are both passed as {name!r}")
         taken[name] = what
     free = {each.name for each in signature.parameters if each.free}
     parameters = _parameters(made.function, called)
@@ -358,15 +344,17 @@ def _check_parameters(made: Operator) -> None:
         if parameter.kind in _VARIADIC:
             continue
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-            raise OperatorError(
-                f"operator {called!r}: its parameter {name!r} is positional-only, "
-                "but operators get all parameters by name"
+            raise _wrong(
+                called,
+                f"its parameter {name!r} is positional-only, "
+                "but operators get all parameters by name",
             )
         if name not in taken and parameter.default is inspect.Parameter.empty:
             hint = nearest(name, taken)
-            raise OperatorError(
-                f"operator {called!r}: its parameter {name!r} is neither read from the event nor "
-                "an argument; name it in 'reads' or 'arguments'" + (f" ({hint})" if hint else "")
+            raise _wrong(
+                called,
+                f"its parameter {name!r} is neither read from the event nor "
+                "an argument; name it in 'reads' or 'arguments'" + (f" ({hint})" if hint else ""),
             )
     if inspect.Parameter.VAR_KEYWORD in kinds:
         return
@@ -376,7 +364,8 @@ def _check_parameters(made: Operator) -> None:
             hint = nearest(name, named)
             if inspect.Parameter.VAR_POSITIONAL in kinds:
                 hint = "a *parameter takes positional values only; name it, or take **rest"
-            raise OperatorError(
-                f"operator {called!r}: {what} is passed as {name!r}, but the function has "
-                "no parameter of that name" + (f" ({hint})" if hint else "")
+            raise _wrong(
+                called,
+                f"{what} is passed as {name!r}, but the function has "
+                "no parameter of that name" + (f" ({hint})" if hint else ""),
             )

@@ -37,12 +37,6 @@ class ProcessExecutor(Executor):
         self._closed = 0  # how often
         self._troubled = False  # a worker was lost: later starts have no time of their own
 
-    @property
-    def pids(self) -> list[int]:
-        """Of the idle workers."""
-        with self._lock:
-            return [worker.pid for worker in self._idle]
-
     def start(self, operator: Operator) -> None:
         """Start a worker, unless one is idle."""
         self._give_back(*self._take(operator))

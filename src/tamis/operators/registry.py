@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tamis.errors import OperatorError, TamisError
 from tamis.model.operator import Signature
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "tamis.operators"
+_O = TypeVar("_O", bound=Operator)
 _REGISTERED: dict[str, dict[str, Operator]] = {}  # by name, then by module and function
 
 
-def register(new: Operator) -> None:
-    """Register an operator in this process; the decorator does it.
+def register(new: _O) -> _O:
+    """Register an operator in this process, and return it; the decorator does it.
 
     A function that is defined again replaces its old definition, as when a cell of a notebook runs
     once more. Another function under the same name does not: the name becomes ambiguous.
     """
     _REGISTERED.setdefault(new.name, {})[_origin(new)] = new
+    return new
 
 
 def _registered(name: str) -> Operator | None:

@@ -25,10 +25,11 @@ MOST = 100_000
 join gives up after a few such answers."""
 _LONGEST = 300  # characters of a reason
 _INT64 = 1 << 63
+_NUMPY_KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str}
 
 
-class _UnfitError(Exception):
-    """A result that does not fit the declaration."""
+class UnfitError(Exception):
+    """A value that an operator may not return, or a result that does not fit its declaration."""
 
 
 def answers(
@@ -79,13 +80,13 @@ def rows(returned: Any, kinds: Sequence[str]) -> Rows | Fault:
         if not found:
             return FALSE
         if len(found) > MOST:
-            raise _UnfitError(f"more than {MOST:,} rows")
+            raise UnfitError(f"more than {MOST:,} rows")
         if not kinds:
             return _truth(returned)
         if len(kinds) == 1:
-            return _relation([(_value(each, kinds[0]),) for each in found], kinds)
+            return _relation([(plain_value(each, kinds[0]),) for each in found], kinds)
         return _relation([_row(each, kinds) for each in found], kinds)
-    except _UnfitError as error:
+    except UnfitError as error:
         return nonsense(str(error))
     except Exception as error:  # noqa: BLE001 - a subclass of list is foreign code
         return nonsense(f"its result cannot be read: {describe(error)}")
@@ -120,11 +121,11 @@ def _batch_rows(returned: Any, events: int, kinds: Sequence[str]) -> Answers | F
     """
     try:
         if not isinstance(returned, list):
-            raise _UnfitError(f"{shown(returned)} is not a list, but a batch needs one")
+            raise UnfitError(f"{shown(returned)} is not a list, but a batch needs one")
         each = list(returned)
         if len(each) != events:
-            raise _UnfitError(f"{len(each)} results for a batch of {events} events")
-    except _UnfitError as error:
+            raise UnfitError(f"{len(each)} results for a batch of {events} events")
+    except UnfitError as error:
         return nonsense(str(error))
     except Exception as error:  # noqa: BLE001 - a subclass of list is foreign code
         return nonsense(f"its result cannot be read: {describe(error)}")
@@ -133,17 +134,17 @@ def _batch_rows(returned: Any, events: int, kinds: Sequence[str]) -> Answers | F
 
 def _truth(returned: Any) -> Rows:
     try:
-        return TRUE if _value(returned, "boolean") else FALSE
-    except _UnfitError:
-        raise _UnfitError(
+        return TRUE if plain_value(returned, "boolean") else FALSE
+    except UnfitError:
+        raise UnfitError(
             f"{shown(returned)} is neither True nor False, and the operator declares no values"
         ) from None
 
 
 def _row(row: Any, kinds: Sequence[str]) -> tuple[Any, ...]:
     if not isinstance(row, tuple) or len(row) != len(kinds):
-        raise _UnfitError(f"{shown(row)} is not a tuple of {len(kinds)} values")
-    return tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
+        raise UnfitError(f"{shown(row)} is not a tuple of {len(kinds)} values")
+    return tuple(plain_value(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
 def _relation(found: list[tuple[Any, ...]], kinds: Sequence[str]) -> Rows:
@@ -156,8 +157,8 @@ def _relation(found: list[tuple[Any, ...]], kinds: Sequence[str]) -> Rows:
     return tuple(once.values())
 
 
-def _value(value: Any, kind: str) -> Any:
-    """A value as a built-in type, if it is of the kind."""
+def plain_value(value: Any, kind: str) -> Any:
+    """A value as a built-in type; raises `UnfitError` if it is not of the kind."""
     plain = _plain(value)
     if isinstance(plain, bool):
         if kind in ("boolean", "any"):
@@ -165,22 +166,22 @@ def _value(value: Any, kind: str) -> Any:
     elif isinstance(plain, int):
         if kind in ("number", "any"):
             if not -_INT64 <= plain < _INT64:
-                raise _UnfitError("an integer does not fit 64 bits")
+                raise UnfitError("an integer does not fit 64 bits")
             return plain
     elif isinstance(plain, float):
         if kind in ("number", "any"):
             if not math.isfinite(plain):
-                raise _UnfitError(f"{plain} is not a finite number")
+                raise UnfitError(f"{plain} is not a finite number")
             return plain + 0.0  # -0.0 becomes 0.0
     elif isinstance(plain, str) and kind in ("text", "any"):
         if not plain.isascii():
             try:
                 plain.encode()
             except UnicodeEncodeError:
-                raise _UnfitError("a text has a lone surrogate") from None
+                raise UnfitError("a text has a lone surrogate") from None
         return plain
     wanted = "number, text or boolean" if kind == "any" else kind
-    raise _UnfitError(f"{shown(value)} is not a {wanted}")
+    raise UnfitError(f"{shown(value)} is not a {wanted}")
 
 
 def _plain(value: Any) -> Any:
@@ -190,15 +191,8 @@ def _plain(value: Any) -> Any:
     # A function that returns a scalar of NumPy has imported it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        for theirs, ours in (
-            (numpy.bool_, bool),
-            (numpy.integer, int),
-            (numpy.floating, float),
-            (numpy.str_, str),
-        ):
-            if isinstance(value, theirs) and not isinstance(value, numpy.timedelta64):
-                return ours(value)
-        return value
+        made = _NUMPY_KINDS.get(value.dtype.kind)
+        return value if made is None else made(value)
     for ours in (int, float, str):
         if isinstance(value, ours):
             return getattr(ours, f"__{ours.__name__}__")(value)

@@ -127,7 +127,7 @@ class Runner:
         handed: dict[str, Any],
         key: Hashable = None,
     ) -> Answers:
-        """One answer for each event, from one call; if it raised, from calls for parts of it.
+        """One answer for each event, from one call; if it raised, from calls for its parts.
 
         The parts share one timeout. When it is used up, the remaining events are faults: a timeout
         if a part hung, else the exception of their part.
@@ -188,7 +188,7 @@ class Runner:
         return [found[at] for at in range(len(reads))]
 
     def skipped(self, operator: Operator, events: int, fault: Fault) -> None:
-        """CallCounts events for which the caller made no call, since the operator would not answer.
+        """Count events for which the caller made no call, since the operator would not answer.
 
         So the report covers all events that needed an answer. These faults do not count for the
         circuit breaker.
@@ -228,12 +228,6 @@ class Runner:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._begin()
-
-    def forked(self) -> None:
-        """In a fork of this process: drop threads, processes and locks."""
-        for caller in list(self._callers.values()):
-            caller.disown()
         self._begin()
 
     def _caller(self, operator: Operator) -> OperatorCaller:
@@ -298,8 +292,9 @@ _RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
 
 
 def _forked() -> None:
+    """Drop the threads, processes and locks of the parent."""
     for runner in list(_RUNNERS):
-        runner.forked()
+        runner._begin()
 
 
 os.register_at_fork(after_in_child=_forked)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Mapping
-from threading import local
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tamis.errors import OperatorError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tamis.operators.operator import Operator
 
 _Made = TypeVar("_Made", bound="tuple[Operator, ...]")
+# Whether this thread is inside cloudpickle: a function may refer to its own operator.
+_BY_VALUE: ContextVar[bool] = ContextVar("_BY_VALUE", default=False)
 _ADJUSTABLE = ("cost", "timeout", "run", "batch")  # attributes that a user may have set
 
 
@@ -58,7 +60,7 @@ def reduce_operator(operator: Operator, by_state: Callable[[], Any]) -> Any:
     if operator.pack_call is not None:
         adjusted = {each: getattr(operator, each) for each in _ADJUSTABLE}
         return PackCall.made, operator.pack_call, adjusted
-    if _THREAD.by_value:
+    if _BY_VALUE.get():
         return by_state()
     try:
         return pickle.loads, (dump_by_value(operator),)
@@ -75,21 +77,12 @@ def dump_by_value(operator: Operator) -> bytes:
     """A pickle of the operator and of everything its function refers to."""
     import cloudpickle  # most operators do not need it
 
-    before, _THREAD.by_value = _THREAD.by_value, True
+    before = _BY_VALUE.set(True)
     try:
         sent: bytes = cloudpickle.dumps(operator, protocol=5)
     finally:
-        _THREAD.by_value = before
+        _BY_VALUE.reset(before)
     return sent
-
-
-class _ThreadState(local):
-    """Whether this thread is inside cloudpickle: a function may refer to its own operator."""
-
-    by_value = False
-
-
-_THREAD = _ThreadState()
 
 
 def _imported(module: str, name: str) -> object:

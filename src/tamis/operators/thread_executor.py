@@ -14,6 +14,7 @@ seconds, and a long-running function can check `is_abandoned`.
 from __future__ import annotations
 
 import atexit
+import os
 import weakref
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -57,8 +58,7 @@ class ThreadExecutor(Executor):
         self._pool = _ThreadPool()
         self._most_abandoned = most_abandoned
         # Idle threads hold no reference to this executor, so it is collected with its operator.
-        self._end = weakref.finalize(self, self._pool.close)
-        self._end.atexit = False
+        weakref.finalize(self, self._pool.close).atexit = False
 
     @property
     def blocked(self) -> str | None:
@@ -86,16 +86,13 @@ class ThreadExecutor(Executor):
         """End the idle threads. Busy ones end with their call."""
         self._pool.close()
 
-    def disown(self) -> None:
-        """A fork has none of these threads, and their lock may be held forever."""
-        self._end.detach()
-
 
 class _ThreadPool:
     """The idle threads; all threads share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._owner = os.getpid()
         self._idle: list[_PoolThread] = []
         self._closed = 0  # how often; a thread that began before ends with its call
         self.abandoned = 0  # calls that have not come back
@@ -136,7 +133,9 @@ class _ThreadPool:
         return stays
 
     def close(self) -> None:
-        """End the idle threads."""
+        """End the idle threads. A fork has none of them, and may find their lock held forever."""
+        if os.getpid() != self._owner:
+            return
         with self._lock:
             self._closed += 1
             idle, self._idle = self._idle, []

@@ -110,11 +110,6 @@ class WorkerProcess:
         return StuckError(f"its worker process did not start within {self._limit:g} s")
 
     @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    @property
     def healthy(self) -> bool:
         """Between calls: it is starting, or alive and silent."""
         if not self.ready:

@@ -29,7 +29,7 @@ from tamis.replay.manifests import (
     retire,
 )
 from tamis.replay.parts import DEAD, NOTIFICATIONS, PartWriter
-from tamis.store.pins import KEPT
+from tamis.store.versions import KEPT
 
 MANY = 100  # batches that are worth merging
 WHOLE = 1 << 20  # rows: a part with as many is large enough

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from tamis.encode.encoder import Encoder
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
 from tamis.model.schema import EVENT_TYPE, Schema
 
@@ -71,9 +76,37 @@ def type_at(columns: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
     return found
 
 
+def list_rows(column: pa.Array) -> NDArray[np.int64]:
+    """The row of each value of a column of lists."""
+    return np.asarray(pc.list_parent_indices(column)).astype(np.int64)
+
+
+def list_column(values: pa.Array, lengths: NDArray[Any], absent: NDArray[np.bool_]) -> pa.Array:
+    """Values as lists of these lengths; null where a list is absent."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    mask = pa.array(absent) if absent.any() else None
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)
+
+
+def placed(values: Any, rows: NDArray[np.int64], size: int) -> Any:
+    """A column or a table of `size` rows: values in their rows, null in all others."""
+    place, absent = np.zeros(size, np.int64), np.ones(size, np.bool_)
+    place[rows], absent[rows] = np.arange(len(rows)), False
+    return values.take(pa.array(place, mask=absent))
+
+
 def multiple(schema: Schema) -> set[str]:
     """The attributes that may have several values in one event."""
     several = {
         name for uses in schema.event_types.values() for name, use in uses.items() if use.multiple
     }
     return several | {EVENT_TYPE} if len(schema.event_types) > 1 else several
+
+
+@lru_cache(maxsize=4)
+def schema_encoder(document: str) -> Encoder:
+    """The encoder of a schema, given as JSON; it validates events, and holds no subscriptions.
+
+    It is kept, because it is costly to make, and every task needs it.
+    """
+    return Encoder(Schema.from_dict(json.loads(document)))

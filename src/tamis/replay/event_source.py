@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.replay.encoders import schema_encoder
-from tamis.replay.event_columns import column_at
+from tamis.replay.event_columns import column_at, schema_encoder
 from tamis.replay.json_lines import JSON, LineReader
 
 Int64s = NDArray[np.int64]
@@ -22,17 +21,19 @@ READ = 1 << 16  # rows that are read at once
 _SAMPLE = 4096  # events that stand for all
 
 
-class RowLayout(Protocol):
+class RowLayout(NamedTuple):
     """Where the rows of a chunk have their attributes."""
 
-    @property
-    def document(self) -> str | None:
-        """The schema of rows that may be lines of JSON; None if they never are."""
-        ...
+    # By attribute: its column, or field of a struct. None: each column is an attribute.
+    attributes: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    document: str | None = None  # the schema of rows that may be lines of JSON
+    columns: tuple[str, ...] = ()  # of a file: those that are read
 
     def events(self, table: pa.Table) -> pa.Table:
         """The attributes of all rows, as they are stored."""
-        ...
+        if self.attributes is None:
+            return table
+        return pa.table({name: column_at(table, path) for name, path in self.attributes})
 
 
 class EventChunk(NamedTuple):
@@ -43,7 +44,6 @@ class EventChunk(NamedTuple):
     layout: RowLayout
 
     def slice(self, at: int, most: int) -> EventChunk:
-        """Some of the rows."""
         return EventChunk(self.numbers[at : at + most], self.table.slice(at, most), self.layout)
 
     @property

@@ -28,7 +28,14 @@ from tamis.errors import EventError
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.replay.event_columns import arrow_types, multiple, nested
+from tamis.replay.event_columns import (
+    arrow_types,
+    list_column,
+    list_rows,
+    multiple,
+    nested,
+    placed,
+)
 
 Rows = NDArray[np.int64]
 
@@ -53,9 +60,8 @@ class ParsedLines(NamedTuple):
         valid = self.valid
         if len(valid) == self.lines:
             return valid.table
-        place, absent = np.zeros(self.lines, np.int64), np.ones(self.lines, np.bool_)
-        place[valid.rows], absent[valid.rows] = np.arange(len(valid)), False
-        return valid.table.combine_chunks().take(pa.array(place, mask=absent))
+        table: pa.Table = placed(valid.table.combine_chunks(), valid.rows, self.lines)
+        return table
 
     @property
     def reasons(self) -> pa.Array:
@@ -218,10 +224,9 @@ class LineReader:
         at = np.flatnonzero(valid)[np.flatnonzero(wrong) if wrong is not None else slice(0)]
         if not isinstance(column, pa.ListArray):
             return times, at
-        rows = np.repeat(
-            np.arange(len(column)), np.asarray(column.value_lengths().fill_null(0)).astype(np.int64)
-        )
-        return _with_values(column, times), rows[at]
+        lengths = np.asarray(column.value_lengths().fill_null(0))
+        absent = np.asarray(column.is_null())
+        return list_column(times, lengths, absent), list_rows(column)[at]
 
     # -- one line after the other ------------------------------------------------------------------
 
@@ -290,9 +295,7 @@ def _inexact(column: pa.Array) -> Rows:
     """Rows with a number that Arrow may have rounded instead of refusing it."""
     rows: Rows | None = None
     if isinstance(column, pa.ListArray):
-        lengths = np.asarray(column.value_lengths().fill_null(0)).astype(np.int64)
-        rows = np.repeat(np.arange(len(column), dtype=np.int64), lengths)
-        column = column.flatten()
+        rows, column = list_rows(column), column.flatten()
     values = np.asarray(column.fill_null(0.0))
     far = np.flatnonzero(~(np.abs(values) < _EXACT))
     return far if rows is None else rows[far]
@@ -309,15 +312,5 @@ def _with_default(column: pa.Array, default: str) -> pa.Array:
 
 def _wrapped(column: pa.Array) -> pa.Array:
     """Single values as lists of one; null stays null."""
-    bound = np.asarray(column.is_valid()).astype(np.int32)
-    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(bound, dtype=np.int32)])
-    mask = pa.array(bound == 0) if column.null_count else None
-    return pa.ListArray.from_arrays(pa.array(offsets), column.drop_null(), mask=mask)
-
-
-def _with_values(column: pa.ListArray, values: pa.Array) -> pa.Array:
-    """The same lists with other values; null lists have none."""
-    lengths = np.asarray(column.value_lengths().fill_null(0)).astype(np.int32)
-    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
-    mask = column.is_null() if column.null_count else None
-    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)
+    bound = np.asarray(column.is_valid())
+    return list_column(column.drop_null(), bound, ~bound)

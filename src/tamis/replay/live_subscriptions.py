@@ -10,7 +10,7 @@ replay gives the same pairs.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,14 +22,14 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.validation import ValidEvents, same_codes
 from tamis.engine import Engine
 from tamis.engine.ids import Id
+from tamis.errors import TamisError
 from tamis.model.schema import Schema
-from tamis.operators.operator import Operator
-from tamis.replay.subscribe_rows import subscribe_rows
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
 
 Int64s = NDArray[np.int64]
 FOREVER = np.iinfo(np.int64).max
+_AT_ONCE = 10_000  # rows: one that is wrong costs the others of its batch a second try
 _GOLDEN = 0x9E3779B97F4A7C15  # spreads consecutive numbers over all shards
 _WORD = (1 << 64) - 1
 
@@ -47,11 +47,6 @@ class LivePairs(NamedTuple):
     rows: Int64s
     ids: pa.Array
 
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self.rows)
-
 
 class LiveSubscriptions:
     """One shard of the subscriptions, from a version on.
@@ -62,7 +57,6 @@ class LiveSubscriptions:
         base: the engine of the version; None: all subscriptions come from the log.
         sequence: of the version, which has all changes before this number.
         shard: which of `shards` this is.
-        operators: that conditions may call, beside the registered ones.
 
     A change costs as much as `Engine.subscribe`; a match costs that of both engines, and a lookup
     of the ids of its pairs among those that have ended.
@@ -77,12 +71,11 @@ class LiveSubscriptions:
         *,
         shard: int = 0,
         shards: int = 1,
-        operators: Iterable[Operator] = (),
     ) -> None:
         self.schema, self.ids, self.base = schema, ids, base
         self.sequence = sequence  # all changes before this number are taken in
         self.shard, self.shards = shard, shards
-        self._added = Engine(schema, operators=operators)
+        self._added = Engine(schema)
         if base is not None:  # its estimates of operators hold for later conditions too
             self._added.calls.expect(base.calls.known)
         # By number in that engine:
@@ -205,3 +198,33 @@ class _Changes(NamedTuple):
 
 def _no_pairs(ids: str) -> LivePairs:
     return LivePairs(np.zeros(0, np.int64), pa.array([], ID_TYPES[ids]))
+
+
+class RefusedCondition(NamedTuple):
+    """A row whose condition was refused."""
+
+    row: int
+    reason: str
+
+
+def subscribe_rows(engine: Engine, table: pa.Table) -> list[RefusedCondition]:
+    """Subscribe all rows of a table of `id` and `condition`, and give those that are refused.
+
+    A batch is taken whole or not at all. So one with a mistake is halved until that is alone: the
+    other rows cost a few tries, not one for each row.
+    """
+    refused: list[RefusedCondition] = []
+    todo = [(at, min(_AT_ONCE, table.num_rows - at)) for at in range(0, table.num_rows, _AT_ONCE)]
+    todo.reverse()
+    while todo:
+        at, rows = todo.pop()
+        try:
+            engine.subscribe_table(table.slice(at, rows))
+        except TamisError as why:
+            if rows == 1:
+                # Its row in a table that it is alone in says nothing.
+                refused.append(RefusedCondition(at, str(why).removeprefix("row 0: ")))
+            else:
+                half = rows // 2
+                todo += [(at + half, rows - half), (at, half)]
+    return refused

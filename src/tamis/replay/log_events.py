@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.replay.event_source import READ, EventChunk, Int64s
+from tamis.replay.event_source import READ, EventChunk, Int64s, RowLayout
 from tamis.store.log import Log
 from tamis.store.pack import EVENTS
 from tamis.store.published import without_reserved
@@ -17,41 +17,31 @@ from tamis.store.published import without_reserved
 _FEW = 512  # events: a share of its own is worth it from here on
 
 
-class LogLayout(NamedTuple):
-    """Rows of a log: columns as they are, or lines to parse."""
-
-    document: str  # of the schema
-
-    def events(self, table: pa.Table) -> pa.Table:
-        """The columns, or the lines, as they are."""
-        return table
-
-
 class LogEvents(NamedTuple):
     """Events of a log, in shares."""
 
     log: str
-    layout: LogLayout
+    document: str  # of the schema: columns are as they are, or lines to parse
     shares: tuple[tuple[int, int], ...]  # sequence numbers: the first, and the one after the last
 
     def rows(self, share: int) -> int:
-        """How many events a share has."""
         return Log.open(self.log).counts(*self.shares[share])[0]
 
     def chunks(self, share: int) -> Iterator[EventChunk]:
         """The events of a share, in order. Those that were appended one by one go together."""
+        layout = RowLayout(document=self.document)
         waiting: list[pa.Table] = []
         numbers: list[Int64s] = []
         for first, table in Log.open(self.log).events(*self.shares[share]):
             plain = without_reserved(table.replace_schema_metadata(None))
             full = sum(map(len, numbers)) + table.num_rows > READ
             if waiting and (full or not waiting[0].schema.equals(plain.schema)):
-                yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), self.layout)
+                yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), layout)
                 waiting, numbers = [], []
             waiting.append(plain)
             numbers.append(np.arange(first, first + table.num_rows, dtype=np.int64))
         if waiting:
-            yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), self.layout)
+            yield EventChunk(np.concatenate(numbers), pa.concat_tables(waiting), layout)
 
 
 def log_shares(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:

@@ -10,8 +10,6 @@ They are removed later, when no reader needs them.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
-from tamis.files.json_document import write_json
+from tamis.files.json_document import check_format, read_object, write_json
 from tamis.files.lock import locked
+from tamis.files.names import names_in, plain_name
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder
 from tamis.replay.parts import DEAD, NOTIFICATIONS
@@ -114,11 +113,12 @@ def retire(path: Path, older: float = PATIENCE) -> int:
     folder, found = path / MANIFESTS, list_manifests(path)
     counting = _counting(found)
     now = time.time()
-    settled: dict[str, int] = {}  # by query, the last batch whose readers are done
-    for name, manifest in found.items():
-        if BATCHES in manifest and now - (folder / name).stat().st_mtime >= older:
-            query = manifest["query"]
-            settled[query] = max(settled.get(query, -1), _batch(manifest))
+    # By query, the last batch whose readers are done.
+    settled = _last_batches(
+        each
+        for name, each in found.items()
+        if BATCHES in each and now - (folder / name).stat().st_mtime >= older
+    )
 
     def replaced(manifest: dict[str, Any]) -> bool:
         last = settled.get(manifest["query"], -1)
@@ -168,11 +168,7 @@ def named(found: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
 
 
 def _counting(found: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    last: dict[str, int] = {}
-    for manifest in found.values():
-        if BATCHES in manifest:
-            query = manifest["query"]
-            last[query] = max(last.get(query, -1), _batch(manifest))
+    last = _last_batches(each for each in found.values() if BATCHES in each)
 
     def counts(manifest: dict[str, Any]) -> bool:
         query = manifest.get("query")
@@ -183,33 +179,30 @@ def _counting(found: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {name: manifest for name, manifest in found.items() if counts(manifest)}
 
 
+def _last_batches(found: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The last batch of each query."""
+    return {each["query"]: _batch(each) for each in sorted(found, key=_batch)}
+
+
 def _batch(manifest: Mapping[str, Any]) -> int:
     return int(manifest["batch"])
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        manifest: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as why:
-        raise StoreError(f"{path}: is damaged, it is not valid JSON: {why}") from None
-    if not isinstance(manifest, dict):
-        raise StoreError(f"{path}: is damaged, it holds no JSON object")
-    if manifest.get("format", 1) > _FORMAT:
-        raise StoreError(
-            f"{path}: has format {manifest['format']}, and this tamis reads formats up to "
-            f"{_FORMAT}; use the newer tamis that wrote it"
-        )
+    manifest = read_object(path, StoreError)
+    check_format(path, manifest.get("format", 1), _FORMAT, StoreError)
     for name in ("query", "written", "parts"):
         if name not in manifest:
             raise StoreError(f"{path}: is damaged, it lacks {name!r}")
-    found: dict[str, Any] = manifest
-    return found
+    for part in manifest["parts"]:
+        plain_name(part["folder"], f"{path}: is damaged, the folder of a part", StoreError)
+        plain_name(part["name"], f"{path}: is damaged, a part", StoreError)
+    return manifest
 
 
 def _names(folder: Path) -> set[str]:
     try:
-        with os.scandir(folder) as entries:
-            names = {each.name for each in entries}
+        names = names_in(folder)
     except FileNotFoundError:
         return set()
     return {name for name in names if name.endswith(".json") and not name.startswith(".")}

@@ -76,7 +76,6 @@ class PartWriter:
         return {"folder": self._folder.name, "name": self._name, "rows": self.rows}
 
     def discard(self) -> None:
-        """Remove it."""
         if self._file is not None:
             with suppress(OSError, ValueError, pa.ArrowException):  # it may have failed before
                 if self._writer is not None:

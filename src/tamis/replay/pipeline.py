@@ -7,12 +7,13 @@ becomes of the answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.encode.arrow import one_chunk
 from tamis.encode.encoder import Encoder
 from tamis.encode.validation import Refused, ValidEvents, validate
 from tamis.engine import Engine
@@ -20,24 +21,13 @@ from tamis.errors import EventError
 from tamis.match.answers import Matches
 from tamis.replay.event_source import READ, EventChunk, Int64s
 from tamis.replay.json_lines import LineReader
+from tamis.replay.parts import RAW, REASON
 
 # What Arrow and Python raise for values that nobody could have written as an event.
 _UNREADABLE = (EventError, pa.ArrowException, ValueError, TypeError, OverflowError)
 _SHOWN = 500  # characters of an error
 _FEWEST = 1 << 10  # events that are matched at once
 _PAIRS = 1 << 21  # pairs that are wanted of the events that are matched at once, about
-
-
-class PairAnswer(Protocol):
-    """What matching gives."""
-
-    @property
-    def total(self) -> int:
-        """How many pairs there are."""
-        ...
-
-
-_PairAnswer = TypeVar("_PairAnswer", bound=PairAnswer)
 
 
 class ReadEvents(NamedTuple):
@@ -52,6 +42,11 @@ class ReadEvents(NamedTuple):
         """Of the events, without those of rows that were refused."""
         valid, numbers = self.valid, self.chunk.numbers
         return numbers[valid.rows] if valid.refused else numbers
+
+    def refusals(self) -> dict[str, pa.Array]:
+        """Why rows were refused, and the rows as they came."""
+        reasons = pa.array([reason for _, reason in self.valid.refused], pa.string())
+        return {REASON: reasons, RAW: self.raw_texts()}
 
     def raw_texts(self) -> pa.Array:
         """The refused rows as they came: the line, or the columns as JSON."""
@@ -81,7 +76,7 @@ def _as_json(row: pa.Table) -> str:
         try:
             found[name] = column[0].as_py()
         except (ValueError, OverflowError, KeyError, pa.ArrowException):
-            found[name] = " ".join(column.to_string().split())  # as Arrow prints it
+            found[name] = " ".join(str(one_chunk(column)).split())  # as Arrow prints it
     return json.dumps(found, default=_plain, ensure_ascii=False, skipkeys=True)
 
 
@@ -144,27 +139,11 @@ def _first_line(why: BaseException) -> str:
     return (str(why).splitlines() or [type(why).__name__])[0][:_SHOWN]
 
 
-def match_events(
-    chunks: Iterable[EventChunk],
-    encoder: Encoder,
-    match: Callable[[ReadEvents], _PairAnswer],
-    pace: BatchPace,
-    *,
-    partial: bool = False,
-) -> Iterator[tuple[ReadEvents, _PairAnswer]]:
-    """Validate the rows of chunks and match the events, some at a time."""
-    for events in read_events(chunks, encoder, pace, partial=partial):
-        answer = match(events)
-        pace.note(len(events.chunk.numbers), answer.total)
-        yield events, answer
-
-
 def match_with(
     engine: Engine, chunks: Iterable[EventChunk], pace: BatchPace, *, partial: bool = False
 ) -> Iterator[tuple[ReadEvents, Matches]]:
-    """Validate the rows of chunks and match the events with one engine."""
-
-    def match(events: ReadEvents) -> Matches:
-        return engine.match_batch(events.valid.batch(engine.encoder))
-
-    return match_events(chunks, engine.encoder, match, pace, partial=partial)
+    """Validate the rows of chunks and match the events with one engine, some at a time."""
+    for events in read_events(chunks, engine.encoder, pace, partial=partial):
+        found = engine.match_batch(events.valid.batch(engine.encoder))
+        pace.note(len(events.chunk.numbers), found.total)
+        yield events, found

@@ -9,9 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
+from tamis.files.arrays import Int8s, Int64s, zeros
+from tamis.index.growth import grown
 from tamis.schedule.compiled.event_graph import (
     FlatEventGraph,
     LocalNumbers,
+    SharedCalls,
     build_event_graph,
     count_literals,
 )
@@ -23,9 +26,6 @@ from tamis.schedule.compiled.graph import (
     ON_TRUE,
     TRUE,
     ClauseGraph,
-    Int8s,
-    Int64s,
-    grow,
 )
 from tamis.schedule.compiled.run_state import (
     EVALUATED,
@@ -35,7 +35,6 @@ from tamis.schedule.compiled.run_state import (
     allocate_state,
     begin,
 )
-from tamis.schedule.compiled.shared_calls import SharedCalls
 from tamis.schedule.run import Run
 from tamis.schedule.statistics import PredicateStatistics
 
@@ -77,8 +76,7 @@ class Scheduler(ABC):
     def __init__(self, statistics: PredicateStatistics | None = None) -> None:
         self.statistics = PredicateStatistics() if statistics is None else statistics
         self.graph = ClauseGraph()
-        empty = np.zeros(0, np.int32)
-        self._local = LocalNumbers(empty, empty)
+        self._local = zeros(LocalNumbers)
         # Of the last event; the next one often has the same survivors.
         self._last: FlatEventGraph | None = None
         self._shared_calls: SharedCalls | None = None  # None where no predicates share a call
@@ -89,7 +87,7 @@ class Scheduler(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays, without the statistics."""
+        """UInt8s of the arrays, without the statistics."""
         kept = self._local if self._last is None else (*self._local, *self._last)
         return self.graph.nbytes + sum(part.nbytes for part in kept)
 
@@ -187,11 +185,8 @@ class Scheduler(ABC):
             raise SchedulerError(f"there is no clause {clauses[-1 - literals]} to decide")
         clauses = self._ordered(clauses)
         if self._last is None or not np.array_equal(self._last.clauses, clauses):
-            local, last = self._local
-            if self.graph.predicates > len(local):
-                local = grow(local, self.graph.predicates, -1)
-            if self.graph.groups > len(last):
-                last = grow(last, self.graph.groups, -1)
+            local = grown(self._local.predicate, self.graph.predicates, -1)
+            last = grown(self._local.group, self.graph.groups, -1)
             self._local = LocalNumbers(local, last)
             if not self.graph.has_alternatives:
                 last = last[:0]

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.files.arrays import Int8s, Int64s
+from tamis.index.growth import grown
 from tamis.schedule.base import FAULT, TRUE, ClauseByClause, Run
-from tamis.schedule.compiled.batch_results import UNKNOWN
 from tamis.schedule.compiled.clause_order import IN_ORDER
 from tamis.schedule.compiled.event_graph import FlatEventGraph
-from tamis.schedule.compiled.graph import ClauseGraph, Int8s, Int64s, grow
-from tamis.schedule.compiled.run_state import FlatRunState, begin
+from tamis.schedule.compiled.graph import ClauseGraph
+from tamis.schedule.compiled.run_state import UNKNOWN, FlatRunState, begin
 
 
 class PredicateCounts(NamedTuple):
@@ -40,42 +41,26 @@ class ExhaustiveScheduler(ClauseByClause):
         super().__init__()
         self.graph = graph
         self.statistics.fit(graph.predicates)
-        # By predicate:
-        self._seen = np.zeros(0, np.int64)
-        self._true = np.zeros(0, np.int64)
-        self._faults = np.zeros(0, np.int64)
-        self._timed = np.zeros(0, np.int64)
-        self._spent = np.zeros(0)
-        self._fit(graph.predicates)
+        # By predicate, in the order of `PredicateCounts`.
+        self._counts = np.zeros((graph.predicates, len(PredicateCounts._fields)))
 
     def counts(self, predicate: int) -> PredicateCounts | None:
         """The results of a predicate; None if it was never evaluated."""
-        if predicate >= len(self._seen) or not self._seen[predicate] + self._faults[predicate]:
+        if predicate >= len(self._counts):
             return None
-        return PredicateCounts(
-            int(self._seen[predicate]),
-            int(self._true[predicate]),
-            int(self._faults[predicate]),
-            int(self._timed[predicate]),
-            float(self._spent[predicate]),
-        )
+        seen, true, faults, timed = self._counts[predicate, :4].astype(int).tolist()
+        spent = float(self._counts[predicate, 4])
+        return PredicateCounts(seen, true, faults, timed, spent) if seen + faults else None
 
     def learn(self, predicate: int, outcome: int, cost: float | None) -> None:
         self.learn_all(np.array([predicate]), np.array([outcome], np.int8), cost)
 
     def learn_all(self, predicates: Int64s, outcomes: Int8s, cost: float | None) -> None:
-        self._fit(int(predicates.max(initial=-1)) + 1)
-        self._seen[predicates[outcomes != FAULT]] += 1
-        self._true[predicates[outcomes == TRUE]] += 1
-        self._faults[predicates[outcomes == FAULT]] += 1
-        if cost is not None:
-            self._timed[predicates] += 1
-            self._spent[predicates] += cost
-
-    def _fit(self, predicates: int) -> None:
-        if predicates > len(self._seen):
-            for name in ("_seen", "_true", "_faults", "_timed", "_spent"):
-                setattr(self, name, grow(getattr(self, name), predicates))
+        self._counts = grown(self._counts, int(predicates.max(initial=-1)) + 1)
+        fault = outcomes == FAULT
+        timed = cost is not None
+        for column, more in enumerate((~fault, outcomes == TRUE, fault, timed, cost or 0.0)):
+            self._counts[predicates, column] += more
 
     def _begin(self, graph: FlatEventGraph, state: FlatRunState) -> Run:
         begin(graph, state, self.way)
@@ -88,5 +73,5 @@ class _ExhaustiveRun(Run):
     def next(self) -> int:
         """The first predicate without a result."""
         unknown = np.flatnonzero(self._octets[: len(self._predicates)] == UNKNOWN)
-        self._asked = int(unknown[0]) if len(unknown) else -1
-        return int(self._predicates[self._asked]) if self._asked >= 0 else -1
+        self._current = int(unknown[0]) if len(unknown) else -1
+        return int(self._predicates[self._current]) if self._current >= 0 else -1

@@ -11,18 +11,12 @@ import operator
 from abc import abstractmethod
 
 from tamis.errors import SchedulerError
+from tamis.files.arrays import Int8s
 from tamis.schedule.base import Scheduler
-from tamis.schedule.compiled.batch_results import UNKNOWN
 from tamis.schedule.compiled.clause_order import IN_ORDER
 from tamis.schedule.compiled.event_graph import FlatEventGraph, event_graph
-from tamis.schedule.compiled.graph import BITS, FALSE, MASK, TRUE, Int8s
-from tamis.schedule.compiled.run_state import (
-    MATCHED,
-    NOW,
-    UNDECIDED,
-    FlatRunState,
-    begin,
-)
+from tamis.schedule.compiled.graph import BITS, FALSE, MASK, TRUE
+from tamis.schedule.compiled.run_state import MATCHED, NOW, UNDECIDED, UNKNOWN, FlatRunState, begin
 from tamis.schedule.run import Run
 from tamis.schedule.statistics import PredicateStatistics
 

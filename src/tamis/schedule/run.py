@@ -7,12 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.schedule.compiled import clause_order, greedy
-from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN
-from tamis.schedule.compiled.event_graph import FlatEventGraph
-from tamis.schedule.compiled.graph import Int8s, Int32s, Int64s, check_outcome
-from tamis.schedule.compiled.run_state import FlatRunState, is_needed, settle
-from tamis.schedule.compiled.shared_calls import SharedCalls
+from tamis.schedule.compiled.event_graph import FlatEventGraph, SharedCalls
+from tamis.schedule.compiled.graph import check_outcome
+from tamis.schedule.compiled.run_state import (
+    COMPLETED,
+    OPEN,
+    UNKNOWN,
+    FlatRunState,
+    is_needed,
+    settle,
+)
 
 _NOTHING = np.zeros(0, np.int8)
 
@@ -44,7 +50,7 @@ class Run:
         self._more = (floats,) if kernels.floats else ()
         self._step_kernel, self._record_all = kernels.step, kernels.record_all
         self._clauses, self._predicates = graph.clauses, graph.predicates
-        self._asked = -1  # what `next` returned, until its result is in; a local number
+        self._current = -1  # what `next` returned, until its result is in; a local number
         self._complete: dict[int, int] = {}  # clauses to settle: local by global number
         self._local: dict[int, int] | None = None  # predicates: local by global number
         self._sorted: Int64s | None = None  # local numbers of predicates, by global number
@@ -77,9 +83,9 @@ class Run:
     def next(self) -> int:
         """The predicate to evaluate now; -1 when every clause is decided."""
         # The same as before, unless `settle` has closed the last clause that needed it.
-        if self._asked < 0 or not is_needed(*self._arrays, self._asked):
-            self._asked = self._choose()
-        return int(self._predicates[self._asked]) if self._asked >= 0 else -1
+        if self._current < 0 or not is_needed(*self._arrays, self._current):
+            self._current = self._choose()
+        return int(self._predicates[self._current]) if self._current >= 0 else -1
 
     def record(self, predicate: int, outcome: int) -> Int64s:
         """Record the outcome of a predicate; returns the clauses that it completes.
@@ -94,8 +100,8 @@ class Run:
         if self._octets[t] != UNKNOWN:
             raise SchedulerError(f"predicate {predicate} has a recorded outcome already")
         self._step(_NOTHING, t, outcome)
-        if t == self._asked:
-            self._asked = -1
+        if t == self._current:
+            self._current = -1
         clauses = len(self._clauses)
         return self._completed(self._ints[clauses : clauses + self._longs[COMPLETED]])
 
@@ -110,8 +116,8 @@ class Run:
         here = self._predicates[local] == predicates
         given = np.ascontiguousarray(outcomes[here], np.int8)
         complete = self._record_all(*self._arrays, local[here], given, self._more)
-        if self._asked >= 0 and self._octets[self._asked] != UNKNOWN:
-            self._asked = -1
+        if self._current >= 0 and self._octets[self._current] != UNKNOWN:
+            self._current = -1
         return self._completed(complete)
 
     def _completed(self, complete: Int32s) -> Int64s:
@@ -145,8 +151,8 @@ class Run:
 
     def _local_number(self, predicate: int) -> int:
         """The local number of a predicate, or -1."""
-        if self._asked >= 0 and self._predicates[self._asked] == predicate:
-            return self._asked
+        if self._current >= 0 and self._predicates[self._current] == predicate:
+            return self._current
         if self._local is None:
             self._local = {number: t for t, number in enumerate(self._predicates.tolist())}
         return self._local.get(predicate, -1)

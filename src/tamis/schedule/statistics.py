@@ -20,12 +20,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
-from tamis.schedule.compiled.graph import FAULT, TRUE, Int8s, Int64s, check_outcome, grow
+from tamis.files.arrays import Int8s, Int64s
+from tamis.index.growth import grown
+from tamis.schedule.compiled.graph import FAULT, TRUE, check_outcome
 
-Floats = NDArray[np.float64]
 _FEW = 8  # predicates: up to here a loop is faster than array operations
 
 
@@ -74,14 +74,11 @@ class PredicateStatistics:
 
     def fit(self, predicates: int) -> None:
         """Make room for this many predicates."""
-        have = len(self.p)
-        if predicates > have:
-            self.p = grow(self.p, predicates, self._p)
-            self.cost = grow(self.cost, predicates, self._cost)
-            self.doubt = grow(self.doubt, predicates)
-            self._seen = grow(self._seen, predicates)
-            self._timed = grow(self._timed, predicates)
-            self.doubt[have:] = self._spread(self._p, 0.0)
+        self.p = grown(self.p, predicates, self._p)
+        self.cost = grown(self.cost, predicates, self._cost)
+        self.doubt = grown(self.doubt, predicates, self._spread(self._p, 0.0))
+        self._seen = grown(self._seen, predicates)
+        self._timed = grown(self._timed, predicates)
 
     def expect(
         self,
@@ -124,9 +121,8 @@ class PredicateStatistics:
         self.cost[predicates[known]] = cost[known]
 
     def _fit_calls(self, calls: int) -> None:
-        if calls > len(self.call_cost):
-            self.call_cost = grow(self.call_cost, calls, np.nan)
-            self._call_timed = grow(self._call_timed, calls)
+        self.call_cost = grown(self.call_cost, calls, np.nan)
+        self._call_timed = grown(self._call_timed, calls)
 
     def set(self, predicates: object, p: object | None = None, cost: object | None = None) -> None:
         """Set the figures of one predicate or an array of them. Learning goes on from there."""

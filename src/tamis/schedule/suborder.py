@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.errors import SchedulerError
+from tamis.files.arrays import Floats, Int64s
+from tamis.index.growth import grown
 from tamis.schedule.base import ClauseByClause
 from tamis.schedule.compiled.chains import (
-    Floats,
     join_paths,
     score_chains,
     sort_chains,
@@ -16,7 +17,6 @@ from tamis.schedule.compiled.chains import (
     weigh_neighbours,
 )
 from tamis.schedule.compiled.clause_order import LINKED
-from tamis.schedule.compiled.graph import Int64s, grow
 from tamis.schedule.statistics import PredicateStatistics
 
 _CHANGED = 1 / 8  # reorder all after this share of the clauses was added or removed
@@ -82,10 +82,9 @@ class SubOrderScheduler(ClauseByClause):
         assert (np.diff(self._rank[order]) >= 0).all()
 
     def _clause_added(self, clause: int) -> None:
-        if clause >= len(self._rank):
-            self._rank = grow(self._rank, clause + 1)
-            self._listed = grow(self._listed, clause + 1)
-            self._spent = grow(self._spent, clause + 1)
+        self._rank = grown(self._rank, clause + 1)
+        self._listed = grown(self._listed, clause + 1)
+        self._spent = grown(self._spent, clause + 1)
         self._new[clause] = None
         self._changed += 1
 
@@ -163,8 +162,7 @@ class SubOrderScheduler(ClauseByClause):
     def _scored(self, clauses: Int64s) -> tuple[Floats, Floats]:
         """Sort chains; returns the expected cost and the score of each."""
         start, size, _, pool = self.graph.arrays
-        if self.graph.predicates > len(self._popular):
-            self._popular = grow(self._popular, self.graph.predicates)
+        self._popular = grown(self._popular, self.graph.predicates)
         p, doubt, cost = self.statistics.p, self.statistics.doubt, self.statistics.cost
         to_sort_by = cost if self._by_cost else np.ones_like(cost)
         sort_chains(start, size, pool, self._popular, clauses, p, doubt, to_sort_by)

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from tamis.errors import StoreError, nearest
+from tamis.errors import StoreError, suggestion
 from tamis.model.domain import TEXT_LIMIT
 
 SUBSCRIBE, UPDATE, RENEW = "subscribe", "update", "renew"
@@ -116,17 +116,10 @@ def validate(given: Any, ids: str | None = None) -> pa.Table:
 
     `ids` is the type of the log's ids, "text" or "int64"; without it, both are allowed.
     """
-    try:
-        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
-        table.validate(full=True)  # for example bytes that are not UTF-8
-    except (TypeError, ValueError, pa.ArrowException) as why:
-        raise StoreError(f"expected an Arrow table of changes: {why}") from None
+    table = arrow_table(given, "changes")
     for name in table.column_names:
         if name not in ALL:
-            hint = nearest(name, ALL)
-            raise StoreError(f"unknown column of changes {name!r}" + (f"; {hint}" if hint else ""))
-        if table.column_names.count(name) > 1:
-            raise StoreError(f"the changes have two columns named {name!r}")
+            raise StoreError(f"unknown column of changes {name!r}{suggestion(name, ALL)}")
     for name in ("kind", "id"):
         if name not in table.column_names:
             raise StoreError(f"the changes lack the column {name!r}; a change has a kind and an id")
@@ -167,6 +160,19 @@ def completed(table: pa.Table, wanted: pa.Schema) -> pa.Table:
         return pa.table(columns, schema=wanted)
     except (pa.ArrowException, ValueError, TypeError) as why:
         raise StoreError(f"the changes in the log have other columns than expected: {why}") from why
+
+
+def arrow_table(given: Any, what: str) -> pa.Table:
+    """Return `given` as a valid Arrow table whose columns have different names."""
+    try:
+        table = given if isinstance(given, pa.Table) else pa.table(given)
+        table.validate(full=True)  # for example offsets that lead astray, or text that is not UTF-8
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as why:
+        raise StoreError(f"expected an Arrow table of {what}: {why}") from None
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise StoreError(f"the {what} have two columns named {name!r}")
+    return table
 
 
 def _column(given: Any, kind: pa.DataType | None) -> pa.Array | pa.ChunkedArray:

@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from tamis.errors import StoreError, nearest
+from tamis.errors import StoreError, suggestion
+from tamis.store.changes import arrow_table
 
 JSON = "json"
 RESERVED = {
@@ -32,17 +33,10 @@ RESERVED = {
 
 def validate(events: Any) -> pa.Table:
     """Return events as a table whose columns readers can read; an error names the bad column."""
-    try:
-        table = events if isinstance(events, pa.Table) else pa.table(events)
-        table.validate(full=True)  # for example offsets that lead astray, or bytes that are no text
-    except (TypeError, ValueError, OverflowError, pa.ArrowException) as why:
-        raise StoreError(f"expected an Arrow table of events: {why}") from None
+    table = arrow_table(events, "events")
     names = table.column_names
     if not [name for name in names if name not in RESERVED]:
         raise StoreError("the events have no columns; expected one for each attribute")
-    for name in names:
-        if names.count(name) > 1:
-            raise StoreError(f"the events have two columns named {name!r}")
     for field in table.schema:
         _check_kind(field, alone=len([name for name in names if name not in RESERVED]) == 1)
     return table
@@ -58,10 +52,9 @@ def _check_kind(field: pa.Field, *, alone: bool) -> None:
     if name.startswith("$"):
         wanted = RESERVED.get(name)
         if wanted is None:
-            hint = nearest(name, RESERVED)
             raise StoreError(
-                f"the column {name!r} is unknown; names with '$' are reserved"
-                + (f"; {hint}" if hint else "")
+                f"the column {name!r} is unknown{suggestion(name, RESERVED)}; names with '$' are "
+                "reserved"
             )
         if kind != wanted:
             raise StoreError(f"the column {name!r} is {kind}, expected {wanted}")

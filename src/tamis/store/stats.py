@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +129,8 @@ class Stats:
     def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Save to a folder; with `replace`, statistics that are there are replaced."""
         target = check_free(folder, replace=replace)
-        document = asdict(_without_sample(self)) | {"format": FORMAT}
+        # Without the sample, which `asdict` would copy.
+        document = asdict(replace_fields(self, sample=pa.table({}))) | {"format": FORMAT}
         del document["sample"]
         with os_errors_as(StoreError, f"{target}: cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,11 +174,6 @@ def check_free(folder: str | os.PathLike[str], *, replace: bool = False) -> Path
             f"{target}: holds statistics already; choose another folder, or replace them"
         )
     return target
-
-
-def _without_sample(stats: Stats) -> Stats:
-    """Drop the sample: `asdict` would copy it."""
-    return replace(stats, sample=pa.table({}))
 
 
 def _one(kind: Any, given: Mapping[str, Any] | None) -> Any:

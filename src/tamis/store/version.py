@@ -56,14 +56,7 @@ class Version(os.PathLike[str]):
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The content of its `version.json`."""
         return read_document(self.folder, self.sequence)
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The document of the schema with which it was compiled."""
-        schema: dict[str, Any] = self.document["schema"]
-        return schema
 
     @property
     def ids(self) -> str:
@@ -77,12 +70,10 @@ class Version(os.PathLike[str]):
 
     @property
     def shards(self) -> list[Shard]:
-        """Its shards."""
         return [Shard(**shard) for shard in self.document["shards"]]
 
     @property
     def shard_folders(self) -> list[Path]:
-        """The folders of its shards."""
         return [self.folder / shard.folder for shard in self.shards]
 
     def __fspath__(self) -> str:

@@ -4,7 +4,14 @@
     INDEX/readers/, jobs/, pins/   who may still ask for which version
     INDEX/lock                     held while folders get and lose their names
 
-A version is written into a folder with another name, which is renamed once all of it is on disk.
+A version is written into a folder with another name, which is renamed once it is complete on disk.
+
+    INDEX/pins/<query>.json    {"batches": {"7": 42, "8": 57}}, for the last batches of a query
+
+A pin is the version with which a batch of a stream was matched. Spark runs a batch again after it
+was killed halfway, and retries a task that failed. By then there may be a newer version, but all
+tasks of a batch must use the same one. So the first that asks writes down which, and all others
+follow.
 """
 
 from __future__ import annotations
@@ -16,6 +23,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tamis.errors import StoreError
 from tamis.files.json_document import read_json, write_json
@@ -24,13 +32,15 @@ from tamis.files.names import chosen_name, names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder, sync_tree, synced_rename
 from tamis.store.log import Log
-from tamis.store.pins import KEPT, Pins, pinned
 from tamis.store.version import OF, Version, read_document, sequence_in, version_name
 
 LOCK = "lock"
 _DRAFT, _SWEPT = ".publishing-", ".swept-"  # prefixes of names that readers ignore
 _DRAFT_LOCK = ".lock"  # suffix beside a draft: locked while its publisher is alive
 _READERS, _JOBS = "readers", "jobs"
+PINS = "pins"
+KEPT = 100  # batches per query, as many as Spark keeps the offsets of by default
+PATIENCE = 30 * 24 * 3600.0  # seconds for which the versions of an idle query are kept
 _DAY = 24 * 3600.0  # seconds after which a job that has not ended counts as dead
 
 
@@ -168,9 +178,7 @@ class Versions:
             if sequence is None:
                 self._remove(path)
                 return
-            make_folder(path.parent)
-            with self._locked():
-                write_json(path, {"sequence": sequence})
+            self._note(path, {"sequence": sequence})
 
     def hold(self, sequences: Iterable[int]) -> Path | None:
         """Keep the versions that a job reads, for at most a day; return the hold, for `release`.
@@ -180,15 +188,12 @@ class Versions:
         """
         path = self.folder / _JOBS / f"{secrets.token_hex(8)}.json"
         try:
-            make_folder(path.parent)
-            with self._locked():
-                write_json(path, {"sequences": sorted({*sequences})})
+            self._note(path, {"sequences": sorted({*sequences})})
         except OSError:
             return None
         return path
 
     def release(self, hold: Path | None) -> None:
-        """End a hold."""
         if hold is not None:
             with suppress(OSError):
                 self._remove(hold)
@@ -236,6 +241,11 @@ class Versions:
         with locked(self.folder / LOCK):
             yield
 
+    def _note(self, path: Path, document: dict[str, Any]) -> None:
+        make_folder(path.parent)
+        with self._locked():
+            write_json(path, document)
+
     def _remove(self, path: Path) -> None:
         if path.exists():
             with self._locked():  # so that nobody reads it meanwhile
@@ -277,3 +287,50 @@ def _check_new(target: Path, sequence: int) -> None:
             f"{target}: there is a version of sequence number {sequence} already, and a version "
             "never changes; choose another folder, or another sequence number"
         )
+
+
+class Pins:
+    """The pins of one query."""
+
+    def __init__(self, index: Path, query: str) -> None:
+        self.path = index / PINS / f"{chosen_name(query, 'a query', StoreError)}.json"
+
+    def version(self, batch: int) -> int | None:
+        """Return the version of a batch; None if it has no pin yet."""
+        return _batches(self.path).get(batch) if self.path.exists() else None
+
+    def put(self, batch: int, version: int, keep: int = KEPT) -> None:
+        """Pin a batch to a version, on disk, and drop all but the last `keep` pins.
+
+        The caller holds the lock of the index.
+        """
+        make_folder(self.path.parent)
+        for left in self.path.parent.glob(f".{self.path.name}.*"):  # by a process that was killed
+            left.unlink(missing_ok=True)
+        known = _batches(self.path) if self.path.exists() else {}
+        known[batch] = version
+        last = dict(sorted(known.items())[-max(1, keep) :])
+        write_json(self.path, {"batches": {str(number): which for number, which in last.items()}})
+
+
+def pinned(index: Path) -> set[int]:
+    """Return all versions that a batch may need when it runs again.
+
+    A query that has not begun a batch for long counts as gone. Its pins stay: should it come back
+    in the middle of a batch, it is refused instead of matched with another version.
+    """
+    found: set[int] = set()
+    for path in (index / PINS).glob("*.json"):
+        if not path.name.startswith(".") and time.time() - path.stat().st_mtime < PATIENCE:
+            found.update(_batches(path).values())
+    return found
+
+
+def _batches(path: Path) -> dict[int, int]:
+    batches: Any = read_json(path, "the pins of a query", StoreError).get("batches")
+    try:
+        return {int(number): int(version) for number, version in batches.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise StoreError(
+            f"{path}: is damaged, it does not say which batch had which version"
+        ) from None

@@ -119,26 +119,18 @@ OPERATORS = (
 def truths() -> dict[str, tuple[Signature, Callable[[Any, Any], Rows | Fault]]]:
     """The same operators for the definition of truth. They share only the data."""
 
-    def rows(what: str, name: str, seen: Mapping[str, Any]) -> Any:
-        found = seen.get(f"{what} {name}") or []
-        return Fault("fails") if found == "fails" else found
+    def truth(what: str, rows: Callable[[Any], Rows]) -> Callable[[Any, Any], Rows | Fault]:
+        def answer(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
+            found = reads[0].get(f"{what} {given[0]}") or []
+            return Fault("fails") if found == "fails" else rows(found)
 
-    def flags(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
-        found = rows("flag", given[0], reads[0])
-        return found if isinstance(found, Fault) else (((),) if found else ())
+        return answer
 
-    def ones(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
-        found = rows("one", given[0], reads[0])
-        return found if isinstance(found, Fault) else tuple((each,) for each in found)
-
-    def twos(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
-        found = rows("two", given[0], reads[0])
-        return found if isinstance(found, Fault) else tuple(tuple(each) for each in found)
-
-    def everything(reads: tuple[Any, ...], given: tuple[Any, ...]) -> Rows | Fault:
-        return ones(reads, ("a",))
-
-    plain = {"flag": flags, "heard": flags, "one": ones, "two": twos, "every": everything}
+    flags = truth("flag", lambda found: ((),) if found else ())
+    ones = truth("one", lambda found: tuple((each,) for each in found))
+    twos = truth("two", lambda found: tuple(map(tuple, found)))
+    plain = {"flag": flags, "heard": flags, "one": ones, "two": twos}
+    plain["every"] = lambda reads, _: ones(reads, ("a",))
     return {each.signature.name: (each.signature, plain[each.signature.name]) for each in OPERATORS}
 
 

@@ -48,7 +48,15 @@ from tamis.workload.draw import (
     weighted,
     zipf_weights,
 )
-from tamis.workload.tables import events_table, keep, ragged, words
+from tamis.workload.tables import (
+    conditions_table,
+    events_table,
+    joined,
+    keep,
+    moments,
+    ragged,
+    words,
+)
 
 # By event type, in the order of TYPES: how many lots, the usual price, and how many are antique.
 _LOTS = np.cumsum([0.28, 0.2, 0.14, 0.14, 0.08, 0.12, 0.04])
@@ -81,7 +89,7 @@ def make(n: int, *, seed: int = 0, start: datetime | str = START) -> Workload:
     return Workload(
         "auctions",
         schema(),
-        pa.table({"id": pa.array(np.arange(n, dtype=np.int64)), "condition": conditions}),
+        conditions_table(conditions),
         seed,
         {"n": n, "start": begin.isoformat()},
         partial(_events, start=begin),
@@ -104,7 +112,7 @@ def _conditions(rng: np.random.Generator, n: int, start: datetime) -> pa.Array:
     one = _conjunctions(rng, n, start)
     # An eighth of the conditions have an `or`. `and` binds tighter than `or`.
     other = keep(_conjunctions(rng, n, start), rng.random(n) < 0.125)
-    return _joined(" or ", one, other)
+    return joined(" or ", one, other)
 
 
 def _conjunctions(rng: np.random.Generator, n: int, start: datetime) -> pa.Array:
@@ -131,13 +139,7 @@ def _conjunctions(rng: np.random.Generator, n: int, start: datetime) -> pa.Array
     # A condition without any other predicate has one on the event type.
     silent = np.all([part.is_null().to_numpy(zero_copy_only=False) for part in parts], axis=0)
     typed = keep(words(kind, _TYPE), silent | (rng.random(n) < 0.7))
-    return _joined(" and ", typed, *parts)
-
-
-def _joined(separator: str, *columns: pa.Array | str) -> pa.Array:
-    """The columns' texts, row by row, with the separator between those that are not null."""
-    joined: pa.Array = pc.binary_join_element_wise(*columns, separator, null_handling="skip")
-    return joined
+    return joined(" and ", typed, *parts)
 
 
 def _one_of(rng: np.random.Generator, kind: Ints, texts: Sequence[Sequence[str]]) -> pa.Array:
@@ -163,14 +165,14 @@ def _price(rng: np.random.Generator, kind: Ints) -> pa.Array:
     high = low + _round_price(rng, kind)
     form = rng.integers(len(_PRICE_FORMS), size=len(kind))
     ranged = form == _PRICE_FORMS.index("price between ")
-    upper = keep(_joined("", " and ", _digits(high)), ranged)
-    return _joined("", words(form, _PRICE_FORMS), _digits(low), upper)
+    upper = keep(joined("", " and ", _digits(high)), ranged)
+    return joined("", words(form, _PRICE_FORMS), _digits(low), upper)
 
 
 def _bargain(rng: np.random.Generator, kind: Ints) -> pa.Array:
     tag = _one_of(rng, kind, [[f'"{tag}"' for tag in TAGS]])
     price = _digits(_round_price(rng, kind))
-    return _joined("", "(price < ", price, " or tags contains ", tag, ")")
+    return joined("", "(price < ", price, " or tags contains ", tag, ")")
 
 
 def _closes(rng: np.random.Generator, n: int, start: datetime) -> pa.Array:
@@ -260,10 +262,7 @@ def _events(rng: np.random.Generator, n: int, *, start: datetime) -> pa.Table:
         "title": _titles(rng, n, leading, category),
         "price": np.round(np.maximum(worth, 0.5), 2),
         "quantity": np.minimum(rng.geometric(0.7, size=n), 1000),
-        "closes": pa.array(
-            np.datetime64(start.replace(tzinfo=None), "us") + minutes.astype("timedelta64[m]"),
-            pa.timestamp("us", tz="UTC"),
-        ),
+        "closes": moments(start, minutes),
         "tags": tags,
         "shipping": pa.array(rng.random(n) < 0.8, mask=rng.random(n) < 0.3),
         "category": category,
@@ -305,4 +304,4 @@ def _titles(rng: np.random.Generator, n: int, tag: pa.Array, category: pa.Array)
     """Titles such as "Grand oak dining table"; a lot without category is a curiosity."""
     adjective = words(rng.integers(len(ADJECTIVES), size=n), ADJECTIVES)
     noun = pc.fill_null(pc.replace_substring(category, "_", " "), "curiosity")
-    return _joined(" ", adjective, tag, noun)
+    return joined(" ", adjective, tag, noun)

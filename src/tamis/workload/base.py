@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import TamisError, nearest
-from tamis.workload.draw import EVENTS, require_count, stream
+from tamis.workload.draw import event_stream, require_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,12 @@ class Workload:
         first ten of twenty are not `events(10)`.
         """
         require_count(n, "events")
-        path = (EVENTS,) if seed is None else (EVENTS, seed)
-        return self.draw(stream(self.seed, *path), n)
+        return self.draw(event_stream(self.seed, seed), n)
+
+
+def recorded(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The `parameters` of a workload: the arguments of its `make` without the seed."""
+    return {name: value for name, value in arguments.items() if name != "seed"}
 
 
 def attribute_names(count: int) -> list[str]:

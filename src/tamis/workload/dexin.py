@@ -33,7 +33,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from tamis.workload.base import Workload, attribute_names, plain_schema
+from tamis.workload.base import Workload, attribute_names, plain_schema, recorded
 from tamis.workload.draw import (
     SUBSCRIPTIONS,
     Bools,
@@ -105,6 +105,7 @@ def make(
         matching: ξ, the share of the subscriptions that an event matches (0.001 to 0.2); None
             leaves it to chance.
     """
+    parameters = recorded(locals())
     narrow, wide = theta if isinstance(theta, tuple | list) else (theta, theta)
     require_count(n)
     require(attributes >= 1, f"needs at least one attribute, got {attributes}")
@@ -125,28 +126,18 @@ def make(
     )
     is_point = _points(rng, n, attributes, points, reading)
     if matching is None:
-        low, high = _free(rng, grid, is_point, (narrow, wide))
+        low, high = _ends(rng, grid, is_point, (narrow, wide))
         draw = partial(_events, grid=grid)
     else:
         events, owner = _owners(rng, grid, n, matching)
-        low, high = _around(rng, grid, is_point, (narrow, wide), events[owner])
+        low, high = _ends(rng, grid, is_point, (narrow, wide), events[owner])
         draw = partial(_published_events, grid=grid, published=events[:-1])
     return Workload(
         "dexin",
         plain_schema(dict.fromkeys(attribute_names(attributes), "decimal"), "mandatory"),
         _table(low, high, is_point, grid.last),
         seed,
-        {
-            "n": n,
-            "attributes": attributes,
-            "cardinality": cardinality,
-            "points": points,
-            "reading": reading,
-            "theta": (narrow, wide),
-            "distribution": distribution,
-            "exponent": exponent,
-            "matching": matching,
-        },
+        parameters | {"theta": (narrow, wide)},
         draw,
     )
 
@@ -160,20 +151,6 @@ def _points(
     wanted = np.floor(points * attributes + rng.random(n))
     rank = rng.random((n, attributes)).argsort(axis=1)  # a random permutation in each row
     return rank < wanted[:, None]
-
-
-def _free(
-    rng: np.random.Generator, grid: ValueGrid, is_point: Bools, theta: tuple[float, float]
-) -> tuple[Ints, Ints]:
-    """The ends of constraints that are drawn independently of events."""
-    low, high = np.empty(is_point.shape, np.int32), np.empty(is_point.shape, np.int32)
-    n, attributes = is_point.shape
-    for attribute in range(attributes):  # a column at a time keeps the temporaries small
-        width = np.rint(rng.uniform(*theta, size=n) * grid.last).astype(np.int64)
-        width[is_point[:, attribute]] = 0
-        low[:, attribute] = grid.draw(rng, attribute, n, grid.last - width)
-        high[:, attribute] = low[:, attribute] + width
-    return low, high
 
 
 def _owners(
@@ -192,24 +169,31 @@ def _owners(
     return grid.columns(rng, published + 1), rng.permutation(owner)
 
 
-def _around(
+def _ends(
     rng: np.random.Generator,
     grid: ValueGrid,
     is_point: Bools,
     theta: tuple[float, float],
-    centre: Ints,
+    centre: Ints | None = None,
 ) -> tuple[Ints, Ints]:
-    """Ends of constraints that cover the values `centre` of each subscription's own event."""
+    """The ends of constraints, drawn independently of events, or such that they cover `centre`.
+
+    `centre` has the values of each subscription's own event; one constraint covers no other value.
+    """
     low, high = np.empty(is_point.shape, np.int32), np.empty(is_point.shape, np.int32)
     n, attributes = is_point.shape
-    only = rng.integers(attributes, size=n)  # the attribute whose constraint covers this value only
-    for attribute in range(attributes):
-        value = centre[:, attribute]
+    if centre is not None:
+        only = rng.integers(attributes, size=(n,))
+        is_point = is_point | (only[:, None] == np.arange(attributes))
+    for attribute in range(attributes):  # a column at a time keeps the temporaries small
         width = np.rint(rng.uniform(*theta, size=n) * grid.last).astype(np.int64)
-        width[is_point[:, attribute] | (only == attribute)] = 0
-        lowest = np.maximum(value - width, 0)
-        highest = np.minimum(value, grid.last - width)
-        low[:, attribute] = rng.integers(lowest, highest, endpoint=True)
+        width[is_point[:, attribute]] = 0
+        if centre is None:
+            low[:, attribute] = grid.draw(rng, attribute, n, grid.last - width)
+        else:
+            lowest = np.maximum(centre[:, attribute] - width, 0)
+            highest = np.minimum(centre[:, attribute], grid.last - width)
+            low[:, attribute] = rng.integers(lowest, highest, endpoint=True)
         high[:, attribute] = low[:, attribute] + width
     return low, high
 

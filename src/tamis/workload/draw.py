@@ -42,6 +42,11 @@ def stream(seed: int, *path: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=path))
 
 
+def event_stream(seed: int, other: int | None = None) -> np.random.Generator:
+    """The random generator of the events of a workload; `other` chooses other events."""
+    return stream(seed, EVENTS) if other is None else stream(seed, EVENTS, other)
+
+
 def zipf_weights(count: int, exponent: float) -> Floats:
     """Weights 1/rank^exponent of ranks 1..count, not normalised. Exponent 0 is uniform."""
     require(count >= 1, f"a Zipf law needs at least one rank, got {count}")
@@ -95,6 +100,14 @@ def distinct(
         picks[:, rows] = block
         rows = rows[repeated.any(axis=0)]
     return picks.T
+
+
+def nonempty(rng: np.random.Generator, n: int, probabilities: Floats) -> Bools:
+    """`n` random sets, as rows of a mask; `probabilities` by member. Empty sets are drawn again."""
+    chosen = rng.random((n, len(probabilities))) < probabilities
+    while (empty := ~chosen.any(axis=1)).any():
+        chosen[empty] = rng.random((int(empty.sum()), len(probabilities))) < probabilities
+    return chosen
 
 
 def first(lengths: Ints, k: int) -> Bools:

@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.workload import draw
 from tamis.workload.base import Workload, plain_schema
 from tamis.workload.draw import (
-    EVENTS,
     Bools,
     Floats,
     Ints,
     by_weight,
     distinct,
+    event_stream,
     require,
     require_count,
     stream,
@@ -38,7 +37,7 @@ from tamis.workload.draw import (
     zipf_weights,
 )
 from tamis.workload.drones_places import AT_WATER, BOROUGHS, NEIGHBOURHOODS, POINTS
-from tamis.workload.tables import events_table, keep, words
+from tamis.workload.tables import conditions_table, events_table, joined, keep, moments, words
 
 if TYPE_CHECKING:
     from tamis.operators.operator import Operator
@@ -133,7 +132,7 @@ def make(n: int, *, seed: int = 0, exponent: float = 1.0, place: str = "first") 
     return Workload(
         "drones",
         schema(),
-        pa.table({"id": pa.array(np.arange(n, dtype=np.int64)), "condition": conditions}),
+        conditions_table(conditions),
         seed,
         {"n": n, "exponent": exponent, "place": place},
         _events,
@@ -176,8 +175,7 @@ def operators() -> tuple[Operator, ...]:
 
 def scenes(made: Workload, n: int, seed: int | None = None) -> list[Scene]:
     """The scenes in the pictures of `made.events(n, seed)`."""
-    path = (EVENTS,) if seed is None else (EVENTS, seed)
-    rng = stream(made.seed, *path)
+    rng = event_stream(made.seed, seed)
     _, minutes, water = _flights(rng, n)
     return _scenes(rng, minutes, water)
 
@@ -189,7 +187,7 @@ def _conditions(rng: np.random.Generator, n: int, exponent: float, place: str) -
     one = _conjunctions(rng, n, exponent, place)
     # One in twenty conditions has an `or`.
     other = keep(_conjunctions(rng, n, exponent, place), rng.random(n) < 0.05)
-    return pc.binary_join_element_wise(one, other, " or ", null_handling="skip")
+    return joined(" or ", one, other)
 
 
 def _conjunctions(rng: np.random.Generator, n: int, exponent: float, written: str) -> pa.Array:
@@ -207,7 +205,7 @@ def _conjunctions(rng: np.random.Generator, n: int, exponent: float, written: st
     columns.append(keep(_zipf(rng, n, _TIME, exponent), rng.random(n) < 0.3))
     if written == "last":
         columns.append(columns.pop(0))
-    return pc.binary_join_element_wise(*columns, " and ", null_handling="skip")
+    return joined(" and ", *columns)
 
 
 def _zipf(rng: np.random.Generator, n: int, texts: Sequence[str], exponent: float) -> pa.Array:
@@ -222,7 +220,6 @@ def _events(rng: np.random.Generator, n: int) -> pa.Table:
 
     position, minutes, water = _flights(rng, n)
     seen = _scenes(rng, minutes, water)
-    begin = np.datetime64(START.replace(tzinfo=None), "us")
     followed = rng.random(n) < 0.4
     stated = rng.random(n) < 0.1
     facts = [
@@ -232,7 +229,7 @@ def _events(rng: np.random.Generator, n: int) -> pa.Table:
     return events_table(
         {
             "drone": words(rng.integers(_DRONES, size=n), [f"d{k:02}" for k in range(_DRONES)]),
-            "time": pa.array(begin + minutes.astype("timedelta64[m]"), pa.timestamp("us", "UTC")),
+            "time": moments(START, minutes),
             "altitude": np.round(rng.uniform(20.0, 400.0, size=n), 1),
             "position": pa.StructArray.from_arrays(
                 [pa.array(position[:, 1]), pa.array(position[:, 0])], ["lat", "lon"]

@@ -22,11 +22,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from tamis.workload.base import Workload, attribute_names, plain_schema
+from tamis.workload.base import Workload, attribute_names, plain_schema, recorded
 from tamis.workload.draw import (
     SUBSCRIPTIONS,
-    Bools,
     Floats,
+    nonempty,
     require,
     require_count,
     root,
@@ -60,6 +60,7 @@ def make(
         exponent: of the Zipf law of tested values.
         matches: subscriptions that an event matches on average; replaces `factor`.
     """
+    parameters = recorded(locals())
     require_count(n)
     require(attributes >= 1 and values >= 1, "needs at least one attribute and one value")
     require(0 < popularity <= 1, f"popularity is a probability above 0, got {popularity}")
@@ -67,7 +68,7 @@ def make(
     if matches is not None:
         factor = _factor(matches, n, attributes, values, popularity)
     rng = stream(seed, SUBSCRIPTIONS)
-    tested = _tested(rng, n, _popularities(attributes, popularity, factor))
+    tested = nonempty(rng, n, _popularities(attributes, popularity, factor))
     attribute = np.broadcast_to(np.arange(attributes, dtype=np.int32), tested.shape)[tested]
     rank = weighted(rng, np.cumsum(zipf_weights(values, exponent)), len(attribute))
     names = attribute_names(attributes)
@@ -85,29 +86,13 @@ def make(
         ),
         table,
         seed,
-        {
-            "n": n,
-            "attributes": attributes,
-            "values": values,
-            "popularity": popularity,
-            "factor": factor,
-            "exponent": exponent,
-            "matches": matches,
-        },
+        parameters | {"factor": factor},
         partial(_events, names=names, values=values),
     )
 
 
 def _popularities(attributes: int, popularity: float, factor: float) -> Floats:
     return popularity * factor ** np.arange(attributes, dtype=np.float64)
-
-
-def _tested(rng: np.random.Generator, n: int, popularities: Floats) -> Bools:
-    """Which attributes each subscription tests; rows without any are drawn again."""
-    tested = rng.random((n, len(popularities))) < popularities
-    while (empty := ~tested.any(axis=1)).any():
-        tested[empty] = rng.random((int(empty.sum()), len(popularities))) < popularities
-    return tested
 
 
 def match_rate(attributes: int, values: int, popularity: float, factor: float) -> float:

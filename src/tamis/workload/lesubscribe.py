@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.workload.base import Workload, plain_schema
-from tamis.workload.draw import SUBSCRIPTIONS, Bools, require, require_count, stream
+from tamis.workload.draw import SUBSCRIPTIONS, nonempty, require, require_count, stream
 from tamis.workload.tables import EQ, GT, LT, events_table, subscriptions_table, words
 
 TEXTS = ("a1", "a2", "a3")
@@ -58,7 +58,7 @@ def make(
     require(texts >= 1 and numbers >= 1, "an attribute needs at least one value")
     rng = stream(seed, SUBSCRIPTIONS)
     shape = (n, len(ATTRIBUTES))
-    present = _present(rng, n, presence)
+    present = nonempty(rng, n, np.full(len(ATTRIBUTES), presence))
 
     comparator = np.where(rng.random(shape) < 0.5, LT, GT)
     comparator[rng.random(shape) < p] = EQ
@@ -84,14 +84,6 @@ def make(
         {"n": n, "p": p, "presence": presence, "texts": texts, "numbers": numbers},
         partial(_events, presence=presence, texts=texts, numbers=numbers),
     )
-
-
-def _present(rng: np.random.Generator, n: int, presence: float) -> Bools:
-    """Which attributes each subscription constrains; rows without any are drawn again."""
-    present = rng.random((n, len(ATTRIBUTES))) < presence
-    while (empty := ~present.any(axis=1)).any():
-        present[empty] = rng.random((int(empty.sum()), len(ATTRIBUTES))) < presence
-    return present
 
 
 def _events(

@@ -26,14 +26,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.workload.base import recorded
 from tamis.workload.draw import (
-    EVENTS,
     SUBSCRIPTIONS,
     Bools,
     Floats,
     Ints,
     by_weight,
     distinct,
+    event_stream,
     first,
     require,
     require_count,
@@ -68,8 +69,7 @@ class OperatorWorkload:
     def truths(self, n: int, seed: int | None = None) -> Bools:
         """`n` events as rows of truth values, a column per predicate."""
         require_count(n, "events")
-        path = (EVENTS,) if seed is None else (EVENTS, seed)
-        rng = stream(self.seed, *path)
+        rng = event_stream(self.seed, seed)
         truths = np.empty((n, len(self.probabilities)), dtype=np.bool_)
         step = max(1, _BLOCK // len(self.probabilities))
         for start in range(0, n, step):
@@ -103,6 +103,7 @@ def make(
         probabilities: how often a predicate is true, "equal" or "heterogeneous".
         matching: share of the subscriptions that an event matches on average.
     """
+    parameters = recorded(locals())
     require(n >= 1, f"the probabilities are calibrated on at least one subscription, got {n}")
     require(1 <= shortest <= longest <= predicates, "needs 1 <= shortest <= longest <= predicates")
     require(0 < matching < 1, f"matching is a share between 0 and 1, got {matching}")
@@ -117,16 +118,7 @@ def make(
         pa.table({"id": np.arange(n, dtype=np.int64), "predicates": lists}),
         _calibrated(_scores(rng, predicates, probabilities), picks, starts, matching),
         seed,
-        {
-            "n": n,
-            "predicates": predicates,
-            "shortest": shortest,
-            "longest": longest,
-            "popularity": popularity,
-            "exponent": exponent,
-            "probabilities": probabilities,
-            "matching": matching,
-        },
+        parameters,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.workload.base import Workload, attribute_names, plain_schema
+from tamis.workload.base import Workload, attribute_names, plain_schema, recorded
 from tamis.workload.draw import (
     SUBSCRIPTIONS,
     Floats,
@@ -55,6 +55,7 @@ def make(
         equalities: share of `=` among the predicates; the others are `<=` and `>=`, half each.
         exponent: of the Zipf law of attributes' popularity.
     """
+    parameters = recorded(locals())
     require_count(n)
     require(1 <= shortest <= longest <= attributes, "needs 1 <= shortest <= longest <= attributes")
     require(1 <= pairs <= attributes, f"an event binds 1 to {attributes} attributes, got {pairs}")
@@ -75,16 +76,7 @@ def make(
         plain_schema({name: dict(kind) for name in names}, "optional"),
         subscriptions_table(lengths, names, attribute, comparator, value),
         seed,
-        {
-            "n": n,
-            "attributes": attributes,
-            "shortest": shortest,
-            "longest": longest,
-            "pairs": pairs,
-            "values": values,
-            "equalities": equalities,
-            "exponent": exponent,
-        },
+        parameters,
         partial(_events, names=names, cumulative=cumulative, pairs=pairs, values=values),
     )
 

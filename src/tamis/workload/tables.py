@@ -46,6 +46,23 @@ def keep(texts: pa.Array, kept: Bools) -> pa.Array:
     return kept_or_null
 
 
+def joined(separator: str, *columns: pa.Array | str) -> pa.Array:
+    """The columns' texts, row by row, with the separator between those that are not null."""
+    texts: pa.Array = pc.binary_join_element_wise(*columns, separator, null_handling="skip")
+    return texts
+
+
+def conditions_table(conditions: pa.Array) -> pa.Table:
+    """A table of subscriptions from conditions in text, with the ids 0, 1, 2, …"""
+    return pa.table({"id": np.arange(len(conditions), dtype=np.int64), "condition": conditions})
+
+
+def moments(start: datetime, minutes: Ints) -> pa.Array:
+    """Times so many minutes after the start."""
+    begin = np.datetime64(start.replace(tzinfo=None), "us")
+    return pa.array(begin + minutes.astype("timedelta64[m]"), pa.timestamp("us", tz="UTC"))
+
+
 def subscriptions_table(
     lengths: Ints,
     names: Sequence[str],

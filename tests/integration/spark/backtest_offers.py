@@ -21,26 +21,15 @@ from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
 from tamis.spark.backtest.backtest_job import Backtest
-from tamis.spark.backtest.event_samples import ranks
+from tamis.spark.backtest.tally import ranks
 from tamis.store import Log, subscribe
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
-            "price": "decimal",
-            "tags": "text",
-            "seller.rating": "integer",
-            "at": "timestamp",
-        },
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-                "at": "optional",
-            }
-        },
-    }
+    one_type(
+        "offer",
+        {"price": "decimal!", "tags": "text*", "seller.rating": "integer", "at": "timestamp"},
+    )
 )
 YAML = """
 attributes: {price: decimal, tags: text, at: timestamp, seller.rating: integer}
@@ -65,7 +54,7 @@ def engine_of(texts: dict[str, str] | None = None, **options: Any) -> Engine:
 
 
 def offers(count: int, seed: int = 1) -> list[dict[str, Any]]:
-    """Events as JSON has them, of which some are none: in any order of time, or without one."""
+    """Events as JSON has them, some of them invalid, in any order of time or without a time."""
     rng = random.Random(seed)
     made = []
     for _ in range(count):

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tamis.replay import log_events, row_groups
+from tamis.replay import log_events, parquet_events
 from tests.integration.spark import backtest_offers, stats_offers
 
 
 @pytest.fixture
 def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few hundred events are several tasks, and row groups are cut."""
-    monkeypatch.setattr(row_groups, "_LEAST", 64)
+    monkeypatch.setattr(parquet_events, "_LEAST", 64)
     monkeypatch.setattr(log_events, "_FEW", 64)
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis import Schema
-from tamis.replay.event_source import EventChunk
-from tamis.replay.log_events import LogLayout
+from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.spark.events.past_events import PastEvents
 from tamis.spark.events.time_axis import EventClock
 from tamis.spark.events.time_span import TimeSpan
@@ -31,7 +30,9 @@ class LineEvents(NamedTuple):
     def chunks(self, share: int) -> Iterator[EventChunk]:
         numbers = self.shares[share]
         lines = Path(self.path).read_text().splitlines()[numbers.start : numbers.stop]
-        yield EventChunk(np.array(numbers), pa.table({"json": lines}), LogLayout(self.document))
+        yield EventChunk(
+            np.array(numbers), pa.table({"json": lines}), RowLayout(None, self.document)
+        )
 
 
 class PastLines(PastEvents):

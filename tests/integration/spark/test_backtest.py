@@ -7,18 +7,19 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.language import parse, to_text
-from tamis.replay import row_groups
+from tamis.replay import parquet_events
 from tamis.spark.backtest.backtest_job import backtest
 from tamis.spark.jobs.compile_index import compile_conditions
 from tamis.spark.stats.event_stats import gather_stats
@@ -39,10 +40,7 @@ from tests.integration.spark.backtest_offers import (
     written,
 )
 from tests.integration.spark.own_source import PastLines
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+from tests.loaded import loaded
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 
@@ -83,7 +81,7 @@ def test_nobody_has_to_say_how_the_work_is_dealt_out(
     folder = written(tmp_path / "events", offers(500))
     with engine_of() as engine:
         several = backtest(spark, folder, engine, time="at")
-        monkeypatch.setattr(row_groups, "_LEAST", 1 << 14)
+        monkeypatch.setattr(parquet_events, "_LEAST", 1 << 14)
         one = backtest(spark, folder, engine, time="at")
     assert (several.tasks > 1, one.tasks) == (True, 1)
     for name in ("counts", "over_time", "totals", "samples", "reasons"):
@@ -93,8 +91,7 @@ def test_nobody_has_to_say_how_the_work_is_dealt_out(
 @pytest.mark.parametrize("name", ["LS", "DX", "auctions"])
 def test_counts_are_those_of_the_engine(name: str, spark: SparkSession, tmp_path: Path) -> None:
     made = {"LS": lesubscribe, "DX": dexin, "auctions": auctions}[name].make(1_500)
-    engine = Engine(Schema.from_dict(made.schema))
-    engine.subscribe_table(made.subscriptions)
+    engine = loaded(made)
     tables = [made.events(1_000, seed=file) for file in range(2)]
     (tmp_path / "events").mkdir()
     wanted: Counter[tuple[int, int]] = Counter()
@@ -174,12 +171,7 @@ def test_columns_of_time(name: str, statistics: bool, spark: SparkSession, tmp_p
     looked: list[tuple[int, int]] = []
     with engine_of({"odd": "price = 1"}) as engine:
         found = backtest(
-            spark,
-            tmp_path,
-            engine,
-            time="when",
-            buckets=9,
-            looking=lambda *told: looked.append(told),
+            spark, tmp_path, engine, time="when", buckets=9, looking=lambda *at: looked.append(at)
         )
     assert bool(looked) != statistics
     assert found.axis.step == step
@@ -259,7 +251,7 @@ def test_rubbish_in_a_log(spark: SparkSession, tmp_path: Path) -> None:
     with engine_of({"cheap": "price < 5"}) as engine:
         found = backtest(spark, log, engine, time="price")
     assert found[:4] == (7, 2, 2, 5)
-    assert found.totals["events"].to_pylist()[-1] == 5  # they tell no time
+    assert found.totals["events"].to_pylist()[-1] == 5  # they have no time
     assert sum(row["events"] for row in found.reasons.to_pylist()) == 5
     assert sampled(found) == {"cheap": [0, 6]}
 
@@ -324,25 +316,21 @@ def test_what_could_not_be_tested(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path / "events", offers(20))
     other = Log.create(tmp_path / "log", {"attributes": {"price": "integer"}})
     log = Log.create(tmp_path / "right", SCHEMA)
+    wrong: list[tuple[Path | Log, dict[str, Any], str]] = [
+        (folder, {"time": "att"}, "there is no column 'att'; did you mean 'at'"),
+        (folder, {"time": "seller.ratin"}, "there is no column 'seller.ratin'"),
+        (folder, {"time": "tags"}, "which is not a time"),
+        (folder, {"time": "lot"}, "the column 'lot' is string, which is not a time"),
+        (folder, {"columns": ["lott"]}, "no column 'lott'; did you mean 'lot'"),
+        (folder, {"columns": ["lot", "lot"]}, "samples would have two columns 'lot'"),
+        (other, {}, "its events are of another schema"),
+        (log, {"columns": ["lot"]}, "no attribute 'lot'"),
+        (log, {"time": "tags"}, "'tags' is text, which is not a time"),
+    ]
     with engine_of() as engine:
-        for time, why in (
-            ("att", "there is no column 'att'; did you mean 'at'"),
-            ("seller.ratin", "there is no column 'seller.ratin'"),
-            ("tags", "which is not a time"),
-            ("lot", "the column 'lot' is string, which is not a time"),
-        ):
+        for events, options, why in wrong:
             with pytest.raises(SparkError, match=why):
-                backtest(spark, folder, engine, time=time)
-        with pytest.raises(SparkError, match="no column 'lott'; did you mean 'lot'"):
-            backtest(spark, folder, engine, columns=["lott"])
-        with pytest.raises(SparkError, match="samples would have two columns 'lot'"):
-            backtest(spark, folder, engine, columns=["lot", "lot"])
-        with pytest.raises(SparkError, match="its events are of another schema"):
-            backtest(spark, other, engine)
-        with pytest.raises(SparkError, match="no attribute 'lot'"):
-            backtest(spark, log, engine, columns=["lot"])
-        with pytest.raises(SparkError, match="'tags' is text, which is not a time"):
-            backtest(spark, log, engine, time="tags")
+                backtest(spark, events, engine, **options)
         parquet.write_table(pa.table({"price": [1.0], "sequence": [1]}), folder / "z.parquet")
         with pytest.raises(SparkError, match="samples have a column 'sequence'"):
             backtest(spark, folder, engine)
@@ -378,15 +366,15 @@ def _far(folder: Path) -> tuple[Any, ...]:
     """What a client of Spark Connect finds."""
     engine = Engine(Schema.load(folder / "schema.yaml"))
     engine.subscribe("price < 5", id="cheap")
-    told: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     found = backtest(
         tamis.spark.session(),
         folder / "a.parquet",
         engine,
         time="when",
-        progress=lambda *each: told.append(each),
+        progress=lambda *each: steps.append(each),
     )
-    return *found[:4], int(found.grid.sum()), found.axis.step, bool(told)
+    return *found[:4], int(found.grid.sum()), found.axis.step, bool(steps)
 
 
 def test_the_same_through_spark_connect(client: Client, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from pyspark.sql import SparkSession
 
 from tamis.operators import registry
 from tests.integration.spark.backtest_offers import (
@@ -25,10 +25,6 @@ from tests.integration.spark.backtest_offers import (
     written,
 )
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 
@@ -179,65 +175,62 @@ def test_ctrl_c_leaves_nothing(
     assert list(out.iterdir()) == []
 
 
-def test_with_times_that_cannot_be_drawn_there_are_counts(
+@pytest.mark.parametrize("missing", [False, True])
+def test_without_a_picture_there_are_counts(
+    missing: bool,
     given: tuple[str, ...],
     spark: SparkSession,
     tmp_path: Path,
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Times cannot be drawn, or matplotlib is missing."""
+
     def plot(*_: object) -> None:
         assert not (tmp_path / "out" / "counts.parquet").exists(), "these come last"
         raise ValueError("arange: cannot compute length")
 
-    monkeypatch.setattr("tamis.lab.plots.backtest.plot", plot)
+    if missing:
+        for name in list(sys.modules):
+            if name.partition(".")[0] == "matplotlib":
+                monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    else:
+        monkeypatch.setattr("tamis.lab.plots.backtest.plot", plot)
     assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
-    assert "There is no picture: arange" in capsys.readouterr().out
-    assert (tmp_path / "out" / "counts.parquet").exists()
-
-
-def test_without_matplotlib_there_are_counts(
-    given: tuple[str, ...],
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name in list(sys.modules):
-        if name.partition(".")[0] == "matplotlib":
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run(*given, "price < 5", "--out", str(tmp_path / "out")) == 0
-    said = capsys.readouterr().out
-    assert "a picture needs matplotlib: pip install 'tamis[lab]'" in said
+    why = (
+        "a picture needs matplotlib: pip install 'tamis[lab]'" if missing else "no picture: arange"
+    )
+    assert why in capsys.readouterr().out
     assert (tmp_path / "out" / "counts.parquet").exists()
     assert not (tmp_path / "out" / "plot.png").exists()
 
 
 def test_mistakes(given: tuple[str, ...], tmp_path: Path, capsys: Capture) -> None:
-    events, schema = given[2:4], given[4:6]
-    told = refused(capsys, *given, "price < 5", "prise < 5")
-    assert "unknown attribute 'prise' (line 1, column 1)\n  prise < 5\n  ^^^^^" in told
-    told = refused(capsys, *given)
-    assert "nothing to test: give a CONDITION, --conditions or --subscriptions" in told
-    assert "either --events or --log" in refused(capsys, "spark", "backtest", "price < 5", *schema)
-    both = ("--conditions", "x.txt", "--subscriptions", "x")
-    assert "Give only one of" in refused(capsys, *given, *both)
-    assert "--schema of the events" in refused(capsys, "spark", "backtest", "price < 5", *events)
-    told = refused(capsys, *given, "--subscriptions", "x")
-    assert "Leave --schema out: an index has its own" in told
-    assert "no column 'att'; did you mean 'at'" in refused(
-        capsys, *given, "price < 5", "--time", "att"
-    )
-    assert "No such file" in refused(capsys, *given, "--conditions", str(tmp_path / "x.txt"))
     path = tmp_path / "c.csv"
     path.write_text("id,text\n1,price < 3\n", encoding="utf-8")
-    told = refused(capsys, *given, "--conditions", str(path))
-    assert "expected the columns id and condition, got id, text" in told
+    plain = given[:2]
+    for arguments, said in (
+        (
+            (*given, "price < 5", "prise < 5"),
+            "unknown attribute 'prise' (line 1, column 1)\n  prise < 5\n  ^^^^^",
+        ),
+        (given, "nothing to test: give a CONDITION, --conditions or --subscriptions"),
+        ((*plain, "price < 5", *given[4:6]), "either --events or --log"),
+        ((*given, "--conditions", "x.txt", "--subscriptions", "x"), "Give only one of"),
+        ((*plain, "price < 5", *given[2:4]), "--schema of the events"),
+        ((*given, "--subscriptions", "x"), "Leave --schema out: an index has its own"),
+        ((*given, "price < 5", "--time", "att"), "no column 'att'; did you mean 'at'"),
+        ((*given, "--conditions", str(tmp_path / "x.txt")), "No such file"),
+        (
+            (*given, "--conditions", str(path)),
+            "expected the columns id and condition, got id, text",
+        ),
+        ((*plain, "price < 5", "--log", str(tmp_path)), "log"),
+    ):
+        assert said in refused(capsys, *arguments)
     path.write_text("id,condition\n1,prise < 3\n", encoding="utf-8")
     assert run(*given, "--conditions", str(path)) == 2
-    said = capsys.readouterr()
-    assert "1 of 1 conditions were refused" in said.out
-    assert "there is no condition to test" in said.err
-    told = refused(capsys, "spark", "backtest", "price < 5", "--log", str(tmp_path))
-    assert "log" in told
+    shown = capsys.readouterr()
+    assert "1 of 1 conditions were refused" in shown.out
+    assert "there is no condition to test" in shown.err

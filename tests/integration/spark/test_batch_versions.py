@@ -6,25 +6,22 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import tamis.spark
 from tamis import Engine, Schema
 from tamis.errors import TamisError
 from tamis.store import Shard, Version, Versions, describe
+from tests.integration.spark.streams import run_stream
+from tests.schemas import one_type
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-DOCUMENT: dict[str, Any] = {
-    "attributes": {"price": "integer", "kind": "text"},
-    "event_types": {"event": {"price": "mandatory", "kind": "optional"}},
-}
+DOCUMENT: dict[str, Any] = one_type("event", {"price": "integer!", "kind": "text"})
 COLUMNS = "lot long, price long, kind string, colour string"
 Pairs = set[tuple[int, Any]]
 
@@ -73,6 +70,10 @@ class World:
         path = self._folder / "events" / f"{number}.parquet"
         parquet.write_table(table, path)
         os.utime(path, (number, 1e9 + number))  # Spark reads them in this order
+
+    def files(self, count: int) -> None:
+        for number in range(count):
+            self.file(number)
 
     def stream(self, columns: str = COLUMNS, tasks: int = 1) -> DataFrame:
         return (
@@ -123,8 +124,7 @@ def _below(limit: int, id: Any, file: int, rows: int = 20) -> Pairs:
 
 
 def test_each_batch_takes_the_latest_version(world: World) -> None:
-    for file in range(3):
-        world.file(file)
+    world.files(3)
     world.publish(10, {"ann": "price < 3"})
 
     def after(batch: int) -> None:
@@ -141,8 +141,7 @@ def test_each_batch_takes_the_latest_version(world: World) -> None:
 
 
 def test_a_batch_that_is_run_again_has_the_rows_of_the_first_time(world: World) -> None:
-    world.file(0)
-    world.file(1)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     world.run()
     world.publish(20, {"bob": "price < 5"})
@@ -209,15 +208,7 @@ def test_tasks_that_are_tried_again_agree(
     matched = world.stream(tasks=2).transform(tamis.spark.match(index, id="lot"))
     failing = udf(once, "string", useArrow=False)(functions.col("subscription"))
     out = tmp_path / "out"
-    query = (
-        matched.withColumn("subscription", failing)
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(out))
-    )
-    query.awaitTermination(120)
-    assert query.exception() is None
+    run_stream(matched.withColumn("subscription", failing), tmp_path, "out")
     latest = world.versions.latest()
     assert latest is not None
     assert latest.sequence == 20
@@ -228,8 +219,7 @@ def test_tasks_that_are_tried_again_agree(
 
 
 def test_a_version_by_itself_does_not_move(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     version = world.versions.latest()
     assert isinstance(version, Version)
@@ -260,22 +250,34 @@ def test_a_table_is_matched_with_a_version_that_others_would_sweep(world: World)
 
 
 def test_an_index_that_is_empty_at_first_knows_what_its_ids_are(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {})
     world.after = lambda batch: world.publish(20 + batch, {"bob": "price < 5"})
     world.run()
     assert world.found == {0: [set()], 1: [_below(5, "bob", 1)]}
 
 
-def test_ids_of_another_kind_are_refused(world: World) -> None:
-    for file in range(2):
-        world.file(file)
-    world.publish(10, {7: "price < 3"}, ids="int64")
-    world.after = lambda batch: world.publish(20, {"bob": "price < 5"})
-    with pytest.raises(Exception, match="ids that are text, and the stream was started with num"):
+@pytest.mark.parametrize(
+    ("first", "later", "why"),
+    [
+        ({"ids": "int64"}, {}, "ids that are text, and the stream was started with num"),
+        (
+            {},
+            {"schema": {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}},
+            "does not fit the events any more: the column 'kind'",
+        ),
+    ],
+)
+def test_a_version_that_does_not_fit_the_stream_is_refused(
+    world: World, first: dict[str, Any], later: dict[str, Any], why: str
+) -> None:
+    world.files(2)
+    id: Any = 7 if first else "ann"
+    world.publish(10, {id: "price < 3"}, **first)
+    world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, **later)
+    with pytest.raises(Exception, match=why):
         world.run()
-    assert world.found == {0: [_below(3, 7, 0)]}
+    assert world.found == {0: [_below(3, id, 0)]}
 
 
 GROWN: dict[str, Any] = {
@@ -287,8 +289,7 @@ GROWN: dict[str, Any] = {
 def test_an_attribute_that_is_new_and_has_a_column_stops_the_stream_until_its_next_start(
     world: World,
 ) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     world.after = lambda batch: world.publish(
         20, {"bob": "price < 5 and colour = red"}, schema=GROWN
@@ -302,8 +303,7 @@ def test_an_attribute_that_is_new_and_has_a_column_stops_the_stream_until_its_ne
 
 
 def test_an_attribute_that_is_new_and_has_no_column_is_absent(world: World) -> None:
-    for file in range(2):
-        world.file(file)
+    world.files(2)
     world.publish(10, {"ann": "price < 3"})
     conditions = {"bob": "price < 5", "eve": "colour = red"}
     world.after = lambda batch: world.publish(20, conditions, schema=GROWN)
@@ -311,26 +311,12 @@ def test_an_attribute_that_is_new_and_has_no_column_is_absent(world: World) -> N
     assert world.found == {0: [_below(3, "ann", 0)], 1: [_below(5, "bob", 1)]}
 
 
-def test_a_column_that_no_longer_fits_is_refused(world: World) -> None:
-    for file in range(2):
-        world.file(file)
-    world.publish(10, {"ann": "price < 3"})
-    other = {**DOCUMENT, "attributes": {"price": "integer", "kind": "integer"}}
-    world.after = lambda batch: world.publish(20, {"bob": "price < 5"}, schema=other)
-    with pytest.raises(Exception, match="does not fit the events any more: the column 'kind'"):
-        world.run()
-
-
-def test_a_folder_that_cannot_be_written_to_is_told(world: World) -> None:
-    world.file(0)
-    world.publish(10, {"ann": "price < 3"})
-    (world.versions.folder / "pins").write_text("a file, where a folder should be")
-    with pytest.raises(Exception, match="the version of a batch cannot be noted"):
-        world.run()
-
-
-def test_before_the_first_version_there_is_nothing_to_plan_with(world: World) -> None:
+def test_what_a_stream_needs_of_the_folder(world: World) -> None:
     world.file(0)
     world.versions.folder.mkdir()
     with pytest.raises(TamisError, match="index"):
+        world.run()
+    world.publish(10, {"ann": "price < 3"})
+    (world.versions.folder / "pins").write_text("a file, where a folder should be")
+    with pytest.raises(Exception, match="the version of a batch cannot be noted"):
         world.run()

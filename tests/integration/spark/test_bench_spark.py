@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.errors import TamisError
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark import answers, jobs, memory
 from tamis.lab.results.records import Figure
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("rows", [("matching",), ("reading", "sql"), ("answers",)])
@@ -28,8 +25,8 @@ def test_as_many_results_as_it_says(
     setting = BenchSetting(rows=rows).quick()
     given = list(jobs.measure(setting))
     assert len(given) == jobs.steps(setting)
-    assert {each.measurement for each in given} == {"spark"}
     figures = [each for each in given if isinstance(each, Figure)]
+    assert {each.measurement for each in figures} == {"spark"}
     assert all(each.value > 0 for each in figures) == (rows != ("answers",))
     if rows == ("answers",):
         assert [each.value for each in figures] == [0.0] * len(answers.JOBS)
@@ -54,9 +51,9 @@ def test_the_command(spark: SparkSession, tmp_path: Path, capsys: Capture) -> No
     assert "of what can be read" in capsys.readouterr().out
     (path,) = out.glob("*.json")
     assert json.loads(path.read_text(encoding="utf-8"))["parameters"]["rows"] == ["reading"]
-    told = refused(capsys, "bench", "spark", "--rows", "dexin")
-    assert "there is no row 'dexin' of spark" in told
-    with pytest.raises(TamisError, match="no row 'memry' of spark; did you mean 'memory'"):
+    said = refused(capsys, "bench", "spark", "--rows", "dexin")
+    assert "unknown row 'dexin' of spark" in said
+    with pytest.raises(TamisError, match="unknown row 'memry' of spark; did you mean 'memory'"):
         jobs.rows(("memry",))
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tamis.spark.stream.notification_sink import compact, manifests, sweep
+from tamis.replay.compact_parts import compact
+from tamis.replay.manifests import manifests, sweep
 from tests.integration.spark.test_readers import _uncommit
 from tests.integration.spark.test_stream import Story, _found, _run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_a_stream_goes_on_in_a_folder_that_was_merged(spark: SparkSession, tmp_path: Path) -> None:
@@ -48,7 +46,7 @@ def test_a_checkpoint_that_was_set_back_far_is_refused(spark: SparkSession, tmp_
     _run(spark, story, tmp_path, most=60)
     compact(found, keep=1, many=2, older=0.0)
     for folder in ("offsets", "commits"):
-        for each in (tmp_path / "checkpoint" / folder).iterdir():
+        for each in (tmp_path / "found-checkpoint" / folder).iterdir():
             if int(each.name.strip(".").removesuffix(".crc")) > 0:
                 each.unlink()
     with pytest.raises(Exception, match=r"batch 1 is an old one"):

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.engine import Engine
 from tamis.errors import SparkError, StoreError
-from tamis.spark.jobs import shard_count as sharding
+from tamis.spark.jobs import compile_index as sharding
 from tamis.spark.jobs.compile_index import _describe, compile_conditions, compile_log
 from tamis.spark.jobs.compile_shard import CompiledShard, LogShardTask
 from tamis.store import Log, changes
 from tamis.store.version import Version
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import DOCUMENT, SCHEMA
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MODULE = "cheap_for_spark"
 SOURCE = """
@@ -100,7 +97,7 @@ def test_a_version_that_is_there_is_not_said_to_be_another(
     assert _ids(made.version) == {"ann"}
 
 
-def test_rows_without_an_id_are_left_out_and_told(spark: SparkSession, versions: Versions) -> None:
+def test_rows_without_an_id_are_counted(spark: SparkSession, versions: Versions) -> None:
     rows = [("ann", "price < 5"), (None, "price < 5"), (None, "kind = a")]
     frame = spark.createDataFrame(rows, "id string, condition string")
     made = compile_conditions(frame, versions, SCHEMA, shards=2)

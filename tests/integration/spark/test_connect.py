@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import DataFrame
 
 import tamis.spark
 from tamis import Engine, Schema
@@ -30,11 +31,10 @@ from tamis.workload import dexin
 from tamis.workload.base import Workload
 from tamis.workload.tables import conditions
 from tests.connect import Client, Server
+from tests.integration.spark.streams import run_stream
 from tests.integration.spark.test_stream import Story
-from tests.integration.spark.workload_files import OFFERS, Rows, engine_of, expected, written
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from tests.integration.spark.workload_files import OFFERS, Rows, expected, written
+from tests.loaded import loaded
 
 EVENTS = 400
 FILES = 2
@@ -51,18 +51,18 @@ LINES = [
 
 def _session() -> tuple[int, str | None, list[str]]:
     spark = tamis.spark.session()
-    told = []
+    said = []
     for other in ("local[1]", "sc://localhost:1"):
         with pytest.raises(SparkError, match="this process has a session") as refusal:
             tamis.spark.session(other)
-        told.append(str(refusal.value))
-    return cores(spark), spark.conf.get("spark.sql.session.timeZone"), told
+        said.append(str(refusal.value))
+    return cores(spark), spark.conf.get("spark.sql.session.timeZone"), said
 
 
 def test_the_session_knows_where_it_is(connect: Server, client: Client) -> None:
-    side_by_side, zone, told = client.asked(_session)
+    side_by_side, zone, said = client.asked(_session)
     assert (side_by_side, zone) == (2, "America/New_York")
-    assert all(f"a session on {connect.url} already" in each for each in told)
+    assert all(f"a session on {connect.url} already" in each for each in said)
 
 
 def _frames() -> tuple[Rows, Rows, Rows, str]:
@@ -99,7 +99,7 @@ def test_lines_are_read_checked_and_matched(client: Client) -> None:
 def _made(folder: Path) -> tuple[Workload, Engine, Rows]:
     """Files of events, and the pairs of their numbers and subscriptions."""
     workload = dexin.make(1_000)
-    engine = engine_of(workload)
+    engine = loaded(workload)
     return workload, engine, expected(engine, written(workload, folder, EVENTS, FILES))
 
 
@@ -114,17 +114,9 @@ def _matched(folder: Path) -> tuple[Rows, Rows, set[int]]:
 def _stream(folder: Path, match: Callable[[DataFrame], DataFrame]) -> tuple[Rows, set[int]]:
     spark = tamis.spark.session()
     batch = spark.read.parquet(str(folder / "events"))
-    stream = (
-        spark.readStream.schema(batch.schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(folder / "events"))
-        .transform(match)
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(folder / "found"))
-    )
-    assert stream.awaitTermination(120)
+    reading = spark.readStream.schema(batch.schema).option("maxFilesPerTrigger", 1)
+    events = reading.parquet(str(folder / "events"))
+    stream = run_stream(events.transform(match), folder)
     found = spark.read.parquet(str(folder / "found")).collect()
     return _rows(found), {each["batchId"] for each in stream.recentProgress}
 
@@ -145,17 +137,8 @@ def test_answers_are_those_of_the_engine_in_batch_and_stream(
 
 def _streamed(folder: Path) -> tuple[Rows, list[int]]:
     spark = tamis.spark.session()
-    query = (
-        spark.readStream.format("tamis")
-        .option("index", str(folder / "index"))
-        .load(str(folder / "log"))
-        .writeStream.format("tamis_notifications")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(folder / "found"))
-    )
-    assert query.awaitTermination(120)
-    assert query.exception() is None
+    log = spark.readStream.format("tamis").option("index", str(folder / "index"))
+    run_stream(log.load(str(folder / "log")), folder, sink="tamis_notifications")
     reading = spark.read.format("tamis_notifications")
     found = reading.load(str(folder / "found")).select("sequence", "subscription")
     dead = reading.option("kind", "dead").load(str(folder / "found")).select("sequence")
@@ -185,16 +168,16 @@ def _files(folder: Path) -> tuple[int, int, list[str], MatchedFiles, set[int], R
     wrong = spark.createDataFrame([(-1, "prise < 5")], "id long, condition string")
     schema = Schema.load(folder / "schema.yaml")
     made = compile_conditions(rows.union(wrong), Versions(folder / "index"), schema, shards=2)
-    told: set[int] = set()
+    left: set[int] = set()
 
     def progress(done: int, of: int) -> None:
-        told.add(of - done)
+        left.add(of - done)
 
     done = match_files(
         spark, folder / "events", folder / "index", folder / "out", id="event_id", progress=progress
     )
     streamed, _ = _stream(folder, tamis.spark.match(folder / "index"))
-    return made.subscriptions, made.refused, made.reasons, done, told, streamed
+    return made.subscriptions, made.refused, made.reasons, done, left, streamed
 
 
 def test_conditions_are_compiled_and_files_matched(client: Client, tmp_path: Path) -> None:
@@ -205,12 +188,12 @@ def test_conditions_are_compiled_and_files_matched(client: Client, tmp_path: Pat
     rows = workload.subscriptions
     table = pa.table({"id": rows["id"], "condition": conditions(rows)})
     parquet.write_table(table, tmp_path / "subscriptions")
-    live, refused, reasons, done, told, streamed = client.asked(_files, tmp_path)
+    live, refused, reasons, done, left, streamed = client.asked(_files, tmp_path)
     assert (live, refused) == (len(engine), 1)
     assert "prise" in reasons[0]
     matched = len({event for event, _ in wanted})
     assert done[:4] == (EVENTS, matched, len(wanted), 0)
-    assert min(told) == 0
+    assert min(left) == 0
     pairs = parquet.read_table(tmp_path / "out" / "notifications").to_pylist()
     assert sorted((row["event_id"], row["subscription"]) for row in pairs) == wanted
     assert streamed == wanted
@@ -267,7 +250,7 @@ def test_commands_take_a_server_for_their_master(connect: Server, tmp_path: Path
     assert f"{pairs} pairs" in ran.stdout
 
 
-# -- servers that are none -------------------------------------------------------------------------
+# -- servers that do not answer --------------------------------------------------------------------
 
 
 def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +264,7 @@ def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "url", ["sc://", "sc://localhost:port", "sc://localhost/path", "sc://a/;b"]
 )
-def test_a_url_that_is_none(url: str) -> None:
+def test_a_malformed_url(url: str) -> None:
     with pytest.raises(
         SparkError, match=re.escape(f"{url}: is not the URL of a Spark Connect server")
     ):
@@ -313,7 +296,7 @@ def _left_alone() -> str:
 
 
 def test_a_server_that_has_gone(doomed: Server, client: Client) -> None:
-    """The last of all tests with a server, as there is none after it."""
+    """This test takes the server down, so it runs last."""
     client.asked(_session)
     doomed.process.kill()
     doomed.process.wait()

@@ -16,24 +16,22 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
+from tamis.replay.manifests import manifests
 from tamis.spark.runtime.java import java_home
-from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, cancel, subscribe
 from tests.unit.cli.calls import Capture, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SUBSCRIPTIONS = 400
 SIZE = ("--subscriptions", str(SUBSCRIPTIONS), "--rate", "300", "--churn", "60")
@@ -140,7 +138,7 @@ def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
 def _check(folder: Path, swept: bool = True) -> int:
     """Nothing is missing or twice up to where the stream is; gives where that is.
 
-    Where its session has ended as well, or all was done, no file is left besides those that count.
+    Where its session has ended as well, or all was done, only files that count are left.
     """
     log = Log.open(folder / "log")
     done = max(each["offsets"][0]["sequence"] for each in manifests(folder))

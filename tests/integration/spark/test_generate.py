@@ -5,24 +5,21 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyarrow import csv, parquet
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.cli.spark import generate as generate_command
 from tamis.cli.spark.generate import draw
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.generate_tables import Draw, TableFile, generate, table_files
-from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, subscribe
 from tamis.workload import VARIANTS, lesubscribe, make_variant
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def numbered() -> Draw:
@@ -162,33 +159,26 @@ def test_a_log_is_compiled(spark: SparkSession, tmp_path: Path, capsys: Capture)
 
 
 def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
-    out = str(tmp_path / "out")
-    some = ("--events", "1", "--subscriptions", "1", "--out", out)
-    told = refused(capsys, "spark", "generate", "dexinn", *some)
-    assert "no workload 'dexinn'; did you mean 'dexin'?" in told
     (tmp_path / "out" / "events").mkdir(parents=True)
-    assert "holds events already" in refused(capsys, "spark", "generate", "dexin", *some)
-    many = ("--events", "1", "--subscriptions", "1e7", "--out", str(tmp_path / "other"))
-    told = refused(capsys, "spark", "generate", "dexin-matching", *many)
-    assert "at most 2,000,000" in told
-
+    (tmp_path / "conditions.txt").touch()
     engine = Engine(Schema.from_dict(make_variant("dexin", 0).schema))
     engine.save(tmp_path / "engine")
-    match = ("spark", "match", "--subscriptions", str(tmp_path / "engine"))
-    told = refused(capsys, *match, "--events", "nothing", "--count-only")
-    assert "no such file or folder of parquet files" in told
-    assert "either --out" in refused(capsys, *match, "--events", "nothing")
-    told = refused(
-        capsys, "spark", "match", "--events", ".", "--subscriptions", "nowhere", "--count-only"
-    )
-    assert "there are no parquet files" in told
-
-    compile_ = ("spark", "compile", "--index", str(tmp_path / "index"))
-    assert "either --conditions and --schema, or --log" in refused(capsys, *compile_)
+    some = ("--events", "1", "--subscriptions", "1", "--out", str(tmp_path / "out"))
+    many = ("--events", "1", "--subscriptions", "1e7", "--out", str(tmp_path / "other"))
+    nowhere = ("--events", ".", "--subscriptions", "nowhere", "--count-only")
+    match = ("match", "--subscriptions", str(tmp_path / "engine"), "--events", "nothing")
+    compile_ = ("compile", "--index", str(tmp_path / "index"))
     given = (*compile_, "--schema", str(tmp_path / "schema.yaml"), "--conditions")
-    assert "there is no such file" in refused(capsys, *given, str(tmp_path / "nothing.csv"))
-    (tmp_path / "conditions.txt").touch()
-    told = refused(capsys, *given, str(tmp_path / "conditions.txt"))
-    assert "the format is unknown" in told
-    told = refused(capsys, *given, str(tmp_path))
-    assert "found none" in told
+    for arguments, said in (
+        (("generate", "dexinn", *some), "no workload 'dexinn'; did you mean 'dexin'?"),
+        (("generate", "dexin", *some), "holds events already"),
+        (("generate", "dexin-matching", *many), "at most 2,000,000"),
+        ((*match, "--count-only"), "no such file or folder of parquet files"),
+        (match, "either --out"),
+        (("match", *nowhere), "there are no parquet files"),
+        (compile_, "either --conditions and --schema, or --log"),
+        ((*given, str(tmp_path / "nothing.csv")), "there is no such file"),
+        ((*given, str(tmp_path / "conditions.txt")), "the format is unknown"),
+        ((*given, str(tmp_path)), "found none"),
+    ):
+        assert said in refused(capsys, "spark", *arguments)

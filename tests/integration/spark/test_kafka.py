@@ -21,6 +21,8 @@ import tamis.spark
 from tamis import Engine, Schema
 from tamis.workload import auctions
 from tests import kafka
+from tests.integration.spark.streams import run_stream
+from tests.loaded import loaded
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("TAMIS_KAFKA"), reason="TAMIS_KAFKA=1 fetches a broker by Maven"
@@ -69,14 +71,7 @@ def _matched(broker: str, folder: Path) -> tuple[Rows, Rows, int]:
     dead = events.where("dead is not null").select("lot", "dead")
     found, batches = [], 0
     for name, frame in {"pairs": pairs, "dead": dead}.items():
-        query = (
-            frame.writeStream.format("parquet")
-            .option("checkpointLocation", str(folder / f"{name}-checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(folder / name))
-        )
-        assert query.awaitTermination(300)
-        assert query.exception() is None
+        query = run_stream(frame, folder, name)
         batches += len({each["batchId"] for each in query.recentProgress})
         found.append([tuple(row) for row in spark.read.parquet(str(folder / name)).collect()])
     return found[0], found[1], batches
@@ -91,8 +86,7 @@ def test_from_a_topic_to_pairs(tmp_path: Path) -> None:
     from tamis.model.schema_document import to_yaml
 
     workload = auctions.make(500)
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
+    engine = loaded(workload)
     engine.save(tmp_path / "engine")
     (tmp_path / "schema.yaml").write_text(to_yaml(engine.schema), encoding="utf-8")
     bound = [

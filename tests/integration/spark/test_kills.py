@@ -16,23 +16,21 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.engine import Engine
 from tamis.model.schema import Schema
 from tamis.replay.compact_parts import compact
-from tamis.replay.subscribe_rows import subscribe_rows
+from tamis.replay.live_subscriptions import subscribe_rows
+from tamis.replay.manifests import manifests
+from tamis.replay.parts import NOTIFICATIONS
 from tamis.spark.runtime.java import java_home
-from tamis.spark.stream.notification_sink import NOTIFICATIONS, manifests
 from tamis.store import Shard, SubscriptionSnapshot, Versions, describe
 from tests.integration.spark.test_stream import Story
 from tests.integration.spark.victim import notifying
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CYCLES = int(os.environ.get("TAMIS_KILLS", "2"))
 MASTER = "local-cluster[2,1,1024]"

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import tamis.spark
 from tamis import Engine, operator
 from tamis.errors import SparkError
+from tests.integration.spark.streams import run_stream
 from tests.integration.spark.workload_files import (
     OFFERS,
     WORKLOADS,
     Rows,
-    engine_of,
     expected,
     written,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from tests.loaded import loaded
 
 EVENTS = 1_500
 FILES = 3
@@ -33,7 +32,7 @@ def rows(frame: DataFrame) -> Rows:
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_path: Path) -> None:
     workload = WORKLOADS[name]()
-    engine = engine_of(workload)
+    engine = loaded(workload)
     tables = written(workload, tmp_path / "events", EVENTS, FILES)
     wanted = sorted((f"e{event}", id) for event, id in expected(engine, tables))
     assert wanted
@@ -43,17 +42,9 @@ def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_pat
     batch = spark.read.parquet(str(tmp_path / "events"))
     assert rows(batch.transform(matched)) == wanted
 
-    stream = (
-        spark.readStream.schema(batch.schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(tmp_path / "events"))
-        .transform(matched)
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(tmp_path / "found"))
-    )
-    stream.awaitTermination()
+    reading = spark.readStream.schema(batch.schema).option("maxFilesPerTrigger", 1)
+    events = reading.parquet(str(tmp_path / "events"))
+    stream = run_stream(events.transform(matched), tmp_path)
     assert rows(spark.read.parquet(str(tmp_path / "found"))) == wanted
     assert len({each["batchId"] for each in stream.recentProgress}) == FILES
 
@@ -149,25 +140,25 @@ def test_no_events_and_no_matches(spark: SparkSession) -> None:
 
 def test_refusals_come_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
     events = offers(spark, (1, 3.0, None, None))
-    engine = bargains()
-    with pytest.raises(SparkError, match=r"no column 'event_id' .* match\(…, id='lot'\)"):
-        events.transform(tamis.spark.match(engine))
-    with pytest.raises(SparkError, match="no column 'prise'; did you mean 'price'"):
-        events.transform(tamis.spark.match(engine, id="lot", keep="prise"))
     renamed = events.withColumnRenamed("lot", "subscription")
-    with pytest.raises(SparkError, match="two columns 'subscription'"):
-        renamed.transform(tamis.spark.match(engine, id="subscription"))
-    with pytest.raises(SparkError, match="no column for the attribute 'price'"):
-        events.drop("price").transform(tamis.spark.match(engine, id="lot"))
-    with pytest.raises(SparkError, match="no folder"):
-        tamis.spark.match(tmp_path / "nowhere")
-    with pytest.raises(SparkError, match="has to be given"):
-        tamis.spark.match(engine, id=None)  # type: ignore[arg-type]
-    with pytest.raises(SparkError, match="'raise', 'skip'"):
-        tamis.spark.match(engine, bad="ignore")
-    with pytest.raises(SparkError, match="got int"):
-        tamis.spark.match(3)  # type: ignore[arg-type]
-    with pytest.raises(SparkError, match="need the schema"):
-        tamis.spark.match(events)
-    with pytest.raises(SparkError, match="a column 'id'"):
-        tamis.spark.match(events, schema=OFFERS)
+    engine = bargains()
+    frames: list[tuple[DataFrame, dict[str, Any], str]] = [
+        (events, {}, r"no column 'event_id' .* match\(…, id='lot'\)"),
+        (events, {"id": "lot", "keep": "prise"}, "no column 'prise'; did you mean 'price'"),
+        (renamed, {"id": "subscription"}, "two columns 'subscription'"),
+        (events.drop("price"), {"id": "lot"}, "no column for the attribute 'price'"),
+    ]
+    for frame, options, message in frames:
+        with pytest.raises(SparkError, match=message):
+            frame.transform(tamis.spark.match(engine, **options))
+    subscriptions: list[tuple[Any, dict[str, Any], str]] = [
+        (tmp_path / "nowhere", {}, "no folder"),
+        (engine, {"id": None}, "has to be given"),
+        (engine, {"bad": "ignore"}, "'raise', 'skip'"),
+        (3, {}, "got int"),
+        (events, {}, "need the schema"),
+        (events, {"schema": OFFERS}, "a column 'id'"),
+    ]
+    for given, options, message in subscriptions:
+        with pytest.raises(SparkError, match=message):
+            tamis.spark.match(given, **options)

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs import match_task as file_tasks
 from tamis.spark.jobs.compile_index import compile_conditions
 from tamis.spark.jobs.match_files import match_files, read_files
-from tamis.spark.stream.notification_sink import manifests
 from tamis.store.versions import Versions
 from tamis.workload import sparse
 from tamis.workload.tables import conditions
-from tests.integration.spark.workload_files import WORKLOADS, Rows, engine_of, expected, written
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.integration.spark.workload_files import WORKLOADS, Rows, expected, written
+from tests.loaded import loaded
+from tests.schemas import one_type
 
 ALL = WORKLOADS | {"sparse": lambda: sparse.make(1_000, attributes=200)}
 EVENTS = 3_000
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer", "n": "text"},
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-                "n": "mandatory",
-            }
-        },
-    }
+    one_type(
+        "offer", {"price": "decimal!", "tags": "text*", "seller.rating": "integer", "n": "text!"}
+    )
 )
 
 
@@ -69,7 +61,7 @@ def pairs_of(out: Path) -> Rows:
 @pytest.mark.parametrize("name", ALL)
 def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_path: Path) -> None:
     workload = ALL[name]()
-    engine = engine_of(workload)
+    engine = loaded(workload)
     tables = written(workload, tmp_path / "events", EVENTS)
     wanted = expected(engine, tables)
     assert wanted
@@ -94,7 +86,7 @@ def test_answers_are_those_of_the_engine(name: str, spark: SparkSession, tmp_pat
 
 def test_shards_of_a_version(spark: SparkSession, tmp_path: Path) -> None:
     workload = WORKLOADS["TO W4"]()
-    engine = engine_of(workload)
+    engine = loaded(workload)
     wanted = expected(engine, written(workload, tmp_path / "events", EVENTS))
     frame = spark.createDataFrame(
         pa.table(
@@ -166,13 +158,20 @@ def test_a_folder_that_holds_notifications_is_left_alone(
         match_files(spark, events, engine, tmp_path / "out", id="lot")
     match_files(spark, events, engine, tmp_path / "out", id="lot", append=True)
     assert len(notified(tmp_path / "out")) == 6
+    for path in (tmp_path / "events").iterdir():
+        data = bytearray(path.read_bytes())
+        data[4:60] = bytes(56)  # the pages, not the last bytes
+        (path.parent / "worse.parquet").write_bytes(bytes(data))
+    with pytest.raises(SparkError):
+        match_files(spark, events, engine, tmp_path / "failed", id="lot")
+    assert not any(path.is_file() for path in (tmp_path / "failed").rglob("*"))
 
 
 def test_a_task_that_is_tried_again_does_no_harm(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workload = WORKLOADS["LS"]()
-    engine = engine_of(workload)
+    engine = loaded(workload)
     wanted = expected(engine, written(workload, tmp_path / "events", EVENTS))
     engine.save(tmp_path / "engine")
     failed = tmp_path / "failed"
@@ -206,19 +205,11 @@ def _by_value(spark: SparkSession, tmp_path: Path) -> Any:
         cloudpickle.unregister_pickle_by_value(file_tasks)
 
 
-def test_a_job_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_progress_and_columns_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
     events, engine = offers(tmp_path / "events"), bargains(tmp_path / "engine")
-    for path in (tmp_path / "events").iterdir():
-        data = bytearray(path.read_bytes())
-        data[4:60] = bytes(56)  # the pages, not the last bytes
-        (path.parent / "worse.parquet").write_bytes(bytes(data))
-    with pytest.raises(SparkError):
-        match_files(spark, events, engine, tmp_path / "out", id="lot")
-    assert not any(path.is_file() for path in (tmp_path / "out").rglob("*"))
-
-
-def test_columns_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
-    events, engine = offers(tmp_path / "events"), bargains(tmp_path / "engine")
+    seen: list[tuple[int, int]] = []
+    match_files(spark, events, engine, progress=lambda *steps: seen.append(steps))
+    assert seen[-1] == (1, 1)
     with pytest.raises(SparkError, match="there is no column 'lott'; did you mean 'lot'"):
         match_files(spark, events, engine, id="lott")
     with pytest.raises(SparkError, match="two columns 'lot'"):
@@ -228,17 +219,10 @@ def test_columns_that_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
         match_files(spark, events, engine)
 
 
-def test_progress_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    events, engine = offers(tmp_path / "events"), bargains(tmp_path / "engine")
-    heard: list[tuple[int, int]] = []
-    match_files(spark, events, engine, progress=lambda *told: heard.append(told))
-    assert heard[-1] == (1, 1)
-
-
 def test_parts_of_somebody_who_was_killed_go(spark: SparkSession, tmp_path: Path) -> None:
     """Who reads the folder without its manifests would find their pairs twice."""
     workload = WORKLOADS["LS"]()
-    engine = engine_of(workload)
+    engine = loaded(workload)
     wanted = expected(engine, written(workload, tmp_path / "events", EVENTS))
     engine.save(tmp_path / "engine")
     left = tmp_path / "out" / "notifications" / "part-killed.parquet"

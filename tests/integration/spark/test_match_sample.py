@@ -1,4 +1,4 @@
-"""What a sample matches and what operators say of it; planners and schedulers that are told."""
+"""What a sample matches and what operators say of it; planners and schedulers that know it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema, operator
 from tamis.errors import EventError, OperatorError, SparkError, StoreError
@@ -29,10 +30,6 @@ from tests.integration.spark.stats_offers import (
     quiet_operator,
     saved,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 
@@ -55,16 +52,16 @@ def test_what_a_sample_matches(
         compile_conditions(frame, Versions(where), SCHEMA, shards=shards)
     else:
         saved(CONDITIONS, where)
-    told = match_sample(spark, stats, where).subscriptions
+    known = match_sample(spark, stats, where).subscriptions
     engine = Engine.open(saved(CONDITIONS, tmp_path / "engine"))
     found = [engine.match(row) for row in stats.sample.to_pylist()]
     counted = Counter(id for each in found for id in each)
-    assert told is not None
-    assert (told.subscriptions, told.events) == (5, stats.events)
-    assert (told.pairs, told.matched) == (sum(map(len, found)), sum(map(bool, found)))
-    assert {each.id: round(each.share * told.events) for each in told.most} == counted
-    assert told.most[0].id == "all"
-    assert told.most[0].condition == "price exists or title exists"
+    assert known is not None
+    assert (known.subscriptions, known.events) == (5, stats.events)
+    assert (known.pairs, known.matched) == (sum(map(len, found)), sum(map(bool, found)))
+    assert {each.id: round(each.share * known.events) for each in known.most} == counted
+    assert known.most[0].id == "all"
+    assert known.most[0].condition == "price exists or title exists"
 
 
 def test_ids_that_are_numbers_and_no_more_than_ten(
@@ -72,9 +69,9 @@ def test_ids_that_are_numbers_and_no_more_than_ten(
 ) -> None:
     conditions: dict[Any, str] = {at: f"price < {at - 11}" for at in range(20)}
     conditions["text"] = "price exists"
-    told = match_sample(spark, stats, saved(conditions, tmp_path / "engine")).subscriptions
-    assert told is not None
-    assert [each.id for each in told.most] == ["text", *range(19, 10, -1)]
+    known = match_sample(spark, stats, saved(conditions, tmp_path / "engine")).subscriptions
+    assert known is not None
+    assert [each.id for each in known.most] == ["text", *range(19, 10, -1)]
 
 
 def test_subscriptions_for_other_events_are_refused(
@@ -116,13 +113,13 @@ ASKING = {
 def test_what_operators_come_to(spark: SparkSession, stats: Stats, tmp_path: Path) -> None:
     where = saved(ASKING, tmp_path / "engine", [rest, loud])
     heard: list[tuple[int, int]] = []
-    told = match_sample(spark, stats, where, operators=[rest, loud], asked=100,
+    known = match_sample(spark, stats, where, operators=[rest, loud], asked=100,
                progress=lambda done, of: heard.append((done, of)))  # fmt: skip
     prices = [row["price"] for row in stats.sample.to_pylist()[:100] if row["price"] is not None]
     titles = [row["title"] for row in stats.sample.to_pylist()[:100] if row["title"] is not None]
     none = sum(math.floor(price) % 3 == 0 for price in prices)
     counted = {text: (each.seen, round(each.share * each.seen), each.faults)
-               for text, each in told.predicates.items()}  # fmt: skip
+               for text, each in known.predicates.items()}  # fmt: skip
     heard_titles = [title for title in titles if not title.endswith("0")]
     assert counted == {
         "rest(3, ?0) and ?0 = 0": (len(prices), none, 0),
@@ -133,13 +130,13 @@ def test_what_operators_come_to(spark: SparkSession, stats: Stats, tmp_path: Pat
             len(titles) - len(heard_titles),
         ),
     }
-    assert all(each.seconds > 0 for each in told.predicates.values())
-    assert told.subscriptions is not None
-    assert told.subscriptions.events == 100, "no operator is asked about the others"
+    assert all(each.seconds > 0 for each in known.predicates.values())
+    assert known.subscriptions is not None
+    assert known.subscriptions.events == 100, "no operator is asked about the others"
     assert heard[-1][0] == heard[-1][1] > 1, "all tasks, of several"
     with Engine.open(where, operators=[rest, loud]) as engine:
         found = [engine.match(row) for row in stats.sample.to_pylist()[:100]]
-    assert told.subscriptions.pairs == sum(map(len, found))
+    assert known.subscriptions.pairs == sum(map(len, found))
     assert match_sample(spark, stats, where, operators=[rest, loud], asked=0).predicates == {}
 
 
@@ -171,16 +168,16 @@ def test_versions_are_laid_out_for_the_sample(
             if from_log
             else compile_conditions(frame, versions, SCHEMA, stats=past)
         )
-    told, untold = (Engine.open(each.version.shard_folders[0]) for each in made)
-    assert saved_form(told.matcher).facts["laid_out"] == 400
-    assert saved_form(untold.matcher).facts["laid_out"] is None, (
+    planned, other = (Engine.open(each.version.shard_folders[0]) for each in made)
+    assert saved_form(planned.matcher).facts["laid_out"] == 400
+    assert saved_form(other.matcher).facts["laid_out"] is None, (
         "there was no event to lay it out for"
     )
-    assert told.plan().events == stats.events
+    assert planned.plan().events == stats.events
     batch = as_table(offers(80, seed=9)).filter(
         pa.array([bool(good_events([row])) for row in offers(80, seed=9)])
     )
-    answers = [[sorted(each) for each in engine.match_batch(batch)] for engine in (told, untold)]
+    answers = [[sorted(each) for each in engine.match_batch(batch)] for engine in (planned, other)]
     assert answers[0] == answers[1]
     assert any(answers[0])
 
@@ -200,7 +197,7 @@ def test_versions_keep_what_schedulers_know(
         assert engine.calls.known == {"far()": PredicateEstimate(0.25, 500.0, 40)}
 
 
-def test_what_is_no_statistics_is_refused_before_anything_runs(
+def test_other_files_than_statistics_are_refused_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame([("a", "price < 5")], "id string, condition string")

@@ -1,7 +1,7 @@
 """Conditions that call operators, on Spark: what works is answered, what does not harms itself.
 
 The operators are in a module of their own, as users have them, which workers import. Answers are
-compared with the definition of truth, which is told what each operator says.
+compared with the definition of truth, given what each operator says.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
 
 import tamis.spark
 from tamis import Engine, Schema
@@ -25,15 +26,14 @@ from tamis.model.event import Event
 from tamis.model.operator import Fault
 from tamis.model.semantics import OperatorTable, satisfies
 from tamis.operators import Operator, Report
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
 from tamis.spark.jobs.match_files import match_files
-from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, Versions, changes
+from tests.integration.spark.streams import run_stream
+from tests.schemas import one_type
 from tests.unit.cli.calls import Capture, refused, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Pairs = list[tuple[int, str]]
 
@@ -79,10 +79,7 @@ def sparkNonsense(price):
     return "not a number"
 """
 
-DOCUMENT: dict[str, Any] = {
-    "attributes": {"price": "integer", "title": "text"},
-    "event_types": {"lot": {"price": "mandatory", "title": "optional"}},
-}
+DOCUMENT: dict[str, Any] = one_type("lot", {"price": "integer!", "title": "text"})
 SCHEMA = Schema.from_dict(DOCUMENT)
 CONDITIONS = {
     "plain": "price < 3",
@@ -192,7 +189,7 @@ def _pairs(frame: DataFrame) -> Pairs:
 
 
 def _check(report: Report) -> None:
-    """Those that do not work are told, with a reason, and those that do have no faults."""
+    """Operators that do not work are reported with a reason, and the others have no faults."""
     for name in BROKEN:
         count = report[name]
         assert count.faults == count.events > 0, count
@@ -232,22 +229,12 @@ def test_a_stream_of_a_dataframe(
 ) -> None:
     versions = _index(spark, folder)
     schema = spark.read.parquet(str(folder / "events")).schema
-    query = (
-        spark.readStream.schema(schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(folder / "events"))
-        .transform(
-            tamis.spark.match(
-                versions.folder, id="lot", operators=operators, report=folder / "report"
-            )
-        )
-        .writeStream.format("tamis_notifications")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(folder / "found"))
+    events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    matched = tamis.spark.match(
+        versions.folder, id="lot", operators=operators, report=folder / "report"
     )
-    query.awaitTermination(180)
-    assert query.exception() is None
+    stream = events.parquet(str(folder / "events")).transform(matched)
+    run_stream(stream, folder, sink="tamis_notifications")
     found = spark.read.format("tamis_notifications").load(str(folder / "found"))
     assert _pairs(found) == wanted
     assert len(manifests(folder / "found")) == 3
@@ -264,8 +251,8 @@ def test_files(
     assert sorted((row["lot"], row["subscription"]) for row in found) == wanted
     _check(done.operators)
     (manifest,) = manifests(out)
-    told = {each["operator"]: each for each in manifest["operators"]}
-    assert told["sparkBroken"]["raised"] > 0
+    counted = {each["operator"]: each for each in manifest["operators"]}
+    assert counted["sparkBroken"]["raised"] > 0
 
     where = ("--events", str(events), "--subscriptions", str(index), "--count-only")
     assert run("spark", "match", *where, "--operators", MODULE) == 0

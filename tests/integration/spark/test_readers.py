@@ -6,22 +6,20 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tamis.errors import StoreError
 from tamis.replay.log_events import next_event
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.stream.housekeeping import Housekeeper
-from tamis.spark.stream.notification_sink import manifests
 from tamis.spark.stream.progress import StreamWatch, query_of
 from tamis.spark.stream.stream import Stream, StreamJob, reader_name
 from tamis.store.versions import Versions
 from tests.integration.spark.test_stream import Story, _found, _run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def _used(out: Path) -> list[int]:
@@ -32,7 +30,7 @@ def _used(out: Path) -> list[int]:
 
 def _uncommit(out: Path) -> int:
     """As if Spark had been killed before it noted the end of its last batch; which that was."""
-    commits = out / "checkpoint" / "commits"
+    commits = out / "found-checkpoint" / "commits"
     last = max(int(each.name) for each in commits.iterdir() if each.name.isdigit())
     for name in (str(last), f".{last}.crc"):
         (commits / name).unlink(missing_ok=True)
@@ -41,6 +39,15 @@ def _uncommit(out: Path) -> int:
 
 def _left(versions: Versions) -> list[int]:
     return [each.sequence for each in versions.all()]
+
+
+@contextmanager
+def _blocked(out: Path) -> Iterator[None]:
+    """No batch can be written: a file stands where the folder should be."""
+    out.write_text("a file")
+    with pytest.raises(Exception, match="found"):
+        yield
+    out.unlink()
 
 
 def test_a_version_is_used_for_the_first_event_that_it_can_serve(
@@ -88,7 +95,7 @@ def test_a_named_stream_has_its_versions_kept_until_it_is_past_them(
 ) -> None:
     story, versions = Story(tmp_path / "log", seed=7, text=False), Versions(tmp_path / "index")
     slow: dict[str, Any] = {"index": str(tmp_path / "index"), "name": "slow"}
-    told = tmp_path / "index" / "readers" / "slow.json"
+    noted = tmp_path / "index" / "readers" / "slow.json"
     made: list[int] = []
 
     def more() -> None:
@@ -99,18 +106,18 @@ def test_a_named_stream_has_its_versions_kept_until_it_is_past_them(
 
     more()
     _run(spark, story, tmp_path, **slow)
-    assert json.loads(told.read_text())["sequence"] == story.log.end, "all is committed"
+    assert json.loads(noted.read_text())["sequence"] == story.log.end, "all is committed"
     more()
     begun = next_event(story.log, made[1])
     with _unwritable(tmp_path / "found" / "manifests"), pytest.raises(Exception, match="manifests"):
         _run(spark, story, tmp_path, **slow)
-    assert json.loads(told.read_text())["sequence"] == begun, "a batch is under way"
+    assert json.loads(noted.read_text())["sequence"] == begun, "a batch is under way"
 
     # Others have read on, and sweep.
     more()
     more()
     _run(spark, story, tmp_path / "quick", index=slow["index"])
-    query = query_of(tmp_path / "quick" / "checkpoint")
+    query = query_of(tmp_path / "quick" / "found-checkpoint")
     assert query is not None
     reached = StreamWatch(story.log, tmp_path / "quick" / "found", query, 0.0).look(0.0)
     assert reached.version == made[3]
@@ -140,20 +147,17 @@ def _unwritable(folder: Path) -> Iterator[None]:
 
 
 def test_a_named_stream_that_has_only_begun_is_known(spark: SparkSession, tmp_path: Path) -> None:
-    """It is told before the first batch is planned, not when that is over."""
+    """It is noted before the first batch is planned, not when that is over."""
     story, versions = Story(tmp_path / "log", seed=8, text=False), Versions(tmp_path / "index")
     for _ in range(3):
         story._change()
     first = compile_log(spark, story.log, versions).version.sequence
     story._publish()
-    out = tmp_path / "found"
-    out.write_text("a file, so that no batch can be written")
-    with pytest.raises(Exception, match="found"):
+    with _blocked(tmp_path / "found"):
         _run(spark, story, tmp_path, index=str(tmp_path / "index"), name="new")
     story._change()
     second = compile_log(spark, story.log, versions).version.sequence
     assert versions.sweep(second) == []
-    out.unlink()
     _run(spark, story, tmp_path, index=str(tmp_path / "index"), name="new")
     assert _used(tmp_path) == [first]
     assert sorted(_found(spark, tmp_path)) == sorted(story.pairs)
@@ -214,12 +218,9 @@ def test_a_stream_from_the_latest_event_on_that_was_killed_in_its_first_batch(
     story.write(20)
     begun = story.log.end
     latest: dict[str, Any] = {"startingSequence": "latest", "name": "new"}
-    out = tmp_path / "found"
-    out.write_text("a file, so that no batch can be written")
-    with pytest.raises(Exception, match="found"):
+    with _blocked(tmp_path / "found"):
         _run(spark, story, tmp_path, **latest)
     story.write(20)
-    out.unlink()
     _run(spark, story, tmp_path, **latest)
     wanted = sorted(pair for pair in story.pairs if pair[0] >= begun)
     assert wanted

@@ -7,18 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 import tamis.spark
 from tamis.cli.spark.session import spark_session
 from tamis.errors import SparkError
 from tamis.spark.runtime import sessions
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_the_active_session_is_used(spark: SparkSession) -> None:
@@ -36,7 +34,7 @@ def test_another_master_is_refused(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("master", ["local[x]", "spark://x", "", "Local", "k8s:"])
-def test_what_is_no_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_masters(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "active", lambda: None)
     monkeypatch.setattr(sessions, "_started", lambda *_: pytest.fail("Spark is started for it"))
     with pytest.raises(SparkError, match=re.escape(f"{master!r} is not a master that Spark knows")):
@@ -55,7 +53,7 @@ def test_what_is_no_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None
         "plugin://x",
     ],
 )
-def test_what_may_be_one(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_well_formed_masters(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "active", lambda: None)
     monkeypatch.setattr(sessions, "_started", lambda *given: given[0])
     given: Any = tamis.spark.session(master)

@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 from tamis import Engine, Schema
 from tamis.errors import SparkError, StoreError
 from tamis.model.event import Event
-from tamis.replay import row_groups
+from tamis.replay import parquet_events
 from tamis.spark.stats.attribute_values import in_order
 from tamis.spark.stats.event_stats import gather_stats
 from tamis.spark.stats.subscription_stats import match_sample
@@ -33,10 +34,7 @@ from tests.integration.spark.stats_offers import (
     offers,
     plain,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+from tests.schemas import one_type
 
 pytestmark = pytest.mark.usefixtures("small_shares")
 
@@ -57,11 +55,11 @@ def test_files_are_counted_as_plain_python_does(
     assert heard[-1][0] == heard[-1][1]
     assert (stats.of, stats.first, stats.subscriptions) == (str(folder), None, None)
     assert Schema.from_dict(stats.schema) == SCHEMA
-    assert all(in_order_is_told(stats, name) for name in stats.attributes)
+    assert all(order_is_known(stats, name) for name in stats.attributes)
 
 
-def in_order_is_told(stats: Stats, name: str) -> bool:
-    """Which attributes have a least value is for their codecs to say."""
+def order_is_known(stats: Stats, name: str) -> bool:
+    """Codecs say which attributes have a least value."""
     from tamis.encode.encoder import Encoder
 
     encoder = Encoder(SCHEMA)
@@ -99,16 +97,13 @@ def test_large_numbers_and_long_texts(spark: SparkSession, tmp_path: Path) -> No
     numbers = [2**63 - 1, -(2**63), 2**53 + 1, 2**53 + 1, 0]
     titles = ["ö" * 300, "ö" * 250, "a", "a", ""]
     parquet.write_table(pa.table({"n": numbers, "title": titles}), tmp_path / "0.parquet")
-    schema = {
-        "attributes": {"n": "integer", "title": "text"},
-        "event_types": {"e": {"n": "optional", "title": "optional"}},
-    }
+    schema = one_type("e", {"n": "integer", "title": "text"})
     stats = gather_stats(spark, tmp_path, Schema.from_dict(schema))
-    told = stats.attributes["n"]
-    assert (told.low, told.high, told.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
+    found = stats.attributes["n"]
+    assert (found.low, found.high, found.frequent[0]) == (-(2**63), 2**63 - 1, (2**53 + 1, 0.4))
     # Of a long text no more than the beginning is looked at; the sample has all of it.
-    told = stats.attributes["title"]
-    assert (told.low, told.high, told.distinct) == ("", "ö" * 200, 3)
+    found = stats.attributes["title"]
+    assert (found.low, found.high, found.distinct) == ("", "ö" * 200, 3)
     assert sorted(stats.sample["title"].to_pylist()) == sorted(titles)
 
 
@@ -125,9 +120,9 @@ def test_no_events_at_all(spark: SparkSession, tmp_path: Path) -> None:
         engine.subscribe("price < 5", id="ann")
         engine.expect(stats)
         engine.save(tmp_path / "engine", replace=True)
-        told = match_sample(spark, stats, tmp_path / "engine").subscriptions
-        assert told is not None
-        assert (told.subscriptions, told.events, told.pairs, told.most) == (1, 0, 0, ())
+        known = match_sample(spark, stats, tmp_path / "engine").subscriptions
+        assert known is not None
+        assert (known.subscriptions, known.events, known.pairs, known.most) == (1, 0, 0, ())
 
 
 def test_nothing_but_the_dead(spark: SparkSession, tmp_path: Path) -> None:
@@ -152,20 +147,18 @@ def test_many_attributes(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_more_values_than_can_be_counted_exactly(spark: SparkSession, tmp_path: Path) -> None:
-    schema = Schema.from_dict(
-        {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}}
-    )
+    schema = Schema.from_dict(one_type("e", {"n": "integer!"}))
     rng = np.random.default_rng(3)
     numbers = np.where(rng.random(200_000) < 0.3, 7, rng.integers(0, 1_000_000, 200_000))
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=50_000)
-    told = gather_stats(spark, tmp_path, schema).attributes["n"]
-    assert told.distinct == pytest.approx(len(np.unique(numbers)), rel=0.05)
-    assert (told.low, told.high) == (numbers.min(), numbers.max())
-    ranks = [float((numbers <= each).mean()) for each in told.quantiles]
-    below = [float((numbers < each).mean()) for each in told.quantiles]
+    known = gather_stats(spark, tmp_path, schema).attributes["n"]
+    assert known.distinct == pytest.approx(len(np.unique(numbers)), rel=0.05)
+    assert (known.low, known.high) == (numbers.min(), numbers.max())
+    ranks = [float((numbers <= each).mean()) for each in known.quantiles]
+    below = [float((numbers < each).mean()) for each in known.quantiles]
     for share, least, most in zip(SHARES, below, ranks, strict=True):
         assert least - 0.02 < share < most + 0.02
-    value, share = told.frequent[0]
+    value, share = known.frequent[0]
     assert value == 7
     assert share == pytest.approx(float((numbers == 7).mean()), rel=0.02)
 
@@ -193,7 +186,7 @@ def test_a_sample_is_the_same_however_events_are_dealt_out(
     assert _sampled(stats) == _sets(good_events(lowest)), (
         "of all good events, those of the lowest rank"
     )
-    monkeypatch.setattr(row_groups, "_LEAST", 1 << 14)
+    monkeypatch.setattr(parquet_events, "_LEAST", 1 << 14)
     (tmp_path / "one").mkdir()
     parquet.write_table(as_table(rows), tmp_path / "one" / "0.parquet")
     again = gather_stats(spark, tmp_path / "one", SCHEMA, sample=60, seed=5)
@@ -208,10 +201,8 @@ def test_a_task_keeps_no_more_than_may_be_wanted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many events few have ranks under the limit, and of these each task keeps its lowest."""
-    monkeypatch.setattr(row_groups, "_LEAST", 2_000)
-    schema = Schema.from_dict(
-        {"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}}
-    )
+    monkeypatch.setattr(parquet_events, "_LEAST", 2_000)
+    schema = Schema.from_dict(one_type("e", {"n": "integer!"}))
     numbers = np.arange(20_000)
     parquet.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet", row_group_size=3_000)
     stats = gather_stats(spark, tmp_path, schema, sample=500, work=tmp_path / "work")
@@ -250,32 +241,29 @@ def test_a_log_of_columns_and_of_texts(spark: SparkSession, tmp_path: Path) -> N
     assert _sampled(stats) == _sets(good_events([rows[at] for at in order]))
 
 
-def test_a_log_has_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
-    log = Log.create(tmp_path / "log", SCHEMA)
-    with pytest.raises(SparkError, match="a log has its own"):
-        gather_stats(spark, log, SCHEMA)
-
-
 # -- what is refused -------------------------------------------------------------------------------
 
 
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no such file or folder"):
-        gather_stats(spark, tmp_path / "nowhere", SCHEMA)
     table = as_table(offers(3))
-    parquet.write_table(table, tmp_path / "0.parquet")
-    with pytest.raises(SparkError, match="events in files need their schema"):
-        gather_stats(spark, tmp_path)
-    with pytest.raises(SparkError, match="one event or more, got 0"):
-        gather_stats(spark, tmp_path, SCHEMA, sample=0)
-    parquet.write_table(table.drop_columns(["price"]).append_column("prise", table["price"]),
-                        tmp_path / "0.parquet")  # fmt: skip
-    with pytest.raises(SparkError, match="'prise' is not an attribute; did you mean 'price'"):
-        gather_stats(spark, tmp_path, SCHEMA)
-    parquet.write_table(table.set_column(1, "price", pa.array(["a", "b", "c"])),
-                        tmp_path / "0.parquet")  # fmt: skip
-    with pytest.raises(SparkError, match="'price' is string, but the attribute is decimal"):
-        gather_stats(spark, tmp_path, SCHEMA)
+    renamed = table.drop_columns(["price"]).append_column("prise", table["price"])
+    texts = table.set_column(1, "price", pa.array(["a", "b", "c"]))
+    tables = {"table": table, "renamed": renamed, "texts": texts}
+    for name, each in tables.items():
+        parquet.write_table(each, tmp_path / f"{name}.parquet")
+    wrong: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        ("nowhere", {"schema": SCHEMA}, StoreError, "no such file or folder"),
+        ("table.parquet", {}, SparkError, "events in files need their schema"),
+        ("table.parquet", {"schema": SCHEMA, "sample": 0}, SparkError, "one event or more, got 0"),
+        ("renamed.parquet", {"schema": SCHEMA}, SparkError, "did you mean 'price'"),
+        ("texts.parquet", {"schema": SCHEMA}, SparkError, "'price' is string, but the attribute"),
+    ]
+    for name, options, error, message in wrong:
+        with pytest.raises(error, match=message):
+            gather_stats(spark, tmp_path / name, **options)
+    log = Log.create(tmp_path / "log", SCHEMA)
+    with pytest.raises(SparkError, match="a log has its own"):
+        gather_stats(spark, log, SCHEMA)
 
 
 def test_an_opaque_attribute_in_two_forms_makes_no_sample(

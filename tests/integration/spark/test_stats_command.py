@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Engine
@@ -26,10 +27,6 @@ from tests.integration.spark.stats_offers import (
 )
 from tests.unit.cli.calls import Capture, refused, run
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
 pytestmark = pytest.mark.usefixtures("small_shares")
 
 
@@ -37,11 +34,11 @@ pytestmark = pytest.mark.usefixtures("small_shares")
 
 
 def _far(events: Path, engine: Path, out: Path) -> bool:
-    """What a client of Spark Connect does; whether it was told how far that is."""
-    spark, told = tamis.spark.session(), []
-    stats = gather_stats(spark, events, SCHEMA, progress=lambda *each: told.append(each))
-    match_sample(spark, stats, engine, progress=lambda *each: told.append(each)).save(out)
-    return bool(told)
+    """What a client of Spark Connect does; whether it heard of progress."""
+    spark, steps = tamis.spark.session(), []
+    stats = gather_stats(spark, events, SCHEMA, progress=lambda *each: steps.append(each))
+    match_sample(spark, stats, engine, progress=lambda *each: steps.append(each)).save(out)
+    return bool(steps)
 
 
 def test_the_same_through_spark_connect(
@@ -135,8 +132,8 @@ def quiet(title):
     shown = capsys.readouterr().out
     assert "quiet()" in shown
     assert "a call takes" in shown
-    (told,) = Stats.open(out).predicates.values()
-    assert 0.5 < told.share < 1
+    (measured,) = Stats.open(out).predicates.values()
+    assert 0.5 < measured.share < 1
 
 
 def test_what_the_command_refuses(

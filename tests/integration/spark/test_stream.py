@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Schema
@@ -16,18 +17,14 @@ from tamis.errors import SparkError
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.semantics import satisfies
+from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log
-from tamis.spark.stream.notification_sink import manifests
 from tamis.store import Log, changes
 from tamis.store.versions import Versions
+from tests.integration.spark.streams import run_stream
+from tests.schemas import one_type
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-DOCUMENT = {
-    "attributes": {"price": "integer", "kind": "text"},
-    "event_types": {"event": {"price": "mandatory", "kind": "optional"}},
-}
+DOCUMENT = one_type("event", {"price": "integer!", "kind": "text"})
 SCHEMA = Schema.from_dict(DOCUMENT)
 CONDITIONS = ["price < 5", "price >= 3 and kind = a", "kind = b or price = 7"]
 
@@ -91,14 +88,7 @@ def _run(
     options = {"columns": "price"} | ({} if most is None else {"maxEventsPerTrigger": str(most)})
     options |= more
     stream = spark.readStream.format("tamis").options(**options).load(str(story.log.folder))
-    query = (
-        stream.writeStream.format("tamis_notifications")
-        .option("checkpointLocation", str(out / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(out / "found"))
-    )
-    assert query.awaitTermination(120)
-    assert query.exception() is None
+    run_stream(stream, out, sink="tamis_notifications")
 
 
 def _found(spark: SparkSession, out: Path) -> list[tuple[int, str]]:
@@ -161,7 +151,7 @@ def test_versions_change_nothing_but_the_work(
     assert sorted(_found(spark, tmp_path)) == sorted(story.pairs)
 
 
-def test_a_wrong_condition_is_told_and_the_rest_is_compiled(
+def test_a_wrong_condition_is_reported_and_the_rest_is_compiled(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     conditions = spark.createDataFrame(
@@ -172,14 +162,14 @@ def test_a_wrong_condition_is_told_and_the_rest_is_compiled(
     assert "prise" in made.reasons[0]
 
 
-def test_what_fails_in_a_task_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_fails_in_a_task_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     log = Log.create(tmp_path / "log", DOCUMENT)
     log.change(changes.subscribe(["low"], ["price < 5"]))
     (segment,) = (tmp_path / "log" / "segments").iterdir()
     segment.write_bytes(segment.read_bytes()[:-100])
-    with pytest.raises(SparkError, match=f"^{segment}") as told:
+    with pytest.raises(SparkError, match=f"^{segment}") as refused:
         compile_log(spark, log, Versions(tmp_path / "index"), shards=1)
-    assert len(str(told.value).splitlines()) == 1
+    assert len(str(refused.value).splitlines()) == 1
     assert Versions(tmp_path / "index").latest() is None
 
 

@@ -1,18 +1,17 @@
-"""Events parted from the rows that are none, each of these with its reason."""
+"""Events are separated from invalid rows, each of which has its reason."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import tamis.spark
 from tamis import Schema
 from tamis.errors import EventError, SchemaError, SparkError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.integration.spark.streams import run_stream
 
 SCHEMA = Schema.from_dict(
     {
@@ -75,13 +74,7 @@ def test_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     events = spark.readStream.schema(COLUMNS).parquet(str(tmp_path / "events"))
     counts = {}
     for name, part in zip(("good", "bad"), tamis.spark.validate(SCHEMA)(events), strict=True):
-        query = (
-            part.writeStream.format("parquet")
-            .option("checkpointLocation", str(tmp_path / f"{name}-checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(tmp_path / name))
-        )
-        query.awaitTermination()
+        run_stream(part, tmp_path, name)
         counts[name] = spark.read.parquet(str(tmp_path / name)).count()
     assert counts == {"good": 4, "bad": 6}
 

@@ -13,6 +13,7 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.workload import auctions, dexin, gryphon, lesubscribe, topss
 from tamis.workload.base import Workload
+from tests.schemas import one_type
 
 Rows = list[tuple[Any, ...]]
 
@@ -24,27 +25,12 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
     "auctions": lambda: auctions.make(1_000),
 }
 OFFERS = Schema.from_dict(
-    {
-        "attributes": {"price": "decimal", "tags": "text", "seller.rating": "integer"},
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                "seller.rating": "optional",
-            }
-        },
-    }
+    one_type("offer", {"price": "decimal!", "tags": "text*", "seller.rating": "integer"})
 )
 
 
-def engine_of(workload: Workload) -> Engine:
-    engine = Engine(Schema.from_dict(workload.schema))
-    engine.subscribe_table(workload.subscriptions)
-    return engine
-
-
 def written(workload: Workload, folder: Path, events: int, files: int = 3) -> list[pa.Table]:
-    """Files with row groups of several sizes; each event has a number and a lot besides.
+    """Files with row groups of several sizes; each event also has a number and a lot.
 
     Files of a sparse workload have different columns. The tables come back without the two.
     """

@@ -33,6 +33,7 @@ def test_bench_measures_and_stores_results(tmp_path: Path, capsys: Capture) -> N
     contests = [each for each in document["results"] if each["kind"] == "contest"]
     assert {each["matcher"] for each in contests} == {"numpy", *registry.matchers()}
     assert all(each["alone_ms"] > 0 for each in contests)
+    assert all(each["bytes_each"] for each in contests if each["matcher"] != "numpy")
 
 
 def test_bench_measures_only_named_matchers(tmp_path: Path, capsys: Capture) -> None:
@@ -77,12 +78,13 @@ def test_bench_shows_which_goals_are_met(
     ]
 
 
+def measure(*_: object) -> None:
+    pytest.fail("measured")
+
+
 def test_bench_refuses_a_folder_before_it_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    def measure(*_: object) -> None:
-        pytest.fail("measured")
-
     monkeypatch.setattr("tamis.cli.bench._run", measure)
     (tmp_path / "file").touch()
     err = refused(capsys, "bench", "--quick", "--out", str(tmp_path / "file" / "results"))
@@ -97,10 +99,6 @@ def test_plot_draws_again_without_measuring(
     assert run("bench", "match", "--quick", "--matcher", "naive", "--out", str(tmp_path)) == 0
     (path,) = tmp_path.glob("*.json")
     path.with_suffix(".png").unlink()
-
-    def measure(*_: object) -> None:
-        pytest.fail("measured")
-
     monkeypatch.setattr("tamis.lab.bench.matchers.measure", measure)
     other = tmp_path / "new" / "other.svg"
     assert run("plot", str(path)) == 0

@@ -110,9 +110,6 @@ def test_a_failing_log_is_reported(log: Log, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_warmup_does_the_work_of_a_worker(tmp_path: Path) -> None:
     assert compile_kernels(tmp_path) > len(BROKEN)
-
-
-def test_the_warmup_can_be_stopped_twice(tmp_path: Path) -> None:
     warmup = KernelWarmup(tmp_path / "logs" / "warmup.log")
     warmup.stop()
     warmup.stop()

@@ -31,28 +31,20 @@ def test_steps_run_in_one_other_thread() -> None:
             interrupt.run(lambda: 1 // 0)
 
 
-def test_a_step_is_cancelled_and_the_next_is_refused() -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_step_is_cancelled_and_the_next_is_refused(fails: bool) -> None:
+    """A failure after cancelling is an interruption."""
     with InterruptGuard() as interrupt:
         cancelled = threading.Event()
 
         def work() -> str:
             os.kill(os.getpid(), signal.SIGINT)
             assert cancelled.wait(60)
+            if fails:
+                raise OSError("interrupted")
             return "done"
 
-        assert interrupt.run(work, cancelled.set) == "done"
-        with pytest.raises(StoppedError):
-            interrupt.run(lambda: "never")
-
-
-def test_a_failure_after_cancelling_is_an_interruption() -> None:
-    with InterruptGuard() as interrupt:
-        cancelled = threading.Event()
-
-        def work() -> None:
-            os.kill(os.getpid(), signal.SIGINT)
-            assert cancelled.wait(60)
-            raise OSError("interrupted")
-
+        if not fails:
+            assert interrupt.run(work, cancelled.set) == "done"
         with pytest.raises(StoppedError):
             interrupt.run(work, cancelled.set)

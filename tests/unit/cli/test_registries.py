@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tamis.operators import Operators, registry
 from tamis.operators.registry import installed
 from tamis.schedule.registry import entry, schedulers
 from tests.unit.cli.calls import Capture, run
+from tests.unit.operators.packages import importable, install
 
 MODULE = """
 from tamis.operators import operator
@@ -51,29 +51,12 @@ listed.broken = a_listed.broken:seen
 @pytest.fixture
 def _packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package as if it were installed, of which some modules cannot be imported."""
-    pack = tmp_path / "a_listed"
-    pack.mkdir()
-    (pack / "__init__.py").touch()
-    (pack / "maps.py").write_text(MODULE)
-    (pack / "seeing.py").write_text("import no_such_library\n")
-    (pack / "broken.py").write_text("1 / 0\n")
-    _install(tmp_path, "a-listed", POINTS)
+    install(tmp_path, "a-listed", POINTS)
     known = {name: dict(each) for name, each in registry._REGISTERED.items()}
     monkeypatch.setattr(registry, "_REGISTERED", known)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    installed.cache_clear()
-    yield
-    monkeypatch.undo()
-    installed.cache_clear()
-    for name in [name for name in sys.modules if name.split(".")[0] == "a_listed"]:
-        del sys.modules[name]
-
-
-def _install(where: Path, name: str, points: str) -> None:
-    info = where / f"{name.replace('-', '_')}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(points)
+    modules = {"maps": MODULE, "seeing": "import no_such_library\n", "broken": "1 / 0\n"}
+    with importable(tmp_path, "a_listed", modules, monkeypatch):
+        yield
 
 
 def _listed(capsys: Capture) -> dict[str, list[str]]:
@@ -129,7 +112,7 @@ def test_one_that_cannot_be_loaded_says_why(head: str, said: str, capsys: Captur
 
 @pytest.mark.usefixtures("_packages")
 def test_packages_that_disagree_are_both_named(tmp_path: Path, capsys: Capture) -> None:
-    _install(tmp_path, "b-listed", "[tamis.operators]\nlisted.far = b_listed:far\n")
+    install(tmp_path, "b-listed", "[tamis.operators]\nlisted.far = b_listed:far\n")
     installed.cache_clear()
     (why,) = _listed(capsys)["listed.far  a-listed[maps], b-listed"]
     assert "several packages" in why

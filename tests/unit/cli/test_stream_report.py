@@ -17,8 +17,7 @@ from tamis.cli.demo.command import _open_log
 from tamis.cli.demo.publisher import load_subscriptions
 from tamis.cli.reports.stream import StreamFacts, StreamView, line, rows
 from tamis.cli.spark.run import follow
-from tamis.cli.terminal.interrupt import InterruptGuard
-from tamis.cli.terminal.startup import StartupSteps
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps
 from tamis.errors import SparkError
 from tamis.operators import CallCounts, Report
 from tamis.spark.stream.progress import StreamStatus
@@ -41,6 +40,10 @@ def job(tmp_path: Path) -> StreamJob:
     return StreamJob(tmp_path / "log", tmp_path / "index", tmp_path, tmp_path / "checkpoint")
 
 
+def _shown(facts: StreamFacts, *last: str) -> dict[str, tuple[str, str]]:
+    return {name: (value, more) for name, value, more in rows(SOME, facts, *last)}
+
+
 def test_before_anything_has_happened() -> None:
     assert line(0, NOTHING, FACTS) == (
         "0 s: 0 events (– a second), 0 notifications (– a second), latency –, p95 –, backlog 0, "
@@ -49,8 +52,7 @@ def test_before_anything_has_happened() -> None:
 
 
 def test_the_rows() -> None:
-    shown = {name: (value, more) for name, value, more in rows(SOME, FACTS, "no price")}
-    assert shown == {
+    assert _shown(FACTS, "no price") == {
         "events": ("1,800", "81 a second"),
         "notifications": ("4,000", "400 a second"),
         "latency": ("0.31 s", "p95 0.62 s, append to manifest"),
@@ -59,7 +61,7 @@ def test_the_rows() -> None:
         "dead letters": ("2", "the last: no price"),
     }
     busy = StreamFacts(1500, 3, 3, 1000, 7.2, None)
-    shown = {name: (value, more) for name, value, more in rows(SOME, busy)}
+    shown = _shown(busy)
     assert "operator faults" not in shown, "none was asked"
     assert shown["subscriptions"] == ("1,500", "live; 3 leases expired")
     assert shown["version in use"] == ("100", "compiling the next, 7 s so far")
@@ -68,15 +70,13 @@ def test_the_rows() -> None:
 def test_faults_of_operators() -> None:
     well = Report((CallCounts("locIn", events=1200, calls=40),))
     facts = FACTS._replace(operators=well)
-    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
-    assert shown["operator faults"] == ("0", "of 1,200 events")
+    assert _shown(facts)["operator faults"] == ("0", "of 1,200 events")
     assert "operator faults" not in line(0, SOME, facts)
     bad = Report(
         (*well.counts, CallCounts("face", events=9, timeouts=2, set_aside=5, last="no answer"))
     )
     facts = FACTS._replace(operators=bad)
-    shown = {name: (value, more) for name, value, more in rows(SOME, facts)}
-    assert shown["operator faults"] == (
+    assert _shown(facts)["operator faults"] == (
         "7",
         "of 1,209 events; face: 2 timeouts, 5 set aside, the last: no answer",
     )
@@ -126,7 +126,7 @@ def test_plain_lines_without_a_terminal(job: StreamJob) -> None:
 
 
 class _Gone(_Stream):
-    """One whose Java was shown to stop as well, or has died by itself."""
+    """A stream whose Java was stopped as well, or has died by itself."""
 
     @property
     def running(self) -> bool:

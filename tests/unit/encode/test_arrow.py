@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
-from tests.unit.engine.world import MOMENTS, REALS, SCHEMA, TEXTS, WHOLES, events, expected, fill
+from tests.unit.engine.world import (
+    COLUMNS,
+    MOMENTS,
+    REALS,
+    SCHEMA,
+    TEXTS,
+    WHOLES,
+    conditions,
+    events,
+    expected,
+    fill,
+)
 
 FLAT = Schema.from_dict(
     {
@@ -159,37 +170,23 @@ def test_dictionary_arrays_read_as_their_values(case: str) -> None:
     both_doors(engine, pa.table({name: lists}))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(values=st.lists(st.decimals(-(10**18), 10**18, places=9), min_size=1))
 def test_decimals_round_as_python_rounds_them(values: list[Decimal]) -> None:
     kept = [v for v in values if v != v.to_integral_value() or abs(v) <= 2**53]
     both_doors(Engine(FLAT), pa.table({"d": pa.array(kept, pa.decimal128(38, 9))}))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(batch=st.lists(events(), max_size=5), data=st.data())
 @pytest.mark.slow
 def test_random_tables_are_answered_as_the_semantics_say(
     batch: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    from tests.unit.engine.world import conditions
-
     engine = Engine(SCHEMA)
     live = fill(engine, data.draw(st.lists(conditions(), max_size=5)))
     batch = [{k: v for k, v in event.items() if k != "o"} for event in batch]
-    multiple = ("event_type", "ns", "ws", "things")
-    kinds = {"ns": pa.int64(), "n": pa.int64(), "q": pa.int64(), "d": pa.float64(), "b": pa.bool_()}
-    fields = [
-        (
-            name,
-            pa.list_(kinds.get(name, pa.string()))
-            if name in multiple
-            else kinds.get(name, pa.string()),
-        )
-        for name in SCHEMA.attributes
-        if name != "o"
-    ]
-    table = pa.Table.from_pylist(batch, pa.schema(fields))
+    table = pa.Table.from_pylist(batch, COLUMNS)
     assert sets(engine.encode(table)) == sets(engine.encode(batch))
     for event, answer in zip(batch, engine.match_batch(table), strict=True):
         assert set(answer) == expected(live, event)
@@ -219,9 +216,8 @@ def test_an_opaque_list_is_several_values_where_the_attribute_is_multiple() -> N
 
 def test_the_event_type_may_be_left_out_where_there_is_one() -> None:
     engine = flat_engine()
-    both_doors(engine, pa.table({"n": [1, 2], "event_type": pa.array(["event", None])}))
-    both_doors(engine, pa.table({"n": [1, 2], "event_type": pa.array([["event"], []])}))
-    both_doors(engine, pa.table({"n": [1, 2], "event_type": pa.array([["event"], [None]])}))
+    for types in (["event", None], [["event"], []], [["event"], [None]]):
+        both_doors(engine, pa.table({"n": [1, 2], "event_type": pa.array(types)}))
 
 
 def test_record_batches_and_streams_are_tables() -> None:
@@ -230,6 +226,8 @@ def test_record_batches_and_streams_are_tables() -> None:
     expected_ = sets(engine.encode(table))
     assert sets(engine.encode(table.to_batches()[0])) == expected_
     assert sets(engine.encode(pa.RecordBatchReader.from_batches(table.schema, table.to_batches())))
+    assert len(engine.encode(pa.table({}))) == 0
+    assert len(engine.match_batch(pa.table({"n": pa.array([], pa.int64())}))) == 0
 
 
 def test_opaque_columns_may_be_of_any_type() -> None:
@@ -255,31 +253,22 @@ def test_buffers_of_any_length_and_place_are_read() -> None:
     both_doors(engine, pa.table({"n": array[1:]}))
 
 
-def test_empty_tables_are_empty_batches() -> None:
-    engine = flat_engine()
-    assert len(engine.encode(pa.table({}))) == 0
-    assert len(engine.match_batch(pa.table({"n": pa.array([], pa.int64())}))) == 0
-
-
 def buffer(array: pa.Array) -> Any:
     data = array.buffers()[1]
     assert data is not None
     return np.frombuffer(memoryview(data), np.uint8)
 
 
-def test_int64_is_not_copied() -> None:
-    array = pa.array([3, 1, 2], pa.int64())
-    for column, size in ((array, 3), (array[1:], 2)):
-        batch = flat_engine().encode(pa.table({"n": column}))
-        codes = batch.columns[FLAT_POSITION["n"]].codes
+def test_int64_and_float64_without_negatives_are_not_copied() -> None:
+    numbers, doubles = pa.array([3, 1, 2], pa.int64()), pa.array([3.5, 0.0, 2.0])
+    for name, array, column in (
+        ("n", numbers, numbers),
+        ("n", numbers, numbers[1:]),
+        ("d", doubles, doubles),
+    ):
+        codes = flat_engine().encode(pa.table({name: column})).columns[FLAT_POSITION[name]].codes
         assert np.shares_memory(codes, buffer(array))
-        assert len(codes) == size
-
-
-def test_float64_without_negatives_is_not_copied() -> None:
-    array = pa.array([3.5, 0.0, 2.0])
-    batch = flat_engine().encode(pa.table({"d": array}))
-    assert np.shares_memory(batch.columns[FLAT_POSITION["d"]].codes, buffer(array))
+        assert len(codes) == len(column)
 
 
 FLAT_POSITION = {name: at for at, name in enumerate(FLAT.attributes)}

@@ -49,7 +49,6 @@ def to_rows(batch: EventBatch) -> Rows:
     return found
 
 
-@settings(deadline=None)
 @given(given_=rows)
 def test_pairs_to_columns_and_back(given_: Rows) -> None:
     batch = from_rows(given_)
@@ -64,7 +63,6 @@ def test_pairs_to_columns_and_back(given_: Rows) -> None:
             assert column.rows.tolist() == bound
 
 
-@settings(deadline=None)
 @given(given_=rows, first=st.integers(-8, 8), last=st.none() | st.integers(-8, 8))
 def test_a_cut_of_a_batch_is_the_batch_of_the_cut(
     given_: Rows, first: int, last: int | None
@@ -75,22 +73,16 @@ def test_a_cut_of_a_batch_is_the_batch_of_the_cut(
         assert len(cut) == len(given_[first:last])
 
 
-def test_dense_columns_become_pairs() -> None:
+def test_dense_columns_become_pairs_and_what_is_refused() -> None:
     columns = {2: Column(np.array([5, 6])), 0: Column(np.array([1, 2]))}
     assert to_rows(EventBatch(2, columns=columns)) == [{0: [1], 2: [5]}, {0: [2], 2: [6]}]
-
-
-def test_a_batch_is_made_of_something() -> None:
     with pytest.raises(ValueError, match="columns or of pairs"):
         EventBatch(1)
-
-
-def test_a_batch_is_cut_into_runs() -> None:
     with pytest.raises(ValueError, match="step"):
         from_rows([{}, {}])[::2]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     batch=st.lists(events(), min_size=1, max_size=6),
     first=st.integers(0, 6),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encode.clause import Constraint, PatternTest
-from tamis.encode.constraint_json import constraint_from_json, constraint_to_json
+from tamis.encode.clause import Constraint, PatternTest, constraint_from_json, constraint_to_json
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, after, before
 from tamis.encode.pattern import Pattern
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,32 +46,38 @@ def is_normal(given_: Intervals) -> bool:
     return ends == sorted(ends) and not any(intervals.empty(*interval) for interval in given_)
 
 
-@settings(deadline=None, max_examples=200)
+def check_sets(
+    left: list[Any],
+    right: list[Any],
+    values: Callable[[Intervals], set[Any]],
+    ends: tuple[Any, Any],
+) -> None:
+    """The algebra of two lists of intervals is that of their sets of values."""
+    a, b = intervals.unite(left), intervals.unite(right)
+    both, other = intervals.intersect(a, b), intervals.complement(a, *ends)
+    assert values(a) == values(tuple(left))
+    assert values(both) == values(a) & values(b)
+    assert values(intervals.unite((*a, *b))) == values(a) | values(b)
+    assert values(other) == values((ends,)) - values(a)
+    assert all(is_normal(made) for made in (a, both, other))
+
+
+@settings(max_examples=200)
 @given(left=spans, right=spans)
 def test_integer_sets(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
-    a, b = intervals.unite(left), intervals.unite(right)
-    assert numbers(a) == numbers(tuple(left))
-    assert numbers(intervals.intersect(a, b)) == numbers(a) & numbers(b)
-    assert numbers(intervals.unite((*a, *b))) == numbers(a) | numbers(b)
-    assert numbers(intervals.complement(a, -3, 12)) == set(RANGE) - numbers(a)
-    for made in (a, intervals.intersect(a, b), intervals.complement(a, -3, 12)):
-        assert is_normal(made)
+    check_sets(left, right, numbers, (-3, 12))
+    a = intervals.unite(left)
     touching = [high for _, high in a if any(low == high for low, _ in a)]
     assert not touching, "touching intervals are merged"
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(left=text_spans, right=text_spans)
 def test_text_sets(
     left: list[tuple[TextCut, TextCut]], right: list[tuple[TextCut, TextCut]]
 ) -> None:
-    a, b = intervals.unite(left), intervals.unite(right)
-    assert words(a) == words(tuple(left))
-    assert words(intervals.intersect(a, b)) == words(a) & words(b)
-    assert words(intervals.unite((*a, *b))) == words(a) | words(b)
-    assert words(intervals.complement(a, TEXT_BOTTOM, TEXT_TOP)) == set(WORDS) - words(a)
-    for made in (a, intervals.intersect(a, b), intervals.complement(a, TEXT_BOTTOM, TEXT_TOP)):
-        assert is_normal(made)
+    check_sets(left, right, words, (TEXT_BOTTOM, TEXT_TOP))
+    assert words(((TEXT_BOTTOM, TEXT_TOP),)) == set(WORDS)
 
 
 def test_a_prefix_is_one_interval_of_exactly_its_texts() -> None:
@@ -78,11 +86,8 @@ def test_a_prefix_is_one_interval_of_exactly_its_texts() -> None:
         assert found == {w for w in WORDS if w.startswith(prefix)}
 
 
-def test_surrogates_are_stepped_over() -> None:
+def test_surrogates_are_stepped_over_and_nothing_follows_the_last_prefix() -> None:
     assert after_prefix("a\ud7ff") == before("a\ue000")
-
-
-def test_nothing_follows_the_last_prefix() -> None:
     assert after_prefix("\U0010ffff\U0010ffff") == TEXT_TOP
     assert after_prefix("") == TEXT_TOP
     assert after_prefix("a\U0010ffff") == before("b")

@@ -15,7 +15,7 @@ patterns = st.text(alphabet="ab%_\\", max_size=8).filter(
 values = st.text(alphabet="ab%_\\\n", max_size=8)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(pattern=patterns, value=values)
 @pytest.mark.slow
 def test_like_is_what_the_semantics_say(pattern: str, value: str) -> None:
@@ -23,7 +23,7 @@ def test_like_is_what_the_semantics_say(pattern: str, value: str) -> None:
     assert made.matches(value) == _like(value, pattern)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(pattern=patterns, value=values)
 def test_the_prefix_and_the_literal_say_what_the_pattern_says(pattern: str, value: str) -> None:
     made = Pattern.like(pattern)
@@ -35,7 +35,7 @@ def test_the_prefix_and_the_literal_say_what_the_pattern_says(pattern: str, valu
         assert fits == value.startswith(made.prefix)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(ending=values, value=values)
 def test_ends_with_takes_its_text_literally(ending: str, value: str) -> None:
     assert Pattern.ends_with(ending).matches(value) == value.endswith(ending)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ MATCHERS = ("naive", "scan")
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(given_=st.lists(conditions(), max_size=8), batch=st.lists(events(), max_size=5))
 @pytest.mark.slow
 def test_a_batch_is_answered_as_the_semantics_say(
@@ -55,7 +54,7 @@ def test_every_sentence_of_the_semantics_holds_in_the_engine(matcher: str) -> No
         assert set(answer) == expected(live, event, SENTENCES)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(condition=conjunctions(), batch=st.lists(events(), min_size=1, max_size=6))
 @pytest.mark.slow
 def test_what_is_refused_as_never_true_is_never_true(
@@ -68,7 +67,7 @@ def test_what_is_refused_as_never_true_is_never_true(
         assert not any(semantics.satisfies(condition, event, SCHEMA) for event in batch)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     given_=st.lists(conditions(), min_size=2, max_size=8),
     data=st.data(),
@@ -99,7 +98,7 @@ def test_subscriptions_come_and_go_without_a_trace(
     assert not +engine.encoder.patterned
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given_=st.lists(conditions(), min_size=1, max_size=6), event=events())
 def test_explain_agrees_with_match(given_: list[Condition], event: dict[str, Any]) -> None:
     engine = Engine(SCHEMA)
@@ -109,36 +108,3 @@ def test_explain_agrees_with_match(given_: list[Condition], event: dict[str, Any
         explanation = engine.explain(id, event)
         assert bool(explanation) == (id in found)
         assert str(explanation).startswith("matches" if id in found else "does not match")
-
-
-@settings(deadline=None, max_examples=40)
-@given(given_=st.lists(conditions(), min_size=1, max_size=6), event=events())
-def test_conditions_come_back_as_text_that_means_the_same(
-    given_: list[Condition], event: dict[str, Any]
-) -> None:
-    engine = Engine(SCHEMA)
-    live = fill(engine, given_)
-    again = Engine(SCHEMA)
-    for id in live:
-        text = engine.condition(id)
-        assert text is not None
-        again.subscribe(text, id=id)
-    assert sorted(again.match(event)) == sorted(engine.match(event))
-
-
-@settings(deadline=None, max_examples=40)
-@given(given_=st.lists(conditions(), max_size=6), batch=st.lists(events(), max_size=4))
-def test_a_table_of_conditions_equals_subscribing_one_by_one(
-    given_: list[Condition], batch: list[dict[str, Any]]
-) -> None:
-    single, table = Engine(SCHEMA), Engine(SCHEMA)
-    live = fill(single, given_)
-    texts = [single.condition(id) for id in live]
-    made = pa.table(
-        {"id": pa.array(list(live), pa.int64()), "condition": pa.array(texts, "string")}
-    )
-    assert table.subscribe_table(made) == len(live)
-    table.check()
-    for left, right in zip(single.match_batch(batch), table.match_batch(batch), strict=True):
-        assert sorted(left) == sorted(right)
-    assert [table.condition(id) for id in live] == texts

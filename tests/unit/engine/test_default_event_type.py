@@ -15,20 +15,10 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.validation import validate
 from tamis.errors import EventError, SchemaError
 from tamis.model.schema import Schema
-from tests.unit.engine.world import SCHEMA, conditions, events, expected, fill
+from tests.unit.engine.world import COLUMNS, SCHEMA, conditions, events, expected, fill
 
 DEFAULT = "many"
 SEVERAL = Schema.from_dict({**SCHEMA.to_dict(), "default_event_type": DEFAULT})
-KINDS = {"ns": pa.int64(), "n": pa.int64(), "q": pa.int64(), "d": pa.float64(), "b": pa.bool_()}
-LISTS = ("event_type", "ns", "ws", "things")
-COLUMNS = pa.schema(
-    [
-        (name, pa.list_(kind) if name in LISTS else kind)
-        for name in SEVERAL.attributes
-        if name != "o"
-        for kind in [KINDS.get(name, pa.string())]
-    ]
-)
 
 
 def shortened(event: dict[str, Any], absent: Any) -> dict[str, Any]:
@@ -39,7 +29,7 @@ def shortened(event: dict[str, Any], absent: Any) -> dict[str, Any]:
     return {**event, "event_type": absent}
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     batch=st.lists(events(), min_size=1, max_size=6),
     absent=st.lists(st.sampled_from([None, [], [None], [DEFAULT]]), min_size=6, max_size=6),

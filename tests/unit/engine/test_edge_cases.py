@@ -12,14 +12,10 @@ from tamis import Engine, Schema, TamisError, parse
 from tamis.errors import EventError, LimitError, NeverTrueError, SchemaError, SubscriptionError
 from tamis.model.condition import And, Not, Predicate
 from tamis.model.semantics import satisfies
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"i": "integer", "d": "decimal", "t": "text", "m": "text"},
-        "event_types": {
-            "event": {"i": "optional", "d": "optional", "t": "optional", "m": "optional multiple"}
-        },
-    }
+    one_type("event", {"i": "integer", "d": "decimal", "t": "text", "m": "text*"})
 )
 
 
@@ -112,7 +108,7 @@ def test_run_ends_are_read_and_maps_are_refused() -> None:
         engine.match_batch(pa.table({"i": pairs}))
 
 
-def test_bytes_that_are_no_text_are_refused_at_the_bulk_door() -> None:
+def test_bytes_that_are_not_text_are_refused_at_the_bulk_door() -> None:
     bad = pa.array([b"\xff"]).view(pa.string())
     for table in (
         {"id": bad, "condition": ["i = 1"]},
@@ -131,7 +127,7 @@ def test_a_progress_that_raises_changes_nothing() -> None:
     assert len(engine) == 0
 
 
-def test_what_only_equals_an_id_is_none() -> None:
+def test_what_only_equals_an_id_is_refused() -> None:
     engine = Engine(SCHEMA)
     engine.subscribe("i = 1", id=1)
     for id in (1.0, True):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis import Engine, Schema
+from tamis import Engine, Schema, parse
 from tamis.errors import (
     ConditionError,
     EventError,
@@ -26,11 +26,15 @@ from tests.unit.engine.world import SCHEMA, conditions, events, expected, fill, 
 SIMPLE = Schema.from_dict({"attributes": {"n": "integer", "s": "text", "d": "decimal"}})
 
 
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(SIMPLE)
+
+
 # -- ids ------------------------------------------------------------------------------------------
 
 
-def test_ids_are_given_in_order_and_never_twice() -> None:
-    engine = Engine(SIMPLE)
+def test_ids_are_given_in_order_and_never_twice(engine: Engine) -> None:
     assert [engine.subscribe("n = 1") for _ in range(3)] == [0, 1, 2]
     engine.subscribe("n = 1", id=4)
     assert [engine.subscribe("n = 1") for _ in range(2)] == [3, 5], "one that is taken is left out"
@@ -41,26 +45,17 @@ def test_ids_are_given_in_order_and_never_twice() -> None:
     assert engine.subscribe("n = 1") == 7, "not even when all are gone"
 
 
-def test_the_last_integer_may_be_an_id() -> None:
-    engine = Engine(SIMPLE)
+def test_the_last_integer_may_be_an_id_and_so_may_one_of_numpy(engine: Engine) -> None:
     engine.subscribe("n = 1", id=2**63 - 1)
     engine.subscribe("n = 1", id=-(2**63))
+    assert engine.subscribe("n = 1", id=np.int64(5)) == 5  # type: ignore[arg-type]
     given_ = engine.subscribe("n = 1")
-    assert set(engine.match({"n": 1})) == {2**63 - 1, -(2**63), given_}
+    assert set(engine.match({"n": 1})) == {2**63 - 1, -(2**63), 5, given_}
+    engine.unsubscribe(5)
     assert len(engine) == 3
 
 
-@pytest.mark.parametrize("id", [True, 1.0, "", 2**63, -(2**63) - 1, b"x", (1,), [], "\ud800"])
-def test_what_is_no_id_is_refused(id: Any) -> None:
-    engine = Engine(SIMPLE)
-    engine.subscribe("n = 1", id=1)
-    with pytest.raises(SubscriptionError):
-        engine.subscribe("n = 1", id=id)
-    assert len(engine) == 1
-
-
-def test_a_taken_id_is_refused_and_a_freed_one_is_not() -> None:
-    engine = Engine(SIMPLE)
+def test_a_taken_id_is_refused_and_a_freed_one_is_not(engine: Engine) -> None:
     engine.subscribe("n = 1", id="a")
     with pytest.raises(SubscriptionError, match="taken"):
         engine.subscribe("n = 2", id="a")
@@ -70,21 +65,14 @@ def test_a_taken_id_is_refused_and_a_freed_one_is_not() -> None:
     assert engine.match({"n": 1}) == []
 
 
-@pytest.mark.parametrize("id", ["no", 7, True, None, [], 1.5])
-def test_unsubscribing_the_unknown_is_refused(id: Any) -> None:
-    engine = Engine(SIMPLE)
+@pytest.mark.parametrize("id", ["no", 7, True, None, [], ["a"], 1.5])
+def test_unsubscribing_an_unknown_id_is_refused(id: Any, engine: Engine) -> None:
     engine.subscribe("n = 1", id=1)
     for ask in (engine.unsubscribe, engine.condition, lambda id: engine.explain(id, {"n": 1})):
         with pytest.raises(SubscriptionError, match="no subscription"):
             ask(id)
     assert id not in engine
     assert 1 in engine
-
-
-def test_numpy_integers_are_ids() -> None:
-    engine = Engine(SIMPLE)
-    assert engine.subscribe("n = 1", id=np.int64(5)) == 5  # type: ignore[arg-type]
-    engine.unsubscribe(5)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +83,9 @@ def test_numpy_integers_are_ids() -> None:
         ([3, "a"], pa.string(), ["3", "a"]),
     ],
 )
-def test_answers_as_arrow(ids: list[Any], kind: pa.DataType, shown: list[Any]) -> None:
-    engine = Engine(SIMPLE)
+def test_answers_as_arrow(
+    ids: list[Any], kind: pa.DataType, shown: list[Any], engine: Engine
+) -> None:
     for id in ids:
         engine.subscribe("n = 1 or n = 2", id=id)
     found = engine.match_batch([{"n": 0}, {"n": 1}, {"n": 2}])
@@ -111,8 +100,7 @@ def test_answers_as_arrow(ids: list[Any], kind: pa.DataType, shown: list[Any]) -
     assert empty.num_rows == 0
 
 
-def test_numbers_stay_numbers_once_the_texts_are_gone() -> None:
-    engine = Engine(SIMPLE)
+def test_numbers_stay_numbers_once_the_texts_are_gone(engine: Engine) -> None:
     engine.subscribe("n = 1", id="a")
     engine.subscribe("n = 1", id=5)
     engine.unsubscribe("a")
@@ -121,31 +109,22 @@ def test_numbers_stay_numbers_once_the_texts_are_gone() -> None:
     assert engine.match_batch([{"n": 1}]).to_arrow()["subscription"].type == pa.int64()
 
 
-def test_matches_count_from_either_end() -> None:
-    engine = Engine(SIMPLE)
-    engine.subscribe("n = 1", id=5)
+def test_matches_count_from_either_end_and_stay_what_they_were(engine: Engine) -> None:
+    engine.subscribe("n = 1", id="a")
+    engine.subscribe("n = 1", id="b")
     found = engine.match_batch([{"n": 1}, {"n": 2}])
-    assert (found[0], found[-2], found[-1]) == ([5], [5], [])
+    engine.unsubscribe("a")
+    engine.subscribe("n = 2", id="c")
+    assert (sorted(found[0]), sorted(found[-2]), found[-1]) == (["a", "b"], ["a", "b"], [])
     for event in (2, -3):
         with pytest.raises(IndexError):
             found[event]
 
 
-def test_an_answer_stays_what_it_was_when_subscriptions_go() -> None:
-    engine = Engine(SIMPLE)
-    engine.subscribe("n = 1", id="a")
-    engine.subscribe("n = 1", id="b")
-    found = engine.match_batch([{"n": 1}])
-    engine.unsubscribe("a")
-    engine.subscribe("n = 2", id="c")
-    assert sorted(found[0]) == ["a", "b"]
-
-
 # -- or, refusals ---------------------------------------------------------------------------------
 
 
-def test_an_or_answers_once_whichever_branches_hold() -> None:
-    engine = Engine(SIMPLE)
+def test_an_or_answers_once_whichever_branches_hold(engine: Engine) -> None:
     engine.subscribe('n > 0 or n > 1 or s = "x"', id=1)
     assert len(engine.matcher) == 3
     assert list(engine.match_batch([{"n": 5, "s": "x"}, {"s": "x"}, {"n": 0}])) == [[1], [1], []]
@@ -153,8 +132,7 @@ def test_an_or_answers_once_whichever_branches_hold() -> None:
     assert len(engine.matcher) == 0
 
 
-def test_a_refused_condition_leaves_nothing_behind() -> None:
-    engine = Engine(SIMPLE)
+def test_a_refused_condition_leaves_nothing_behind(engine: Engine) -> None:
     before = engine.encoder.stamp, engine.matcher.nbytes
     for text in ("n <", "x = 1", 's = "a" and n < 1 and n > 2', 's = "b" or n = 1.5'):
         with pytest.raises(ConditionError):
@@ -177,8 +155,7 @@ def test_never_true_names_predicates_and_place() -> None:
     assert (caught.value.line, caught.value.column) == (1, 13)
 
 
-def test_numpy_constants_come_back_as_plain_text() -> None:
-    engine = Engine(SIMPLE)
+def test_numpy_constants_come_back_as_plain_text(engine: Engine) -> None:
     assert engine.condition(engine.subscribe(Predicate("d", "<", np.float64(5.5)))) == "d < 5.5"
     given_ = Predicate("n", "<", np.int64(5))  # type: ignore[arg-type]
     assert engine.condition(engine.subscribe(given_)) == "n < 5"
@@ -187,8 +164,7 @@ def test_numpy_constants_come_back_as_plain_text() -> None:
 # -- batches --------------------------------------------------------------------------------------
 
 
-def test_a_batch_encoded_before_new_constants_is_refused() -> None:
-    engine = Engine(SIMPLE)
+def test_a_batch_encoded_before_new_constants_is_refused(engine: Engine) -> None:
     engine.subscribe('s = "m"')
     batch = engine.encode([{"s": "x"}])
     engine.subscribe("n = 1")
@@ -200,8 +176,7 @@ def test_a_batch_encoded_before_new_constants_is_refused() -> None:
     assert sorted(engine.match({"s": "x"})) == [2, 3]
 
 
-def test_a_batch_encoded_before_its_texts_were_needed_is_refused() -> None:
-    engine = Engine(SIMPLE)
+def test_a_batch_encoded_before_its_texts_were_needed_is_refused(engine: Engine) -> None:
     engine.subscribe("n = 1")
     for given_ in ([{"s": "ax"}], pa.table({"s": ["ax"]})):
         batch = engine.encode(given_)
@@ -212,8 +187,7 @@ def test_a_batch_encoded_before_its_texts_were_needed_is_refused() -> None:
         engine.unsubscribe(id)
 
 
-def test_a_batch_stays_good_when_subscriptions_go() -> None:
-    engine = Engine(SIMPLE)
+def test_a_batch_stays_good_when_subscriptions_go(engine: Engine) -> None:
     ids = [engine.subscribe(f's >= "{letter}"') for letter in "abcdefgh"]
     batch = engine.encode([{"s": "d"}, {"s": "dd"}, {"s": ""}])
     for id in ids[1:]:
@@ -221,8 +195,7 @@ def test_a_batch_stays_good_when_subscriptions_go() -> None:
     assert list(engine.match_batch(batch)) == [[ids[0]], [ids[0]], []]
 
 
-def test_generators_of_events_are_batches() -> None:
-    engine = Engine(SIMPLE)
+def test_generators_of_events_are_batches(engine: Engine) -> None:
     engine.subscribe("n = 1", id=1)
     assert list(engine.match_batch({"n": i} for i in range(3))) == [[], [1], []]
 
@@ -250,7 +223,7 @@ def test_subscriptions_live_on_through_extensions() -> None:
     new = new.create_event_type("c", {"t": "optional multiple", "n": "optional"})
     engine.extend(new)
     engine.subscribe('t ends with "x"', id="t")
-    live = {id: _parsed(engine, id) for id in engine.ids()}
+    live = {id: parse(engine.condition(id) or "") for id in engine.ids()}
     for event in (
         {"event_type": "c", "t": ["yx", "z"]},
         {"event_type": ["a", "c"], "t": "x", "n": 6},
@@ -262,16 +235,7 @@ def test_subscriptions_live_on_through_extensions() -> None:
     engine.check()
 
 
-def _parsed(engine: Engine, id: Any) -> Any:
-    from tamis import parse
-
-    text = engine.condition(id)
-    assert text is not None
-    return parse(text)
-
-
-def test_what_is_no_extension_is_refused_and_changes_nothing() -> None:
-    engine = Engine(SIMPLE)
+def test_what_does_not_extend_the_schema_is_refused_and_changes_nothing(engine: Engine) -> None:
     engine.subscribe("n = 1", id=1)
     with pytest.raises(SchemaError):
         engine.extend(Schema.from_dict({"attributes": {"n": "decimal"}}))
@@ -289,7 +253,7 @@ def test_unknown_matchers_and_options_are_refused() -> None:
 # -- pickles --------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(given_=st.lists(conditions(), max_size=5), batch=st.lists(events(), max_size=3))
 def test_a_pickled_engine_answers_alike_and_goes_on(
     given_: list[Any], batch: list[dict[str, Any]]

@@ -98,7 +98,7 @@ def test_counting_bits_looks_nothing_up(looked_up: list[int]) -> None:
 
 
 @pytest.mark.parametrize("ask", ASKS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_an_answer_stays_what_it_was_whatever_comes_and_goes(ask: str, data: st.DataObject) -> None:
     engine = Engine(SCHEMA, "naive")

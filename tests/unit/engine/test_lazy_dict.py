@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from threading import Barrier, Thread
+from threading import Barrier
 from time import sleep
 
 from tamis.engine.lazy_dict import LazyDict
+from tests.running import in_threads
 
 
 def test_its_size_is_known_before_it_is_made() -> None:
@@ -33,12 +34,14 @@ def test_its_size_is_known_before_it_is_made() -> None:
     assert made == [1]
 
 
-def test_none_is_empty() -> None:
+def test_without_a_function_it_is_empty_and_it_is_pickled_as_what_it_holds() -> None:
     later: LazyDict[str, int] = LazyDict()
     assert not later
     assert "a" not in later
     later["a"] = 1
     assert dict(later) == {"a": 1}
+    later = LazyDict(lambda: {"a": 1}, 1)
+    assert dict(pickle.loads(pickle.dumps(later))) == {"a": 1}
 
 
 def test_two_threads_make_one() -> None:
@@ -56,15 +59,6 @@ def test_two_threads_make_one() -> None:
         start.wait()
         later[key] = key
 
-    threads = [Thread(target=write, args=(key,)) for key in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(write, [(1,), (2,)])
     assert made == [1]
     assert dict(later) == {0: 0, 1: 1, 2: 2}
-
-
-def test_it_is_pickled_as_what_it_holds() -> None:
-    later = LazyDict(lambda: {"a": [1]}, 1)
-    assert dict(pickle.loads(pickle.dumps(later))) == {"a": [1]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema
@@ -11,6 +10,7 @@ from tamis.errors import LimitError, MatcherError
 from tamis.match.base import Slots
 from tamis.match.lesubscribe.naive import Naive
 from tamis.model.condition import And, Or, Predicate
+from tests.unit.engine.world import predicate_row, predicate_table
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "t": "text"}})
 
@@ -33,10 +33,9 @@ def test_a_refused_subscription_leaves_nothing_behind() -> None:
     for number in range(5):
         engine.subscribe(f"n = {number}", id=number)
     before = _state(engine)
-    with pytest.raises(MatcherError, match="full"):
-        engine.subscribe("t = new and n > 1", id=99)
-    with pytest.raises(MatcherError, match="full"):
-        engine.subscribe('t like "%x%" and t < "zz"', id=99)
+    for text in ("t = new and n > 1", 't like "%x%" and t < "zz"'):
+        with pytest.raises(MatcherError, match="full"):
+            engine.subscribe(text, id=99)
     assert _state(engine) == before
     engine.check()
     engine.unsubscribe(0)
@@ -49,20 +48,9 @@ def test_a_refused_table_leaves_nothing_behind(slow: bool) -> None:
     engine = Engine(SCHEMA, Full())
     engine.subscribe("n = 0", id=0)
     before = _state(engine)
-    predicate = {"attribute": "t", "comparator": "=", "value": None, "text": "new"}
-    odd = {"attribute": "t", "comparator": "like", "value": None, "text": "%w%"}
-    rows = [[predicate]] * 4 + [[odd if slow else predicate]] * 4
-    kind = pa.list_(
-        pa.struct(
-            [
-                ("attribute", pa.string()),
-                ("comparator", pa.string()),
-                ("value", pa.float64()),
-                ("text", pa.string()),
-            ]
-        )
-    )
-    table = pa.table({"id": range(1, 9), "predicates": pa.array(rows, kind)})
+    plain, odd = predicate_row("t", "=", "new"), predicate_row("t", "like", "%w%")
+    rows = [[plain]] * 4 + [[odd if slow else plain]] * 4
+    table = predicate_table(rows, list(range(1, 9)))
     with pytest.raises(MatcherError, match="full"):
         engine.subscribe_table(table)
     assert _state(engine) == before

@@ -19,24 +19,14 @@ from tamis.engine.lazy_dict import LazyDict
 from tamis.errors import EventError, SubscriptionError
 from tamis.files.array_folder import read
 from tamis.language import parse
-from tamis.match.registry import create, entry, matchers
+from tamis.match.registry import create
 from tamis.model.condition import Condition, Predicate
 from tamis.model.semantics import satisfies
 from tamis.testing import cases
 from tamis.testing.engine_checks import subscribe_random
+from tests.trials import TRIALS
 from tests.unit.engine.world import predicate_row, predicate_table
 
-TRIALS = [
-    pytest.param(
-        name,
-        options,
-        id=name + "".join(f"-{key}={value}" for key, value in options.items()),
-        marks=[pytest.mark.xdist_group(name)]
-        + ([pytest.mark.postgresql] if options.get("database") == "postgresql" else []),
-    )
-    for name in matchers()
-    for options in entry(name).trials
-]
 TEXTS = (
     'title ends with "b" and title != "b" or tags like "%a%" and tags like "_%"',
     'title like "a_%c" or title like "%b%"',

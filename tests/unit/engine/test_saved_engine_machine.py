@@ -8,14 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from tamis.engine import Engine
@@ -25,6 +23,7 @@ from tamis.model.condition import Condition
 from tamis.model.printer import to_text
 from tamis.testing import cases
 from tamis.testing.state_machine import conditions, events
+from tests.running import run_machine
 from tests.unit.engine.world import expected
 
 
@@ -115,12 +114,4 @@ def _machine(matcher: str) -> type[RuleBasedStateMachine]:
 @pytest.mark.parametrize("matcher", dict.fromkeys((DEFAULT, "tamis", "scan")))
 @pytest.mark.slow
 def test_saving_changes_nothing(matcher: str) -> None:
-    run_state_machine_as_test(
-        _machine(matcher),
-        settings=settings(
-            max_examples=20,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(_machine(matcher), examples=20, steps=30)

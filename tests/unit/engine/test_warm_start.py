@@ -18,19 +18,19 @@ from tamis.engine.calls.clause_calls import predicate_of
 from tamis.engine.compiled_condition import parse_calls
 from tamis.engine.saved_part import SavedPart
 from tamis.engine.warm_start import match_and_measure, plan_for
-from tamis.errors import ConditionError, EventError
-from tamis.model import semantics
-from tamis.model.condition import Call, Condition, leaves
-from tamis.operators.runner import Runner
+from tamis.errors import EventError
+from tamis.model.condition import Call, leaves
 from tamis.schedule.statistics import PredicateEstimate
 from tamis.testing import operator_cases as cases
+from tests.unit.engine.calls.filled import EVENTS as ASKED
+from tests.unit.engine.calls.filled import expected, filled, patient
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "price": "decimal"}})
 
 
 @dataclass
 class Past:
-    """What an engine is told."""
+    """What an engine knows of past events."""
 
     sample: pa.Table = field(default_factory=lambda: pa.table({}))
     known: dict[str, PredicateEstimate] = field(default_factory=dict)
@@ -76,6 +76,7 @@ def test_a_text_is_the_same_whatever_variables_are_called() -> None:
     assert _text("p(?x, 1, ?y, ?x)") == _text("p(?far, 1, ?b, ?far)") == "p(?0, 1, ?1, ?0)"
     assert _text("p(?x) and ?x < 2 and ?x >= 1") == _text("?k >= 1 and p(?k) and ?k < 2")
     assert _text("p(?x) and ?x < 2") == "p(?0) and ?0 < 2"
+    assert _text("locIn(Bronx)") == _text('locIn("Bronx")')
 
 
 @pytest.mark.parametrize(
@@ -96,23 +97,15 @@ def test_texts_of_others_differ(one: str, other: str) -> None:
     assert _text(one) != _text(other)
 
 
-def test_a_word_is_the_text_that_it_is() -> None:
-    assert _text("locIn(Bronx)") == _text('locIn("Bronx")')
-
-
 def test_texts_differ_where_keys_do() -> None:
     chance = random.Random(1)
     keys: dict[Any, str] = {}
     while len(keys) < 200:
-        condition = cases.condition(chance)
-        for call in _calls(condition):
-            predicate = predicate_of(call)[0]
-            assert keys.setdefault(predicate.key, predicate.text) == predicate.text
+        for leaf in leaves(cases.condition(chance)):
+            if isinstance(leaf, Call):
+                predicate = predicate_of(leaf)[0]
+                assert keys.setdefault(predicate.key, predicate.text) == predicate.text
     assert len(set(keys.values())) == len(keys)
-
-
-def _calls(condition: Condition) -> Iterator[Call]:
-    return (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
 
 
 # -- schedulers ------------------------------------------------------------------------------------
@@ -154,11 +147,11 @@ def test_the_dearest_comes_last(calls: list[str]) -> None:
 def _statistics(engine: Engine, text: str) -> tuple[float, float, float]:
     (number,) = [
         number
-        for number in engine.calls._predicates
-        if engine.calls.predicate(number).predicate.text == text
+        for number in engine.calls.predicates
+        if engine.calls.predicates[number].predicate.text == text
     ]
-    told = engine.calls.scheduler.statistics
-    return float(told.p[number]), float(told.cost[number]), float(told.doubt[number])
+    known = engine.calls.scheduler.statistics
+    return float(known.p[number]), float(known.cost[number]), float(known.doubt[number])
 
 
 def test_what_was_seen_often_is_hardly_doubted(engine: Engine) -> None:
@@ -210,20 +203,16 @@ def test_knowledge_is_saved_pickled_and_kept(
         assert _statistics(again, "often()")[:2] == (1.0, 1.0)
 
 
-def test_an_engine_that_an_earlier_tamis_saved_knows_nothing(engine: Engine) -> None:
-    arrays, _, tables = engine.calls.saved()
+def test_knowledge_that_was_not_saved_or_is_lost(engine: Engine) -> None:
     given: Any = engine.calls.operators
+    arrays, _, tables = engine.calls.saved()
     fresh = Engine(SCHEMA, operators=given)
-    fresh.calls.restore(SavedPart(arrays, {}, tables), SCHEMA)
+    fresh.calls.restore(SavedPart(arrays, {}, tables), SCHEMA)  # as an earlier tamis saved it
     assert fresh.calls.known == {}
-    assert fresh.calls.predicates == 2
-
-
-def test_knowledge_that_is_missing_is_missed(engine: Engine) -> None:
+    assert len(fresh.calls.predicates) == 2
     engine.expect(Past(known=KNOWN))
     saved = engine.calls.saved()
     del saved.columns["known"]
-    given: Any = engine.calls.operators
     with pytest.raises(KeyError):  # which `Engine.open` takes for a damaged folder
         Engine(SCHEMA, operators=given).calls.restore(saved, SCHEMA)
 
@@ -231,64 +220,38 @@ def test_knowledge_that_is_missing_is_missed(engine: Engine) -> None:
 # -- measuring -------------------------------------------------------------------------------------
 
 
-def _filled(chance: random.Random, scheduler: str) -> tuple[Engine, list[Condition]]:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS, scheduler=scheduler)
-    engine.calls.runner = Runner(faults=1_000_000)
-    live: list[Condition] = []
-    while len(live) < 12:
-        condition = cases.condition(chance)
-        try:
-            engine.subscribe(condition, id=len(live))
-        except ConditionError:
-            continue
-        live.append(condition)
-    return engine, live
-
-
 @pytest.mark.parametrize("scheduler", schedulers())
 def test_answers_are_the_same_when_all_is_evaluated(scheduler: str) -> None:
-    chance = random.Random(7)
-    engine, live = _filled(chance, scheduler)
-    events = [cases.event(random.Random(number)) for number in range(20)]
-    truths = cases.truths()
-    expected = [
-        {
-            id
-            for id, condition in enumerate(live)
-            if semantics.satisfies(condition, event, cases.SCHEMA, truths)
-        }
-        for event in events
-    ]
+    engine, live = filled(seed=7, scheduler=scheduler)
+    right = [expected(live, event) for event in ASKED]
     kept = engine.calls.scheduler
-    with engine, engine.calls.measuring() as told:
-        found = engine.match_batch(events)
-        assert not told, "it is told at the end"
-    assert [set(each) for each in found] == expected
-    assert any(expected)
+    with engine, engine.calls.measuring() as measured:
+        found = engine.match_batch(ASKED)
+        assert not measured, "it is filled at the end"
+    assert [set(each) for each in found] == right
+    assert any(right)
     assert engine.calls.scheduler is kept
     assert kept.statistics.learned == 0
-    assert told
+    assert measured
 
 
 def test_every_predicate_of_a_survivor_is_counted(engine: Engine, calls: list[str]) -> None:
     engine.subscribe("n <= 40 and often() and price < 5", id="few")
     engine.subscribe("rare() and not often()", id="never")
-    found, told = match_and_measure(engine, pa.table({"n": range(1, 201), "price": [9.0] * 200}))
+    found, seen = match_and_measure(engine, pa.table({"n": range(1, 201), "price": [9.0] * 200}))
     assert [found[99], found[199]] == [["both"], ["both"]]
     assert found.total == 2
-    assert {text: (each.seen, each.true, each.faults) for text, each in told.items()} == {
+    assert {text: (each.seen, each.true, each.faults) for text, each in seen.items()} == {
         "often()": (200, 200, 0),
         "rare()": (200, 2, 0),
     }
-    assert all(each.timed == 200 and each.spent > 0 for each in told.values())
+    assert all(each.timed == 200 and each.spent > 0 for each in seen.values())
     assert calls.count("rare") == calls.count("often") == 200, "once an event"
-
-
-def test_events_that_ordinary_predicates_rule_out_do_not_count(calls: list[str]) -> None:
-    with Engine(SCHEMA, operators=[_divides("even", calls, by=2)]) as engine:
-        engine.subscribe("n <= 10 and even()", id=1)
-        _, told = match_and_measure(engine, pa.table({"n": range(1, 101)}))
-    assert (told["even()"].seen, told["even()"].true, len(calls)) == (10, 5, 10)
+    calls.clear()
+    with Engine(SCHEMA, operators=[_divides("even", calls, by=2)]) as other:
+        other.subscribe("n <= 10 and even()", id=1)  # other events do not count
+        _, seen = match_and_measure(other, pa.table({"n": range(1, 101)}))
+    assert (seen["even()"].seen, seen["even()"].true, len(calls)) == (10, 5, 10)
 
 
 def test_faults_are_counted_apart() -> None:
@@ -298,14 +261,12 @@ def test_faults_are_counted_apart() -> None:
             raise ValueError("odd")
         return True
 
-    with Engine(SCHEMA, operators=[moody]) as engine:
-        engine.calls.runner = Runner(faults=1_000_000)
+    with patient(Engine(SCHEMA, operators=[moody])) as engine:
         engine.subscribe("moody()", id=1)
-        _, told = match_and_measure(engine, pa.table({"n": range(10)}))
-        assert match_and_measure(engine, pa.table({"price": [1.0]})).outcomes == {}, (
-            "nothing to read, nothing told"
-        )
-    assert told["moody()"][:3] == (5, 5, 5)
+        _, seen = match_and_measure(engine, pa.table({"n": range(10)}))
+        nothing = match_and_measure(engine, pa.table({"price": [1.0]}))
+    assert nothing.outcomes == {}, "nothing to read, nothing measured"
+    assert seen["moody()"][:3] == (5, 5, 5)
 
 
 # -- matchers --------------------------------------------------------------------------------------
@@ -319,30 +280,26 @@ def _priced(many: int) -> Engine:
 
 
 def test_clauses_are_laid_out_for_the_sample() -> None:
-    told, untold = _priced(300), _priced(300)
+    planned, other = _priced(300), _priced(300)
     sample = pa.table(
         {"price": [float(n % 50) for n in range(600)], "n": [n % 7 for n in range(600)]}
     )
-    told.expect(Past(sample))
-    assert told.plan().events == 600
+    planned.expect(Past(sample))
+    assert planned.plan().events == 600
     batch = pa.table({"price": [3.5, 250.0, None], "n": [3, None, 5]})
-    assert [sorted(each) for each in told.match_batch(batch)] == [
-        sorted(each) for each in untold.match_batch(batch)
+    assert [sorted(each) for each in planned.match_batch(batch)] == [
+        sorted(each) for each in other.match_batch(batch)
     ]
-    assert told.plan().events == 600, "a few others do not change that"
+    assert planned.plan().events == 600, "a few others do not change that"
 
 
-def test_rows_that_are_no_events_are_left_out() -> None:
+def test_rows_that_are_not_events_are_left_out_or_refused() -> None:
     engine = _priced(10)
     assert plan_for(engine, pa.table({"price": [1.0, float("nan"), 9.0]})) == 2
     assert engine.plan().events == 2
-
-
-def test_events_of_another_schema_are_refused() -> None:
-    engine = _priced(3)
     with pytest.raises(EventError, match=r"another schema than the engine.*'colour'"):
         engine.expect(Past(pa.table({"colour": ["red"]})))
-    engine.expect(Past(pa.table({"colour": pa.array([], pa.string())})))  # nothing is told
+    engine.expect(Past(pa.table({"colour": pa.array([], pa.string())})))  # no rows at all
 
 
 def test_no_operator_is_called_to_lay_clauses_out(engine: Engine, calls: list[str]) -> None:

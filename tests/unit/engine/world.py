@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tamis.errors import NeverTrueError
 from tamis.model import semantics
-from tamis.model.condition import And, Condition, Not, Or, Predicate
+from tamis.model.condition import And, Condition, Predicate
 from tamis.model.schema import Schema
+from tests.unit.language.conditions import grow
 
 SCHEMA = Schema.from_dict(
     {
@@ -97,6 +98,18 @@ CONSTANTS: dict[str, tuple[Any, ...]] = {
 }
 
 
+_KINDS = {"ns": pa.int64(), "n": pa.int64(), "q": pa.int64(), "d": pa.float64(), "b": pa.bool_()}
+COLUMNS = pa.schema(
+    [
+        (name, pa.list_(kind) if name in ("event_type", "ns", "ws", "things") else kind)
+        for name in SCHEMA.attributes
+        if name != "o"
+        for kind in [_KINDS.get(name, pa.string())]
+    ]
+)
+"""Columns of all attributes but the opaque one."""
+
+
 def events() -> st.SearchStrategy[dict[str, Any]]:
     """Events of the world, over either event type or both."""
 
@@ -136,12 +149,7 @@ def predicates(draw: st.DrawFn, names: tuple[str, ...] = (*POOL, "o")) -> Predic
 
 def conditions(leaf: st.SearchStrategy[Condition] | None = None) -> st.SearchStrategy[Condition]:
     """Conditions of a few predicates, with any boolean structure."""
-
-    def extend(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
-        parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
-        return st.one_of(parts.map(And), parts.map(Or), inner.map(Not))
-
-    return st.recursive(predicates() if leaf is None else leaf, extend, max_leaves=5)
+    return st.recursive(predicates() if leaf is None else leaf, grow, max_leaves=5)
 
 
 def conjunctions(names: tuple[str, ...] = (*POOL, "o")) -> st.SearchStrategy[Condition]:
@@ -183,19 +191,14 @@ PREDICATES = pa.list_(
 
 def predicate_row(attribute: str, comparator: str, constant: Any = None) -> dict[str, Any]:
     """A predicate as the bulk door takes it: numbers as value, all else as text."""
-    row: dict[str, Any] = {
-        "attribute": attribute,
-        "comparator": comparator,
-        "value": None,
-        "text": None,
-    }
+    value, text = None, None
     if isinstance(constant, bool):
-        row["text"] = "true" if constant else "false"
+        text = "true" if constant else "false"
     elif isinstance(constant, str):
-        row["text"] = constant
+        text = constant
     elif constant is not None:
-        row["value"] = float(constant)
-    return row
+        value = float(constant)
+    return {"attribute": attribute, "comparator": comparator, "value": value, "text": text}
 
 
 def predicate_table(rows: list[Any], ids: list[Any] | None = None) -> pa.Table:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.files.array_folder import write
+from tamis.files.array_folder import MANIFEST, write
 from tamis.files.checksum import SectionWriter
 
 ARRAYS: dict[str, NDArray[Any]] = {
@@ -33,3 +36,23 @@ def made(folder: Path) -> Path:
     """The index, in a new folder."""
     write(folder, ARRAYS, FACTS, {"words.txt": blob, "empty": lambda file: None})
     return folder
+
+
+def body_of(folder: Path) -> dict[str, Any]:
+    """What the manifest says of the sections and the facts."""
+    body: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes().splitlines()[1])
+    return body
+
+
+def edit(
+    folder: Path,
+    body: Callable[[dict[str, Any]], object] = lambda body: None,
+    header: Callable[[dict[str, Any]], object] = lambda header: None,
+) -> None:
+    """Change the manifest, and compute the checksum again."""
+    first, changed = (folder / MANIFEST).read_bytes().splitlines()[0], body_of(folder)
+    body(changed)
+    said = json.dumps(changed).encode() + b"\n"
+    top = {**json.loads(first), "crc32": f"{zlib.crc32(said):08x}"}
+    header(top)
+    (folder / MANIFEST).write_bytes(json.dumps(top).encode() + b"\n" + said)

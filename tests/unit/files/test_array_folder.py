@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from tamis.errors import SavedIndexError
 from tamis.files.array_folder import MANIFEST, read, write
 from tamis.files.arrays import add_prefix, flatten, take_prefix, unflatten
+from tests.running import run_script
 from tests.unit.files.saved_index import ARRAYS, FACTS
 
 # -- what is written comes back --------------------------------------------------------------------
@@ -128,9 +127,7 @@ def test_two_processes_share_what_neither_changes(folder: Path) -> None:
         "numbers[:] = 0\n"
         "print(total)"
     )
-    command = [sys.executable, "-c", code, str(folder)]
-    other = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(other.stdout) == sum(range(1000))
+    assert int(run_script(code, folder).stdout) == sum(range(1000))
     assert int(read(folder).arrays["numbers"].sum()) == sum(range(1000))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
+from time import time
 from types import ModuleType
 from typing import Any
 
@@ -12,8 +14,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tamis.index.code_cache import CodeCache, read, write
-from tamis.index.fingerprint import fingerprint
+from tamis.index.code_cache import CodeCache, _swept, fingerprint, read, write
 
 SOURCE = """\
 import other
@@ -75,64 +76,44 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def _loaded(function: Any) -> bool:
+    """Whether its code was found, after a call."""
+    assert function(LONGS) == 10
     return bool(function.stats.cache_hits) and not function.stats.cache_misses
 
 
 def test_code_is_found_again(place: Place) -> None:
-    first = place.function()
-    assert first(LONGS) == 10
-    assert not _loaded(first)
-    assert len(place.files()) == 1
-    second = place.function()
-    assert second(LONGS) == 10
-    assert _loaded(second)
-    assert len(place.files()) == 1
+    for found in (False, True):
+        assert _loaded(place.function()) is found
+        assert len(place.files()) == 1
 
 
 def test_each_type_has_its_file(place: Place) -> None:
     first = place.function()
-    assert (first(LONGS), first(FLOATS)) == (10, 5.0)
-    assert len(place.files()) == 2
-    second = place.function()
-    assert (second(FLOATS), second(LONGS)) == (5.0, 10)
-    assert _loaded(second)
-
-
-def test_code_under_a_wrong_name_is_not_taken(place: Place) -> None:
-    first = place.function()
-    first(LONGS)
+    assert first(LONGS) == 10
     (longs,) = place.files()
-    first(FLOATS)
+    assert first(FLOATS) == 5.0
     (floats,) = set(place.files()) - {longs}
-    floats.write_bytes(longs.read_bytes())
     second = place.function()
     assert second(FLOATS) == 5.0
-    assert not _loaded(second)
+    assert _loaded(second)
+    floats.write_bytes(longs.read_bytes())  # code under a wrong name is not taken
+    third = place.function()
+    assert third(FLOATS) == 5.0
+    assert not third.stats.cache_hits
 
 
-@pytest.mark.parametrize("left", [0, 1, 15, 16, 17, 100, -1])
-def test_a_file_cut_short_is_written_again(place: Place, left: int) -> None:
-    place.function()(LONGS)
-    (path,) = place.files()
-    path.write_bytes(path.read_bytes()[:left])
-    again = place.function()
-    assert again(LONGS) == 10
-    assert not _loaded(again)
-    assert place.files() == [path]
-    assert read(path) is not None
-    assert _loaded(_called(place.function()))
-
-
-def test_a_damaged_file_is_written_again(place: Place) -> None:
+@pytest.mark.parametrize("left", [0, 1, 15, 16, 17, 100, -1, None])
+def test_a_file_cut_short_or_damaged_is_written_again(place: Place, left: int | None) -> None:
     place.function()(LONGS)
     (path,) = place.files()
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    again = place.function()
-    assert again(LONGS) == 10
-    assert not _loaded(again)
-    assert _loaded(_called(place.function()))
+    if left is None:
+        data[len(data) // 2] ^= 1
+    path.write_bytes(data[:left])
+    assert not _loaded(place.function())
+    assert place.files() == [path]
+    assert read(path) is not None
+    assert _loaded(place.function())
 
 
 @pytest.mark.parametrize(
@@ -162,7 +143,7 @@ def test_comments_and_docstrings_make_no_difference(place: Place) -> None:
     for path in (place.own, place.other):
         text = "# why\n\n" + path.read_text(encoding="utf-8")
         path.write_text(text.replace("Before", "After"), encoding="utf-8")
-    assert _loaded(_called(place.function()))
+    assert _loaded(place.function())
 
 
 def test_code_that_names_a_class_which_has_moved_is_written_again(
@@ -175,12 +156,12 @@ def test_code_that_names_a_class_which_has_moved_is_written_again(
         monkeypatch.setitem(sys.modules, module, made)
         function = place.function()
         assert function(made.Pair(3)) == 3
-        return function
+        return function.stats.cache_hits
 
-    called_with_a_pair("before")
+    assert not called_with_a_pair("before")
     monkeypatch.delitem(sys.modules, "before")
-    assert not _loaded(called_with_a_pair("after"))
-    assert _loaded(called_with_a_pair("after"))
+    assert not called_with_a_pair("after")
+    assert called_with_a_pair("after")
 
 
 def test_a_kernel_that_calls_itself_has_a_fingerprint() -> None:
@@ -196,9 +177,7 @@ def test_settings_that_change_code_are_part_of_its_name(
 ) -> None:
     place.function()(LONGS)
     monkeypatch.setattr("numba.core.config.BOUNDSCHECK", 1)
-    again = place.function()
-    assert again(LONGS) == 10
-    assert not _loaded(again)
+    assert not _loaded(place.function())
 
 
 def test_code_is_written_to_the_first_folder_that_takes_it_and_read_from_all(
@@ -208,9 +187,9 @@ def test_code_is_written_to_the_first_folder_that_takes_it_and_read_from_all(
     place.folders = [tmp_path / "file" / "kernels", place.kept]
     place.function()(LONGS)
     assert len(place.files()) == 1
-    assert _loaded(_called(place.function()))
+    assert _loaded(place.function())
     place.folders = [tmp_path / "empty", place.kept]
-    assert _loaded(_called(place.function()))
+    assert _loaded(place.function())
     assert not (tmp_path / "empty").exists()
 
 
@@ -235,6 +214,29 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
+def test_code_is_deleted_when_unused_for_30_days(place: Place) -> None:
+    used, today = place.function(), time()
+    used(LONGS)
+    (code,) = place.files()
+    digest = code.name.rpartition("-")[2]
+    stale = [place.kept / f"own.old-{digest}", place.kept / f".own.old-{digest}.01ef.tmp"]
+    fresh = place.kept / f"own.new-{digest}"
+    foreign = [place.kept / "own.old-1.py311.nbi", place.kept / digest]
+    for path in (*stale, *foreign):
+        path.touch()
+        os.utime(path, times=(today, today - 31 * 86_400))
+    fresh.touch()
+    os.utime(fresh, times=(today, today - 29 * 86_400))
+    os.utime(code, times=(today, today - 29 * 86_400))
+    assert _loaded(place.function())  # which renews its date
+    assert code.stat().st_mtime > today - 60
+    _swept.clear()  # as in a new process
+    used(FLOATS)
+    left = set(place.files())
+    assert left >= {code, fresh, *foreign}
+    assert not left & set(stale)
+
+
 def test_files_hold_what_was_written_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b"
     assert read(path) is None
@@ -253,8 +255,3 @@ def test_files_hold_what_was_written_or_nothing(tmp_path: Path) -> None:
     assert read(path) is None
     assert not write(path, b"code")
     assert [each.name for each in path.parent.iterdir()] == ["b"]
-
-
-def _called(function: Any) -> Any:
-    assert function(LONGS) == 10
-    return function

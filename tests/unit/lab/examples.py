@@ -16,6 +16,7 @@ from tamis.lab.results.records import (
     OperatorResult,
     PeerResult,
     RefusedResult,
+    Result,
     ScaleResult,
     SchedulerResult,
     Speed,
@@ -71,6 +72,9 @@ OPERATOR = OperatorResult(
     "operators", "drones", "adaptive", 10, 5, 3, 7, 0.5, {"locIn": 9}, {"locIn": 3},
     {"locIn": 0.4}, 0, 0, "naive", "first", {"n": 10},
 )  # fmt: skip
+
+
+EVERY: list[Result] = [FIGURE, MATCHER, REFUSED, PEER, SCALE, CHURN, SCHEDULER, OPERATOR]
 
 
 class Lossy(Naive):

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis import Engine, Schema, TamisError, workload
+from tamis import TamisError, workload
 from tamis.encode.batch import EventBatch
 from tamis.lab.bench import peers
 from tamis.lab.bench.peers import ROWS, Row, _Round, _speed, measure, rows
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.yardstick import Yardstick
 from tamis.lab.results.records import Goal, PeerResult, RefusedResult
@@ -22,13 +21,14 @@ from tamis.match.base import Matcher
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import match_bits
 from tamis.match.lesubscribe.naive import Naive
+from tests.loaded import loaded
 from tests.unit.lab.examples import Greedy, Lossy, Threaded, entry
 
 QUICK = BenchSetting(matchers=("scan",)).quick()
 
 
 def _results(setting: BenchSetting) -> list[PeerResult | RefusedResult]:
-    return [each for each in measure(setting) if not isinstance(each, ProgressStep)]
+    return [each for each in measure(setting) if not isinstance(each, str)]
 
 
 def _only(setting: BenchSetting) -> PeerResult:
@@ -104,7 +104,7 @@ def test_the_two_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = [
         len(calls)
         for each in measure(replace(QUICK, rows=("dexin",), matchers=("naive",), rounds=3))
-        if isinstance(each, ProgressStep) and ("round" in each.what or "build" in each.what)
+        if isinstance(each, str) and ("round" in each or "build" in each)
     ]
     assert len(begun) == 4
     for first, last in pairwise(begun):
@@ -118,8 +118,7 @@ def test_turns_go_through_all_events() -> None:
     setting = replace(QUICK, seconds=1e-9, batch=7)
     made = workload.make_variant("dexin", 50)
     yardstick = Yardstick(made.subscriptions, made.events(7))
-    engine = Engine(Schema.from_dict(made.schema), "naive")
-    engine.subscribe_table(made.subscriptions)
+    engine = loaded(made, "naive")
     batch = engine.encode(made.events(7))
     both = peers._Contenders(
         engine,

@@ -32,7 +32,7 @@ def _drawn(folder: Path, *results: Result) -> str:
 
 @pytest.mark.slow
 def test_plots_are_of_result_files(tmp_path: Path) -> None:
-    """Recognised by its name: a matcher that is just as fast is no yardstick."""
+    """Recognised by its name: a matcher that is just as fast is not the yardstick."""
     even = replace(MATCHER, alone_times=1.0, batch_times=1.0)
     assert "brute force" not in _drawn(tmp_path, even, REFUSED)
     assert "brute force" in _drawn(tmp_path, replace(even, matcher=YARDSTICK), MATCHER)
@@ -74,8 +74,11 @@ def test_schedulers_are_lines(tmp_path: Path) -> None:
     assert "independent simulation" not in _drawn(tmp_path, naive)
 
 
-def test_settings_that_nothing_varies_in_have_no_picture() -> None:
+def test_figures_and_settings_that_nothing_varies_in_have_no_picture(tmp_path: Path) -> None:
     assert not plottable([replace(SCHEDULER, figure="table"), OPERATOR])
+    assert not plottable([FIGURE, REFUSED])
+    with pytest.raises(TamisError, match="nothing to plot"):
+        _drawn(tmp_path, FIGURE, REFUSED)
 
 
 @pytest.mark.slow
@@ -88,12 +91,6 @@ def test_one_picture_of_all_kinds(tmp_path: Path) -> None:
 def test_refusals_of_peers_are_not_shown_with_matchers(tmp_path: Path) -> None:
     elsewhere = RefusedResult("peers", MATCHER.workload, "refused elsewhere", "too large")
     assert "refused elsewhere" not in _drawn(tmp_path, MATCHER, elsewhere)
-
-
-def test_figures_alone_have_no_picture(tmp_path: Path) -> None:
-    assert not plottable([FIGURE, REFUSED])
-    with pytest.raises(TamisError, match="nothing to plot"):
-        _drawn(tmp_path, FIGURE, REFUSED)
 
 
 def test_plots_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

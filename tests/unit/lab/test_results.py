@@ -13,28 +13,15 @@ from tamis import TamisError
 from tamis.lab.instruments.timing import TimingSample
 from tamis.lab.results import files as results
 from tamis.lab.results.files import read, write
-from tamis.lab.results.records import KINDS, Figure, Goal, Result
-from tests.unit.lab.examples import (
-    CHURN,
-    FIGURE,
-    MATCHER,
-    MOMENT,
-    OPERATOR,
-    PEER,
-    REFUSED,
-    SCALE,
-    SCHEDULER,
-)
+from tamis.lab.results.records import KINDS, Figure, Goal
+from tests.unit.lab.examples import EVERY, FIGURE, MATCHER, MOMENT, PEER, REFUSED
 
 
-def test_goals() -> None:
-    assert Goal(30, at_most=True).met(30)
-    assert not Goal(30, at_most=True).met(31)
-    assert Goal(30, at_most=False).met(31)
-    assert not Goal(30, at_most=False).met(29)
-
-
-def test_a_rate_is_lowest_where_time_is_longest() -> None:
+def test_goals_and_rates() -> None:
+    """A rate is lowest where time is longest."""
+    for at_most, met, missed in ((True, 30, 31), (False, 31, 29)):
+        goal = Goal(30, at_most=at_most)
+        assert (goal.met(met), goal.met(missed)) == (True, False)
     figure = Figure.rate("x", "y", TimingSample(2.0, 1.0, 4.0, 3), 8, size=1)
     assert (figure.value, figure.low, figure.high) == (4.0, 2.0, 8.0)
     assert figure.parameters == {"size": 1}
@@ -66,9 +53,7 @@ def test_kinds_in_result_files_keep_their_names() -> None:
 
 
 def test_result_files_are_read_back(tmp_path: Path) -> None:
-    every: list[Result] = [FIGURE, MATCHER, REFUSED, PEER, SCALE, CHURN, SCHEDULER]
-    every.append(OPERATOR)
-    assert read(write(tmp_path, every, {}, MOMENT)) == every
+    assert read(write(tmp_path, EVERY, {}, MOMENT)) == EVERY
 
 
 def test_result_files_are_not_written_over(tmp_path: Path) -> None:

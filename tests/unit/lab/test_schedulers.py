@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tamis import TamisError
 from tamis.cli.reports.bench import show
+from tamis.files.arrays import Int8s, Int64s
 from tamis.lab.bench import schedulers
 from tamis.lab.bench.schedulers import CASES, SchedulerCase
 from tamis.lab.bench.setting import BenchSetting
@@ -18,7 +19,6 @@ from tamis.lab.results.records import AS_A_SET, AS_DRAWN, COSTS, SCHEDULERS, Goa
 from tamis.lab.results.verdicts import order_exceptions
 from tamis.schedule import registry
 from tamis.schedule.base import Scheduler, Simulation
-from tamis.schedule.compiled.graph import Int8s, Int64s
 from tamis.schedule.naive import NaiveScheduler
 from tests.unit.lab.examples import SCHEDULER
 
@@ -33,11 +33,8 @@ def _measured(
     return {(each.scheduler, each.written): each for each in found}
 
 
-def test_all_schedulers_take_part() -> None:
+def test_every_scheduler_and_every_setting_of_the_paper_is_there() -> None:
     assert set(SCHEDULERS) == set(registry.schedulers())
-
-
-def test_every_setting_of_the_paper_is_there() -> None:
     counts = {name: sum(case.figure == name for case in CASES) for name in ("LI-4", "LI-5", "LI-6")}
     assert counts == {"LI-4": 5, "LI-5": 5, "LI-6": 3}
     assert {case.longest for case in CASES if case.figure == "LI-7"} == {5, 7, 9, 11}
@@ -45,28 +42,20 @@ def test_every_setting_of_the_paper_is_there() -> None:
     assert sum(case.figure == "table" for case in CASES) == 5
     assert max(case.subscriptions for case in CASES) == schedulers._LARGEST
     assert len({(case.figure, case.title) for case in CASES}) == len(CASES), "titles tell apart"
-
-
-def test_listed_counts_fall_from_scheduler_to_scheduler() -> None:
     for case in CASES:
         if case.listed and case.subscriptions > 2_000:
             assert list(case.listed) == sorted(case.listed, reverse=True), case.title
 
 
-def test_fewer_subscriptions_scale_all_sizes() -> None:
+def test_fewer_subscriptions_scale_all_sizes_and_are_drawn_more_often() -> None:
     case = SchedulerCase("LI-4", 80_000, 40_000, listed=(4, 3, 2, 1))
     assert case.scaled(BenchSetting()) is case
     small = case.scaled(replace(BenchSetting(), most_subscriptions=800))
     assert (small.subscriptions, small.predicates, small.listed) == (800, 400, None)
     tiny = SchedulerCase("LI-7", 2_000, 2_000, 11).scaled(QUICK)
     assert (tiny.subscriptions, tiny.predicates) == (12, 12), "enough for the longest"
-
-
-def test_small_settings_are_drawn_more_often() -> None:
-    draws = [
-        SchedulerCase("", n, 10).draws(BenchSetting()) for n in (2_000, 20_000, 40_000, 80_000)
-    ]
-    assert draws == [5, 5, 2, 1]
+    sizes = (2_000, 20_000, 40_000, 80_000)
+    assert [SchedulerCase("", n, 10).draws(BenchSetting()) for n in sizes] == [5, 5, 2, 1]
     assert SMALL.draws(QUICK) == QUICK.repeats == 2
 
 
@@ -112,11 +101,11 @@ def test_costs_spread_over_the_factor() -> None:
 
 
 def test_costs_are_known_or_hidden() -> None:
-    told = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000))
+    known = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000))
     hidden = _measured(SchedulerCase(COSTS, 200, 100, factor=1_000, costs_known=False))
     for name in ("sub-order", "adaptive"):
-        assert told[name, AS_DRAWN].cost < hidden[name, AS_DRAWN].cost
-    naive = told["naive", AS_DRAWN]
+        assert known[name, AS_DRAWN].cost < hidden[name, AS_DRAWN].cost
+    naive = known["naive", AS_DRAWN]
     assert naive.cost == hidden["naive", AS_DRAWN].cost, "what it never looks at"
     assert naive.cost > 10 * naive.evaluated
 

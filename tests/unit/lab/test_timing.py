@@ -7,22 +7,16 @@ import pytest
 from tamis.lab.instruments.timing import Spread, fitting, repeated
 
 
-def test_repeated_stops_at_its_budget() -> None:
+def test_repeated_stops_at_its_budget_and_prepares_each_time() -> None:
     assert repeated(lambda: None, repeats=4, budget=10).repeats == 4
     assert repeated(lambda: None, repeats=4, budget=0).repeats == 1
-
-
-def test_repeated_prepares_each_time() -> None:
+    assert fitting(lambda: None, most=5, budget=100) == 5
+    assert fitting(lambda: None, most=5, budget=0) == 1
     calls: list[str] = []
     repeated(
         lambda: calls.append("run"), repeats=2, budget=10, prepare=lambda: calls.append("prepare")
     )
     assert calls == ["prepare", "run", "prepare", "run"]
-
-
-def test_fitting_keeps_its_limits() -> None:
-    assert fitting(lambda: None, most=5, budget=100) == 5
-    assert fitting(lambda: None, most=5, budget=0) == 1
 
 
 def test_a_spread_is_of_what_was_measured() -> None:

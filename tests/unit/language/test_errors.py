@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import pytest
 
@@ -135,51 +136,44 @@ def test_only_text_is_parsed(given: object) -> None:
 # -- limits: each just below and just above --------------------------------------------------------
 
 
-def accepted(text: str) -> None:
-    Engine(SCHEMA).subscribe(text)
+FRAME = len("title = ''")
+PAIR = "(price = 1 or quantity = 1)"
+# what, the text of a size, the largest size that is accepted, words of the refusal of the next
+LIMITS: list[tuple[str, Callable[[int], str], int, str]] = [
+    ("bytes", lambda n: f"title = '{'x' * (n - FRAME)}'", 65536, "65,536 bytes"),
+    ("é", lambda n: f"title = '{'é' * n}'", (65536 - FRAME) // 2, "65,536 bytes"),
+    ("values", lambda n: f"quantity in ({','.join(['1'] * n)})", 10_000, "10,001 values"),
+    ("levels", lambda n: "(" * n + "price < 5" + ")" * n, 100, "nested deeper than 100"),
+    ("nots", lambda n: "not " * n + "price < 5", 100, "nested deeper than 100"),
+    ("clauses", lambda n: " or ".join(f"price = {i}" for i in range(n)), 256, "257 clauses"),
+    ("pairs", lambda n: " and ".join([PAIR] * n), 8, "512 clauses"),
+    ("predicates", lambda n: " and ".join(["price > 1"] * n), 64, "65 predicates"),
+]
 
 
-def refused(text: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "most", "words"),
+    [limit[1:] for limit in LIMITS],
+    ids=[limit[0] for limit in LIMITS],
+)
+def test_the_largest_is_read_and_one_more_is_not(
+    text: Callable[[int], str], most: int, words: str
+) -> None:
+    Engine(SCHEMA).subscribe(text(most))
+    with pytest.raises(LimitError, match=words):
+        Engine(SCHEMA).subscribe(text(most + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(" * 30_000, "nested deeper than 100"),
+        (" and ".join([PAIR] * 1000), "more than 1,000,000,000 clauses"),
+        ("not (" + " or ".join(["(price = 1 and quantity = 1)"] * 40) + ")", "clauses"),
+        ("not (" + " or ".join(["price > 1"] * 65) + ")", "65 predicates"),
+    ],
+    ids=["levels", "clauses", "negated clauses", "negated predicates"],
+)
+def test_what_is_far_too_large_is_refused(text: str, words: str) -> None:
     with pytest.raises(LimitError, match=words):
         Engine(SCHEMA).subscribe(text)
-
-
-def test_text_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
-    frame = "title = ''"
-    accepted(f"title = '{'x' * (65536 - len(frame))}'")
-    refused(f"title = '{'x' * (65537 - len(frame))}'", "65,536 bytes")
-    accepted(f"title = '{'é' * ((65536 - len(frame)) // 2)}'")
-    refused(f"title = '{'é' * ((65536 - len(frame)) // 2 + 1)}'", "65,536 bytes")
-
-
-def test_a_list_of_10000_values_is_read_and_one_more_is_not() -> None:
-    accepted(f"quantity in ({','.join(['1'] * 10_000)})")
-    refused(f"quantity in ({','.join(['1'] * 10_001)})", "10,001 values")
-
-
-def test_100_levels_of_parentheses_are_read_and_one_more_is_not() -> None:
-    accepted("(" * 100 + "price < 5" + ")" * 100)
-    refused("(" * 101 + "price < 5" + ")" * 101, "nested deeper than 100")
-    refused("(" * 30_000, "nested deeper than 100")
-
-
-def test_100_nots_are_read_and_one_more_is_not() -> None:
-    accepted("not " * 100 + "price < 5")
-    refused("not " * 101 + "price < 5", "nested deeper than 100")
-
-
-def test_256_clauses_are_made_and_one_more_is_not() -> None:
-    pair = "(price = 1 or quantity = 1)"
-    accepted(" or ".join(f"price = {i}" for i in range(256)))
-    refused(" or ".join(f"price = {i}" for i in range(257)), "257 clauses")
-    sold = "(sold = true or quantity = 1)"
-    assert pair != sold
-    refused(" and ".join([pair] * 9), "512 clauses")
-    refused(" and ".join([pair] * 1000), "more than 1,000,000,000 clauses")
-    refused("not (" + " or ".join(["(price = 1 and quantity = 1)"] * 40) + ")", "clauses")
-
-
-def test_64_predicates_make_a_clause_and_one_more_does_not() -> None:
-    accepted(" and ".join(["price > 1"] * 64))
-    refused(" and ".join(["price > 1"] * 65), "65 predicates")
-    refused("not (" + " or ".join(["price > 1"] * 65) + ")", "65 predicates")

@@ -24,6 +24,7 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.operator import Parameter, Signature
+from tests.unit.language.conditions import grow
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "position": "opaque"}})
 
@@ -240,11 +241,6 @@ atoms: st.SearchStrategy[Condition] = st.one_of(
 )
 
 
-def grow(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
-    parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
-    return st.one_of(parts.map(And), parts.map(Or), inner.map(Not))
-
-
 def binds(condition: Condition, positive: bool) -> list[tuple[set[str], set[str]]]:
     """For each way to satisfy the condition, the variables that are bound and that are used."""
     if isinstance(condition, Not):
@@ -261,7 +257,7 @@ def binds(condition: Condition, positive: bool) -> list[tuple[set[str], set[str]
     return [(used if positive and isinstance(condition, Call) else set(), used)]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(condition=st.recursive(atoms, grow, max_leaves=7))
 @pytest.mark.slow
 def test_a_variable_is_bound_in_every_way_to_satisfy_the_condition(condition: Condition) -> None:

@@ -39,7 +39,7 @@ def bitmaps(*rows: list[int], slots: int = 130) -> Bitmaps:
     return Bitmaps.of(Matches(starts, flat), np.arange(slots))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(given_=st.lists(conditions(), max_size=8), batch=st.lists(events(), max_size=5))
 def test_bits_are_answered_as_the_semantics_say(
     given_: list[Condition], batch: list[dict[str, Any]]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 from tamis.model.condition import (
     And,
     Arithmetic,
@@ -17,7 +14,6 @@ from tamis.model.condition import (
     Variable,
     leaves,
     parts_of,
-    predicates,
     variables,
 )
 
@@ -35,32 +31,16 @@ def test_the_place_in_the_text_makes_no_difference() -> None:
     assert X == Variable("x") != Y
 
 
-def test_nodes_are_copied_and_pickled() -> None:
-    condition = Or((And((PRICE, CALL, Not(ABOVE))), PRICE))
-    for again in (pickle.loads(pickle.dumps(condition)), copy.deepcopy(condition)):
-        assert again == condition
-        assert [leaf.span for leaf in leaves(again)] == [(0, 9), (20, 30), (40, 50), (0, 9)]
-
-
-def test_leaves_come_from_left_to_right_and_predicates_are_the_ordinary_ones() -> None:
-    condition = Or((And((CALL, PRICE)), Not(ABOVE)))
+def test_leaves_and_variables_come_from_left_to_right() -> None:
+    condition: And | Or = Or((And((CALL, PRICE)), Not(ABOVE)))
     assert list(leaves(condition)) == [CALL, PRICE, ABOVE]
-    assert list(predicates(condition)) == [PRICE]
     assert list(leaves(CALL)) == [CALL]
-    assert list(predicates(ABOVE)) == []
-
-
-def test_a_part_in_many_places_is_visited_once() -> None:
-    condition: And | Or = And((CALL, ABOVE))
-    for _ in range(60):
-        condition = Or((condition, condition))
-    assert list(leaves(condition)) == [CALL, ABOVE]
-
-
-def test_variables_come_from_left_to_right_as_often_as_they_stand_there() -> None:
     assert [each.name for each in variables(CALL)] == ["x", "y", "x"]
     assert [each.name for each in variables(ABOVE)] == ["y", "x", "y"]
     assert list(variables(PRICE)) == []
+    for _ in range(60):
+        condition = Or((condition, condition))
+    assert list(leaves(condition)) == [CALL, PRICE, ABOVE], "a shared part is visited once"
 
 
 def test_a_clause_is_sorted_by_who_answers() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import SchemaError
@@ -22,9 +22,9 @@ from tamis.model.domain import (
     RefusalError,
     Text,
     Timestamp,
+    parse_timestamp,
 )
 from tamis.model.named_domains import Enumerated, Hierarchy
-from tamis.model.timestamp import parse_timestamp
 
 ACCEPTED: list[tuple[Domain, Any, Any]] = [
     (Integer(), 5, 5),
@@ -172,7 +172,6 @@ def test_integer_constants_may_be_any_number() -> None:
             domain.constant(given_)
 
 
-@settings(deadline=None)
 @given(value=st.integers(-(2**70), 2**70))
 def test_decimals_take_exactly_the_integers_that_are_doubles(value: int) -> None:
     exact = -(2**63) <= value < 2**63 and int(float(value)) == value
@@ -230,13 +229,12 @@ def test_a_timestamp_reads_as(text: str, moment: datetime) -> None:
         ("9999-12-31T23:59:59-01:00", "outside the years 1 to 9999"),
     ],
 )
-def test_what_is_no_timestamp_is_refused_whole(text: str, words: str) -> None:
+def test_a_malformed_timestamp_is_refused_whole(text: str, words: str) -> None:
     found = parse_timestamp(text)
     assert isinstance(found, str)
     assert words in found
 
 
-@settings(deadline=None)
 @given(moment=st.datetimes(timezones=st.just(UTC)))
 def test_timestamps_survive_their_text(moment: datetime) -> None:
     assert parse_timestamp(moment.isoformat()) == moment
@@ -246,22 +244,32 @@ def test_timestamps_survive_their_text(moment: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "order", "words"),
+    ("make", "given_", "words"),
     [
-        ([], None, "at least one"),
-        (["a", "a"], None, "listed twice"),
-        (["a", 5], None, "not a name"),
-        ([""], None, "not a name"),
-        (["\ud800"], None, "lone surrogate"),
-        (["a", "b"], [("a", "c")], "'c' in 'order' is not a value"),
-        (["a", "b"], [(["a"], "b")], "not a value"),
-        (["a"], [("a", "a")], "cycle"),
-        (["a", "b", "c"], [("a", "b"), ("b", "c"), ("c", "a")], "cycle"),
+        (Enumerated, ([], None), "at least one"),
+        (Enumerated, (["a", "a"], None), "listed twice"),
+        (Enumerated, (["a", 5], None), "not a name"),
+        (Enumerated, ([""], None), "not a name"),
+        (Enumerated, (["\ud800"], None), "lone surrogate"),
+        (Enumerated, (["a", "b"], [("a", "c")]), "'c' in 'order' is not a value"),
+        (Enumerated, (["a", "b"], [(["a"], "b")]), "not a value"),
+        (Enumerated, (["a"], [("a", "a")]), "cycle"),
+        (Enumerated, (["a", "b", "c"], [("a", "b"), ("b", "c"), ("c", "a")]), "cycle"),
+        (Hierarchy, ({},), "at least one"),
+        (Hierarchy, ({"a": ["a"]},), "cycle"),
+        (Hierarchy, ({"a": ["b"], "b": ["c"], "c": ["a"]},), "cycle"),
+        (Hierarchy, ({"": []},), "not a name"),
+        (Hierarchy, ({"a": [""]},), "not a name"),
+        *(
+            (Integer, bounds, "integer domain")
+            for bounds in ((5, 4), (True, None), (1.5, None), (None, 2**63))
+        ),
     ],
 )
-def test_an_enumerated_domain_is_refused(values: Any, order: Any, words: str) -> None:
+def test_a_domain_that_makes_no_sense_is_refused(make: Any, given_: Any, words: str) -> None:
     with pytest.raises(SchemaError, match=words):
-        Enumerated(values, order)
+        make(*given_)
+    assert Integer(5, 5).value(5) == 5
 
 
 def test_only_an_order_brings_order_comparators() -> None:
@@ -269,39 +277,11 @@ def test_only_an_order_brings_order_comparators() -> None:
     assert "<" in Enumerated(["a"], []).comparators
 
 
-@pytest.mark.parametrize(
-    ("parents", "words"),
-    [
-        ({}, "at least one"),
-        ({"a": ["a"]}, "cycle"),
-        ({"a": ["b"], "b": ["c"], "c": ["a"]}, "cycle"),
-        ({"": []}, "not a name"),
-        ({"a": [""]}, "not a name"),
-    ],
-)
-def test_a_hierarchy_is_refused(parents: Any, words: str) -> None:
-    with pytest.raises(SchemaError, match=words):
-        Hierarchy(parents)
-
-
 def test_a_hierarchy_is_a_tree_a_forest_or_a_dag() -> None:
     made = Hierarchy.from_tree({"a": {"b": {}, "c": None}, "d": {}}, {"c": "d", "b": ["d", "d"]})
     assert made.parents == {"a": (), "b": ("a", "d"), "c": ("a", "d"), "d": ()}
     assert Hierarchy({"x": "y"}).parents == {"x": ("y",), "y": ()}
-
-
-def test_a_name_twice_in_a_tree_is_refused_with_the_way_out() -> None:
-    with pytest.raises(SchemaError, match="second parent under 'parents'"):
-        Hierarchy.from_tree({"a": {"b": {}}, "c": {"b": {}}})
-
-
-def test_a_very_deep_hierarchy_is_built() -> None:
     deep = Hierarchy({f"n{i}": [f"n{i + 1}"] for i in range(20_000)})
     assert len(deep.values) == 20_001
-
-
-def test_bounds_of_integers_are_checked() -> None:
-    for low, high in ((5, 4), (True, None), (1.5, None), (None, 2**63)):
-        with pytest.raises(SchemaError, match="integer domain"):
-            Integer(low, high)  # type: ignore[arg-type]
-    assert Integer(5, 5).value(5) == 5
+    with pytest.raises(SchemaError, match="second parent under 'parents'"):
+        Hierarchy.from_tree({"a": {"b": {}}, "c": {"b": {}}})

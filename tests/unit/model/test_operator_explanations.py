@@ -137,9 +137,13 @@ def test_explanations_say_what_is_so(text: str, event: dict[str, Any], truth: bo
         assert branch.holds == (all(v.holds for v in branch.verdicts) and not branch.conflicts)
 
 
-def test_rows_are_kept_for_programs() -> None:
+def test_rows_are_kept_for_programs_and_what_cannot_be_asked_is_refused() -> None:
     verdict = explain(parse("pairs(?a, ?b)"), {}, SCHEMA, TABLE).branches[0].verdicts[0]
     assert verdict.values == ((1, 2), (2, 2), (3, 4))
+    with pytest.raises(ConditionError, match="unknown operator 'locIn'"):
+        explain(parse("locIn(Bronx)"), {}, SCHEMA)
+    with pytest.raises(ConditionError, match="nothing binds"):
+        explain(parse("?n > 5"), {}, SCHEMA, TABLE)
 
 
 def test_each_call_is_made_once() -> None:
@@ -154,13 +158,6 @@ def test_each_call_is_made_once() -> None:
     assert explain(condition, {}, SCHEMA, operators)
     assert made == [(None,), (3,)]
     assert satisfies(condition, {}, SCHEMA, operators)
-
-
-def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(ConditionError, match="unknown operator 'locIn'"):
-        explain(parse("locIn(Bronx)"), {}, SCHEMA)
-    with pytest.raises(ConditionError, match="nothing binds"):
-        explain(parse("?n > 5"), {}, SCHEMA, TABLE)
 
 
 def test_long_answers_are_cut() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pytest
 
 from tamis import Schema
 from tamis.errors import SchemaError
+from tests.running import run_script
 
 
 def described(schema: Schema) -> dict[str, tuple[Any, str]]:
@@ -234,9 +234,18 @@ def test_arrow_structs_become_dotted_attributes() -> None:
     }
 
 
-def test_columns_of_one_name_are_refused() -> None:
+def test_names_that_a_schema_cannot_hold_are_refused_by_every_importer() -> None:
     with pytest.raises(SchemaError, match="two columns give the attribute 'x'"):
         Schema.from_arrow(pa.schema([("x", pa.int64()), ("x", pa.string())]))
+    spark = {"type": "struct", "fields": [{"name": "a`b", "type": "long"}]}
+    importers: list[tuple[Callable[[Any], Schema], Any]] = [
+        (Schema.from_arrow, pa.schema([("a`b", pa.int64())])),
+        (Schema.from_json_schema, {"properties": {"a`b": {}}}),
+        (Schema.from_spark, spark),
+    ]
+    for read, document in importers:
+        with pytest.raises(SchemaError, match="backquote"):
+            read(document)
 
 
 # -- Spark ----------------------------------------------------------------------------------------
@@ -244,77 +253,53 @@ def test_columns_of_one_name_are_refused() -> None:
 
 def test_a_spark_struct_becomes_a_schema_in_each_of_its_forms() -> None:
     types = pytest.importorskip("pyspark.sql.types")
-    struct = types.StructType(
-        [
-            types.StructField("byte", types.ByteType()),
-            types.StructField("short", types.ShortType()),
-            types.StructField("int", types.IntegerType(), nullable=False),
-            types.StructField("long", types.LongType()),
-            types.StructField("float", types.FloatType()),
-            types.StructField("double", types.DoubleType()),
-            types.StructField("decimal", types.DecimalType(20, 2)),
-            types.StructField("string", types.StringType()),
-            types.StructField("char", types.CharType(3)),
-            types.StructField("varchar", types.VarcharType(3)),
-            types.StructField("boolean", types.BooleanType()),
-            types.StructField("timestamp", types.TimestampType()),
-            types.StructField("ntz", types.TimestampNTZType()),
-            types.StructField("date", types.DateType()),
-            types.StructField("binary", types.BinaryType()),
-            types.StructField("interval", types.DayTimeIntervalType()),
-            types.StructField("map", types.MapType(types.StringType(), types.LongType())),
-            types.StructField("tags", types.ArrayType(types.StringType()), nullable=False),
-            types.StructField("grid", types.ArrayType(types.ArrayType(types.LongType()))),
-            types.StructField(
-                "seller",
-                types.StructType([types.StructField("rating", types.LongType(), nullable=False)]),
-                nullable=False,
-            ),
-            types.StructField(
-                "offers",
-                types.ArrayType(types.StructType([types.StructField("x", types.LongType())])),
-            ),
-            types.StructField("event_type", types.StringType()),
-        ]
-    )
-    schema = Schema.from_spark(struct, "sale")
+    array, field, struct = types.ArrayType, types.StructField, types.StructType
+    long, text = types.LongType(), types.StringType()
+    rating, x = struct([field("rating", long, nullable=False)]), struct([field("x", long)])
+    # column, its type, the domain of its attribute, and how events use it
+    columns: list[tuple[Any, ...]] = [
+        ("byte", types.ByteType(), integer(-128, 127), "optional"),
+        ("short", types.ShortType(), integer(-(2**15), 2**15 - 1), "optional"),
+        ("int", types.IntegerType(), integer(-(2**31), 2**31 - 1), "mandatory"),
+        ("long", long, integer(), "optional"),
+        ("float", types.FloatType(), "decimal", "optional"),
+        ("double", types.DoubleType(), "decimal", "optional"),
+        ("decimal", types.DecimalType(20, 2), "decimal", "optional"),
+        ("string", text, "text", "optional"),
+        ("char", types.CharType(3), "text", "optional"),
+        ("varchar", types.VarcharType(3), "text", "optional"),
+        ("boolean", types.BooleanType(), "boolean", "optional"),
+        ("timestamp", types.TimestampType(), "timestamp", "optional"),
+        ("ntz", types.TimestampNTZType(), "timestamp", "optional"),
+        ("date", types.DateType(), "timestamp", "optional"),
+        ("binary", types.BinaryType(), "opaque", "optional"),
+        ("interval", types.DayTimeIntervalType(), "opaque", "optional"),
+        ("map", types.MapType(text, long), "opaque", "optional"),
+        ("tags", array(text), "text", "mandatory multiple"),
+        ("grid", array(array(long)), "opaque", "optional multiple"),
+        ("seller", rating, integer(), "mandatory"),
+        ("offers", array(x), "opaque", "optional multiple"),
+    ]
+    fields = [field(name, kind, "optional" in use) for name, kind, _, use in columns]
+    given = struct([*fields, field("event_type", text)])
+    schema = Schema.from_spark(given, "sale")
     assert described(schema) == {
-        "byte": (integer(-128, 127), "optional"),
-        "short": (integer(-(2**15), 2**15 - 1), "optional"),
-        "int": (integer(-(2**31), 2**31 - 1), "mandatory"),
-        "long": (integer(), "optional"),
-        "float": ("decimal", "optional"),
-        "double": ("decimal", "optional"),
-        "decimal": ("decimal", "optional"),
-        "string": ("text", "optional"),
-        "char": ("text", "optional"),
-        "varchar": ("text", "optional"),
-        "boolean": ("boolean", "optional"),
-        "timestamp": ("timestamp", "optional"),
-        "ntz": ("timestamp", "optional"),
-        "date": ("timestamp", "optional"),
-        "binary": ("opaque", "optional"),
-        "interval": ("opaque", "optional"),
-        "map": ("opaque", "optional"),
-        "tags": ("text", "mandatory multiple"),
-        "grid": ("opaque", "optional multiple"),
-        "seller.rating": (integer(), "mandatory"),
-        "offers": ("opaque", "optional multiple"),
+        "seller.rating" if name == "seller" else name: (domain, use)
+        for name, _, domain, use in columns
     }
-    assert Schema.from_spark(struct.json(), "sale") == schema
-    assert Schema.from_spark(json.loads(struct.json()), "sale") == schema
+    assert Schema.from_spark(given.json(), "sale") == schema
+    assert Schema.from_spark(json.loads(given.json()), "sale") == schema
 
 
 def test_importing_a_spark_schema_needs_no_pyspark() -> None:
-    program = """
-import sys
-sys.modules["pyspark"] = None
-from tamis import Schema
-made = Schema.from_spark('{"type": "struct", "fields": [{"name": "x", "type": "long"}]}')
-assert list(made.attributes) == ["event_type", "x"]
-assert not [name for name in sys.modules if name.split(".")[0] in ("numba", "duckdb")]
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_script("""
+        import sys
+        sys.modules["pyspark"] = None
+        from tamis import Schema
+        made = Schema.from_spark('{"type": "struct", "fields": [{"name": "x", "type": "long"}]}')
+        assert list(made.attributes) == ["event_type", "x"]
+        assert not [name for name in sys.modules if name.split(".")[0] in ("numba", "duckdb")]
+    """)
 
 
 @pytest.mark.parametrize(
@@ -330,16 +315,6 @@ assert not [name for name in sys.modules if name.split(".")[0] in ("numba", "duc
         {"type": "struct", "fields": [{"name": "x"}]},
     ],
 )
-def test_what_is_no_spark_schema_is_refused(document: Any) -> None:
+def test_a_malformed_spark_schema_is_refused(document: Any) -> None:
     with pytest.raises(SchemaError, match="Spark schema"):
         Schema.from_spark(document)
-
-
-def test_names_that_a_schema_cannot_hold_are_refused_by_every_importer() -> None:
-    with pytest.raises(SchemaError, match="backquote"):
-        Schema.from_arrow(pa.schema([("a`b", pa.int64())]))
-    with pytest.raises(SchemaError, match="backquote"):
-        Schema.from_json_schema({"properties": {"a`b": {}}})
-    field = {"name": "a`b", "type": "long"}
-    with pytest.raises(SchemaError, match="backquote"):
-        Schema.from_spark({"type": "struct", "fields": [field]})

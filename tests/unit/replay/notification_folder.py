@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.notification_sink import WrittenParts, commit, manifests
+from tamis.replay.manifests import manifests
+from tamis.replay.parts import DEAD, NOTIFICATIONS
+from tamis.spark.stream.notification_sink import WrittenParts, commit
 
 Row = tuple[int, int]
 
@@ -30,9 +31,9 @@ class Out:
         columns: dict[str, list[Any]] = {"subscription": [id for _, id in rows]}
         if kept:
             columns["price"] = [1.5] * len(rows)
-        parts = [self._part(sink.NOTIFICATIONS, columns, first)]
+        parts = [self._part(NOTIFICATIONS, columns, first)]
         if number % 2:
-            parts.append(self._part(sink.DEAD, {"reason": ["bad"]}, first + 90))
+            parts.append(self._part(DEAD, {"reason": ["bad"]}, first + 90))
             self.dead.add(first + 90)
         self.rows |= set(rows)
         facts = {"query": query, "batch": number, "offsets": [{"sequence": first, "version": 3}]}
@@ -51,7 +52,7 @@ class Out:
         for number in numbers:
             assert self.batch(number)
 
-    def read(self, kind: str = sink.NOTIFICATIONS) -> list[Row]:
+    def read(self, kind: str = NOTIFICATIONS) -> list[Row]:
         """All rows that count, as a reader finds them."""
         found = []
         for manifest in manifests(self.path):
@@ -65,10 +66,10 @@ class Out:
     def check(self) -> None:
         """Everything once."""
         assert sorted(self.read()) == sorted(self.rows)
-        assert sorted(number for number, _ in self.read(sink.DEAD)) == sorted(self.dead)
+        assert sorted(number for number, _ in self.read(DEAD)) == sorted(self.dead)
         found = manifests(self.path)
         assert sum(each["notifications"] for each in found) == len(self.rows)
         assert sum(each["dead"] for each in found) == len(self.dead)
 
-    def files(self, kind: str = sink.NOTIFICATIONS) -> int:
+    def files(self, kind: str = NOTIFICATIONS) -> int:
         return len(list((self.path / kind).iterdir()))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from tamis.engine import Engine
 from tamis.errors import StoreError
 from tamis.model.schema import Schema
-from tamis.replay.log_events import LogEvents, LogLayout
+from tamis.replay.log_events import LogEvents
 from tamis.replay.pipeline import BatchPace, match_with
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.store import Log
@@ -79,9 +80,8 @@ def arrays(draw: st.DrawFn, rows: int) -> pa.Array:
         return pa.StructArray.from_arrays([leaf, leaf], names=["deep", "x"])
     if form == "coded" and not pa.types.is_null(kind) and not pa.types.is_string_view(kind):
         return leaf.dictionary_encode()
-    if form == "runs" and rows and not pa.types.is_string_view(kind):
-        ends = pa.array(np.arange(1, rows + 1, dtype=np.int32))
-        return pa.RunEndEncodedArray.from_arrays(ends, leaf)
+    if form == "runs" and not (pa.types.is_string_view(kind) or pa.types.is_null(kind)):
+        return pc.run_end_encode(leaf)
     if form == "map":
         entries = [None if value is None else [("k", value)] for value in values]
         return pa.array(entries, pa.map_(pa.string(), kind))
@@ -105,7 +105,7 @@ def _walked(table: pa.Table) -> tuple[set[int], dict[int, str], int]:
         engine.subscribe("price >= 0 or price < 0", id="all")
         log = Log.create(f"{place}/log", schema)
         log.publish(table)
-        source = LogEvents(str(log.folder), LogLayout(schema_document(schema)), ((0, log.end),))
+        source = LogEvents(str(log.folder), schema_document(schema), ((0, log.end),))
         matched: set[int] = set()
         dead: dict[int, str] = {}
         for events, answer in match_with(engine, source.chunks(0), BatchPace()):

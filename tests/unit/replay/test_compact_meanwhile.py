@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.replay import manifests as manifest_files
-from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.notification_sink import compact, manifests, sweep
+from tamis.replay.compact_parts import compact
+from tamis.replay.manifests import manifests, sweep
+from tamis.replay.parts import DEAD
 from tamis.spark.stream.progress import StreamWatch
 from tamis.store import Log
 from tests.unit.replay.notification_folder import Out
@@ -37,29 +38,37 @@ class DeadError(BaseException):
 
 
 @contextmanager
-def dying(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
-    """Whoever touches files dies after so many steps, and does nothing from then on."""
-    steps: list[str] = []
+def watched(
+    monkeypatch: pytest.MonkeyPatch, places: list[tuple[Any, str]], step: Callable[[str], None]
+) -> Iterator[None]:
+    """Some functions call `step` with their name before they do their work."""
 
-    def step(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def do(*given: Any, **options: Any) -> Any:
-            if len(steps) >= after:
-                raise DeadError(name)
-            steps.append(name)
+            step(name)
             return real(*given, **options)
 
         return do
 
     with monkeypatch.context() as patched:
-        for where, name in [
-            (os, "fsync"),
-            (Path, "open"),
-            (Path, "rename"),
-            (Path, "unlink"),
-            (pq.ParquetWriter, "write_table"),
-            (json, "dump"),
-        ]:
-            patched.setattr(where, name, step(name, getattr(where, name)))
+        for where, name in places:
+            patched.setattr(where, name, wrapped(name, getattr(where, name)))
+        yield
+
+
+@contextmanager
+def dying(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
+    """Whoever touches files dies after so many steps, and does nothing from then on."""
+    steps: list[str] = []
+
+    def step(name: str) -> None:
+        if len(steps) >= after:
+            raise DeadError(name)
+        steps.append(name)
+
+    places: list[tuple[Any, str]] = [(Path, name) for name in ("open", "rename", "unlink")]
+    places += [(os, "fsync"), (pq.ParquetWriter, "write_table"), (json, "dump")]
+    with watched(monkeypatch, places, step):
         yield steps
 
 
@@ -87,7 +96,7 @@ def test_it_may_die_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         sweep(out.path, 0.0)
         out.check()
         named = sum(len(each["parts"]) for each in manifests(out.path))
-        assert named == out.files() + out.files(sink.DEAD), "nothing is left over"
+        assert named == out.files() + out.files(DEAD), "nothing is left over"
         assert not list((out.path / "manifests").glob(".*"))
         after += 1
     assert after > 25
@@ -102,34 +111,25 @@ def overtaking(
     steps: list[str] = []
     working = False
 
-    def step(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def do(*given: Any, **options: Any) -> Any:
-            nonlocal working
-            if not working:  # those who work read as well
-                steps.append(name)
-                if len(steps) == after + 1:
-                    working = True
-                    work()
-                    working = False
-            return real(*given, **options)
+    def step(name: str) -> None:
+        nonlocal working
+        if not working:  # those who work read as well
+            steps.append(name)
+            if len(steps) == after + 1:
+                working = True
+                work()
+                working = False
 
-        return do
-
-    with monkeypatch.context() as patched:
-        for where, name in [
-            (manifest_files, "_names"),
-            (manifest_files, "_read"),
-            (pq, "read_table"),
-        ]:
-            patched.setattr(where, name, step(name, getattr(where, name)))
+    places = [(manifest_files, "_names"), (manifest_files, "_read"), (pq, "read_table")]
+    with watched(monkeypatch, places, step):
         yield steps
 
 
 @pytest.mark.parametrize("older", [0.0, 3600.0])
 def test_reading_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: float) -> None:
-    """At every step of a reader others commit and merge: he has everything once, or asks again.
+    """At every step of a reader others commit and merge: it has everything once, or asks again.
 
-    He has to ask again only where what he has found goes at once, and not after an hour.
+    It asks again only where replaced files go at once, and not after an hour.
     """
     after, overtaken, asked_again = 0, True, 0
     while overtaken:
@@ -184,10 +184,15 @@ def test_a_listing_that_is_overtaken_is_taken_again(
     assert calls > 3
 
 
-def test_progress_goes_on_counting(tmp_path: Path) -> None:
-    out, log = Out(tmp_path / "out"), Log.create(tmp_path / "log", SCHEMA)
+@pytest.fixture
+def watch(out: Out, tmp_path: Path) -> StreamWatch:
+    """Progress of a stream over a log with many events."""
+    log = Log.create(tmp_path / "log", SCHEMA)
     log.publish(pa.table({"n": list(range(3000))}))
-    watch = StreamWatch(log, out.path, "q", 0.0)
+    return StreamWatch(log, out.path, "q", 0.0)
+
+
+def test_progress_goes_on_counting(out: Out, watch: StreamWatch, tmp_path: Path) -> None:
     for number in range(25):
         out.batches(number)
         if number % 10 == 9:
@@ -197,24 +202,21 @@ def test_progress_goes_on_counting(tmp_path: Path) -> None:
             assert (found.batches, found.sequence) == (number + 1, 100 * number)
             assert (found.events, found.notifications) == (100 * number, 3 * (number + 1))
             assert found.dead == (number + 1) // 2
-    later = StreamWatch(log, out.path, "q", 0.0).look(time.time())
+    later = StreamWatch(Log.open(tmp_path / "log"), out.path, "q", 0.0).look(time.time())
     assert later[:6] == watch.look(time.time())[:6] == (25, 2400, 3, 2400, 75, 12)
     assert len(watch.newest()) == 3
 
 
-def test_the_newest_dead_letters_may_have_been_merged(tmp_path: Path) -> None:
+def test_the_newest_dead_letters_may_have_been_merged(out: Out, watch: StreamWatch) -> None:
     """Parts that were seen go when others take their place; what is left of them is found there."""
-    out, log = Out(tmp_path / "out"), Log.create(tmp_path / "log", SCHEMA)
-    log.publish(pa.table({"n": list(range(3000))}))
-    watch = StreamWatch(log, out.path, "q", 0.0)
     out.batches(*range(8))
     watch.look(time.time())
     for number in range(8, 14, 2):
         out.batches(number)
     watch.look(time.time())
-    assert [row["sequence"] for row in watch.newest(sink.DEAD)] == [790]
+    assert [row["sequence"] for row in watch.newest(DEAD)] == [790]
     compact(out.path, keep=1, many=2, older=0.0)
-    assert watch.newest(sink.DEAD) == [], "not looked yet"
+    assert watch.newest(DEAD) == [], "not looked yet"
     watch.look(time.time())
-    assert [row["sequence"] for row in watch.newest(sink.DEAD)] == [190, 390, 590, 790]
+    assert [row["sequence"] for row in watch.newest(DEAD)] == [190, 390, 590, 790]
     assert watch.newest()[0]["sequence"] == 1200, "that of a later batch is newer"

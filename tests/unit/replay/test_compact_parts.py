@@ -12,9 +12,10 @@ import pytest
 
 from tamis.errors import SparkError, StoreError
 from tamis.files.lock import locked
-from tamis.replay.manifests import list_manifests, retire
-from tamis.spark.stream import notification_sink as sink
-from tamis.spark.stream.notification_sink import WrittenParts, commit, compact, manifests, sweep
+from tamis.replay.compact_parts import compact
+from tamis.replay.manifests import list_manifests, manifests, retire, sweep
+from tamis.replay.parts import DEAD, NOTIFICATIONS
+from tamis.spark.stream.notification_sink import WrittenParts, commit
 from tests.unit.replay.notification_folder import Out
 
 
@@ -27,11 +28,11 @@ def test_the_parts_of_old_batches_become_one(out: Out) -> None:
     out.batches(*range(20))
     assert compact(out.path, keep=5, many=10, older=0.0) == 14
     out.check()
-    assert (out.files(), out.files(sink.DEAD)) == (6, 4)
+    assert (out.files(), out.files(DEAD)) == (6, 4)
     (merged, *rest) = manifests(out.path)
     assert (merged["batch"], merged["batches"], merged["notifications"]) == (14, 15, 45)
     assert [each["batch"] for each in rest] == [15, 16, 17, 18, 19]
-    table = pq.read_table(out.path / sink.NOTIFICATIONS / merged["parts"][0]["name"])
+    table = pq.read_table(out.path / NOTIFICATIONS / merged["parts"][0]["name"])
     assert table["sequence"].to_pylist() == sorted(table["sequence"].to_pylist()), "in order"
     assert compact(out.path, keep=5, many=10, older=0.0) == 0
 
@@ -54,7 +55,7 @@ def test_what_was_replaced_stays_for_a_while(out: Out) -> None:
     out.check()
     assert len(list_manifests(out.path)) == 21
     assert out.files() == 21
-    assert sweep(out.path, 60.0) == [], "nobody reads what he does not find"
+    assert sweep(out.path, 60.0) == [], "readers may still need them"
     assert out.files() == 21
     (merged,) = (out.path / "manifests").glob("*-merged.json")
     os.utime(merged, (time.time(), time.time() - 7200))
@@ -69,7 +70,7 @@ def _aged(out: Out, batch: int, seconds: float) -> None:
 
 
 def test_who_merges_often_removes_what_was_replaced_long_ago(out: Out) -> None:
-    """The newest merge is always young: an older one tells for how long its batches are gone."""
+    """The newest merge is always young: the age of an older one is that of what it replaced."""
     for turn in range(4):
         out.batches(*range(5 * turn, 5 * turn + 5))
         compact(out.path, keep=1, many=2)
@@ -94,9 +95,9 @@ def test_again_and_again(out: Out) -> None:
     written = 0
     for number in range(300):
         out.batches(number)
-        before = {each.name for each in (out.path / sink.NOTIFICATIONS).iterdir()}
+        before = {each.name for each in (out.path / NOTIFICATIONS).iterdir()}
         compact(out.path, keep=3, many=4, older=0.0)
-        for part in (out.path / sink.NOTIFICATIONS).iterdir():
+        for part in (out.path / NOTIFICATIONS).iterdir():
             if part.name not in before:
                 written += pq.read_metadata(part).num_rows
     out.check()
@@ -147,7 +148,7 @@ def test_a_batch_that_is_run_again_is_not_written_again(out: Out) -> None:
 def test_a_batch_that_ended_elsewhere_before_is_refused(out: Out) -> None:
     """Its offsets were lost or set back; what it has now is in part what is there."""
     out.batches(*range(3))
-    part = out._part(sink.NOTIFICATIONS, {"subscription": [1]}, 200)
+    part = out._part(NOTIFICATIONS, {"subscription": [1]}, 200)
     facts = {"query": "q", "batch": 2, "offsets": [{"sequence": 250, "version": 3}]}
     with pytest.raises(SparkError, match=r"batch 2 was written before.*come twice"):
         commit(out.path, "q-0000000002-other", facts, [WrittenParts([part])])
@@ -157,9 +158,9 @@ def test_a_batch_that_ended_elsewhere_before_is_refused(out: Out) -> None:
 
 def test_a_manifest_names_only_what_is_there(out: Out) -> None:
     out.batches(0)
-    part = out._part(sink.NOTIFICATIONS, {"subscription": [1]}, 100)
+    part = out._part(NOTIFICATIONS, {"subscription": [1]}, 100)
     facts = {"query": "q", "batch": 1, "offsets": [{"sequence": 100, "version": 3}]}
-    gone = {"folder": sink.NOTIFICATIONS, "name": "part-gone.parquet", "rows": 1}
+    gone = {"folder": NOTIFICATIONS, "name": "part-gone.parquet", "rows": 1}
     with pytest.raises(SparkError, match=r"part-gone\.parquet: is not there"):
         commit(out.path, "q-0000000001-1", facts, [WrittenParts([part, gone])])
     out.check()
@@ -169,10 +170,10 @@ def test_a_manifest_names_only_what_is_there(out: Out) -> None:
 
 def test_a_stream_sweeps_only_what_is_its_own(out: Out) -> None:
     out.batches(0)
-    parts, found = out.path / sink.NOTIFICATIONS, out.path / "manifests"
+    parts, found = out.path / NOTIFICATIONS, out.path / "manifests"
     others = [parts / "part-job-0-0.parquet", parts / "part-qq-1.parquet", found / ".job.1"]
-    own = [parts / "part-q-1.parquet", out.path / sink.DEAD / "part-q-2.parquet", found / ".q-3.4"]
-    (out.path / sink.DEAD).mkdir()
+    own = [parts / "part-q-1.parquet", out.path / DEAD / "part-q-2.parquet", found / ".q-3.4"]
+    (out.path / DEAD).mkdir()
     for each in (*others, *own):
         each.touch()
     assert sorted(sweep(out.path, 0.0, query="q")) == sorted(own[:2])
@@ -181,18 +182,13 @@ def test_a_stream_sweeps_only_what_is_its_own(out: Out) -> None:
     out.check()
 
 
-def test_parts_that_were_merged_are_known_by_their_query(out: Out) -> None:
-    out.batches(*range(6))
-    compact(out.path, keep=1, many=2, older=0.0)
-    names = [part["name"] for part in manifests(out.path)[0]["parts"]]
-    assert all(name.startswith("part-q-") for name in names)
-
-
 def test_one_at_a_time(out: Out) -> None:
     out.batches(*range(20))
     with locked(out.path / "manifests" / "compact.lock"):
         assert compact(out.path, keep=5, many=10) == 0
     assert compact(out.path, keep=5, many=10) == 14
+    names = [part["name"] for part in manifests(out.path)[0]["parts"]]
+    assert all(name.startswith("part-q-") for name in names), "they know their query"
 
 
 def test_a_folder_of_a_newer_tamis_is_refused(out: Out) -> None:

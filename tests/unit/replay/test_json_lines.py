@@ -15,29 +15,25 @@ from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
 from tamis.replay.json_lines import LineReader
 from tamis.workload import auctions
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
+    one_type(
+        "e",
+        {
             "d": "decimal",
             "n": "integer",
             "s": "text",
             "b": "boolean",
             "at": "timestamp",
-            "ts": "timestamp",
-            "ds": "decimal",
-            "tags": "text",
+            "ts": "timestamp*",
+            "ds": "decimal*",
+            "tags": "text*",
             "x.y": "integer",
             "x.z.w": "text",
             "o": "opaque",
         },
-        "event_types": {
-            "e": {
-                **dict.fromkeys(("d", "n", "s", "b", "at", "x.y", "x.z.w", "o"), "optional"),
-                **dict.fromkeys(("ts", "ds", "tags"), "optional multiple"),
-            }
-        },
-    }
+    )
 )
 GOOD = [
     '{"d": 1.5, "n": 3, "s": "a", "b": true, "at": "2026-01-31T12:00:00Z"}',
@@ -91,7 +87,7 @@ ODD = [
 
 
 def alone(line: str | None) -> dict[str, Any] | None:
-    """What one line binds, by the rules of an event; None where it is none."""
+    """What one line binds, by the rules of an event; None where it is invalid."""
     try:
         return {
             name: values

@@ -18,13 +18,9 @@ from tamis.model.event import Event
 from tamis.model.semantics import satisfies
 from tamis.replay.live_subscriptions import LiveSubscriptions, shard_of
 from tamis.schedule.statistics import PredicateEstimate
+from tests.schemas import one_type
 
-SCHEMA = Schema.from_dict(
-    {
-        "attributes": {"price": "integer", "kind": "text"},
-        "event_types": {"event": {"price": "mandatory", "kind": "optional"}},
-    }
-)
+SCHEMA = Schema.from_dict(one_type("event", {"price": "integer!", "kind": "text"}))
 CONDITIONS = ["price < 5", "price >= 3 and kind = a", "kind = b or price = 7", "price > 100"]
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from tamis import Engine, Schema
 from tamis.replay.event_source import EventChunk, RowLayout
-from tamis.replay.log_events import LogLayout
-from tamis.replay.parquet_events import ParquetLayout
 from tamis.replay.pipeline import BatchPace, match_with
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "json": "text"}})
 DOCUMENT = json.dumps(SCHEMA.to_dict())
@@ -31,16 +30,13 @@ def _chunk(table: pa.Table, layout: RowLayout) -> EventChunk:
 @pytest.mark.parametrize(
     ("table", "layout"),
     [
-        (pa.table({"n": [1, None, 3]}), ParquetLayout((("n",),))),
-        (pa.table({"n": [1, None, 3]}), LogLayout(DOCUMENT)),
-        (pa.table({"json": ['{"n": 1}', "{}", '{"n": 3}']}), LogLayout(DOCUMENT)),
+        (pa.table({"n": [1, None, 3]}), RowLayout((("n", ("n",)),))),
+        (pa.table({"n": [1, None, 3]}), RowLayout(document=DOCUMENT)),
+        (pa.table({"json": ['{"n": 1}', "{}", '{"n": 3}']}), RowLayout(document=DOCUMENT)),
     ],
 )
 def test_rows_of_all_kinds(table: pa.Table, layout: RowLayout) -> None:
-    schema = {
-        "attributes": {"n": "integer", "json": "text"},
-        "event_types": {"event": {"n": "mandatory", "json": "optional"}},
-    }
+    schema = one_type("event", {"n": "integer!", "json": "text"})
     engine = Engine(Schema.from_dict(schema))
     engine.subscribe("n > 2", id=1)
     ((events, found),) = match_with(engine, [_chunk(table, layout)], BatchPace())
@@ -53,13 +49,13 @@ def test_rows_of_all_kinds(table: pa.Table, layout: RowLayout) -> None:
 
 def test_an_attribute_named_json_is_not_a_line() -> None:
     """Only a log has lines; elsewhere it is a text like any other."""
-    chunk = _chunk(pa.table({"json": ["oak", "elm"]}), ParquetLayout((("json",),)))
+    chunk = _chunk(pa.table({"json": ["oak", "elm"]}), RowLayout((("json", ("json",)),)))
     ((_, found),) = match_with(_engine("json = oak"), [chunk], BatchPace())
     assert list(found) == [[1], []]
 
 
 def test_steps_grow_while_pairs_are_few() -> None:
-    chunk = _chunk(pa.table({"n": np.arange(20_000)}), ParquetLayout((("n",),)))
+    chunk = _chunk(pa.table({"n": np.arange(20_000)}), RowLayout((("n", ("n",)),)))
     steps = [len(events.valid) for events, _ in match_with(_engine("n < 0"), [chunk], BatchPace())]
     assert steps == [1024, 4096, 14_880]
     fixed = match_with(_engine("n < 0"), [chunk], BatchPace(8192, 8192))

@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tamis.files.arrays import Floats, Int32s
 from tamis.schedule.base import FALSE, NEVER, ON_FALSE, ON_TRUE, TRUE
 from tamis.schedule.compiled.chains import (
-    Floats,
     join_paths,
     order_difference,
     score_chains,
     sort_chains,
     walk_paths,
 )
-from tamis.schedule.compiled.graph import BITS, ClauseGraph, Int32s
+from tamis.schedule.compiled.graph import BITS, ClauseGraph
 
 _PREDICATES = 7
 
@@ -59,9 +59,9 @@ def _chain(rng: random.Random, kills: tuple[int, ...]) -> list[tuple[int, int]]:
     return [(t, rng.choice(kills)) for t in chosen]
 
 
-def _sorted(graph: ClauseGraph, told: tuple[Floats, Floats, Floats]) -> None:
+def _sorted(graph: ClauseGraph, known: tuple[Floats, Floats, Floats]) -> None:
     start, size, _, pool = graph.arrays
-    sort_chains(start, size, pool, graph.degree, graph.clauses(), *told)
+    sort_chains(start, size, pool, graph.degree, graph.clauses(), *known)
 
 
 def _crossed(first: Int32s, second: Int32s) -> bool:
@@ -75,16 +75,18 @@ def test_difference_is_exact_with_any_number_of_links(kills: tuple[int, ...]) ->
     rng = random.Random(5)
     links = 0
     for _ in range(150):
-        told = _statistics(rng)
+        known = _statistics(rng)
         graph = _graph(_chain(rng, kills), _chain(rng, kills))
-        _sorted(graph, told)
+        _sorted(graph, known)
         first, second = graph.literals(0), graph.literals(1)
         if _crossed(first, second):
             assert len(kills) > 1, "cannot be where all literals of a predicate are alike"
             continue
-        p, _, cost = told
+        p, _, cost = known
         exact = _expected([first, second], p, cost) - _expected([second, first], p, cost)
-        assert order_difference(first, second, *told) == pytest.approx(exact, abs=1e-9 * cost.sum())
+        assert order_difference(first, second, *known) == pytest.approx(
+            exact, abs=1e-9 * cost.sum()
+        )
         links = max(links, len(set((first >> BITS).tolist()) & set((second >> BITS).tolist())))
     assert links >= 3
 
@@ -92,15 +94,15 @@ def test_difference_is_exact_with_any_number_of_links(kills: tuple[int, ...]) ->
 def test_a_chain_is_sorted_such_that_it_costs_least() -> None:
     rng = random.Random(6)
     for _ in range(60):
-        told = _statistics(rng)
+        known = _statistics(rng)
         graph = _graph(_chain(rng, (ON_FALSE, ON_TRUE)))
         given = graph.literals(0).copy()
-        _sorted(graph, told)
+        _sorted(graph, known)
         chain = graph.literals(0)
         assert sorted(chain) == sorted(given)
-        p, _, cost = told
+        p, _, cost = known
         start, size, _, pool = graph.arrays
-        (spent,), _ = score_chains(start, size, pool, graph.degree, graph.clauses(), *told)
+        (spent,), _ = score_chains(start, size, pool, graph.degree, graph.clauses(), *known)
         assert spent == pytest.approx(_expected([chain], p, cost))
         for _ in range(10):
             other = np.array(rng.sample(given.tolist(), len(given)), np.int32)
@@ -110,10 +112,10 @@ def test_a_chain_is_sorted_such_that_it_costs_least() -> None:
 def test_the_cost_of_a_chain_is_that_of_the_paper() -> None:
     """1 + p1 + p1 p2 + ... for costs of 1."""
     graph = _graph([(0, ON_FALSE), (1, ON_FALSE), (2, ON_FALSE)])
-    told = np.array([0.2, 0.5, 0.9]), np.zeros(3), np.ones(3)
-    _sorted(graph, told)
+    known = np.array([0.2, 0.5, 0.9]), np.zeros(3), np.ones(3)
+    _sorted(graph, known)
     start, size, _, pool = graph.arrays
-    (spent,), (score,) = score_chains(start, size, pool, graph.degree, graph.clauses(), *told)
+    (spent,), (score,) = score_chains(start, size, pool, graph.degree, graph.clauses(), *known)
     assert spent == pytest.approx(1 + 0.2 + 0.2 * 0.5)
     assert score == 0, "it has nothing in common with others"
 

@@ -6,19 +6,18 @@ import random
 from typing import ClassVar
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from tamis.schedule.base import FAULT, NEVER
 from tamis.schedule.registry import create
 from tamis.testing.scheduler_checks import ScheduledClause, ScheduledClauses, check_event
+from tests.running import run_machine
 from tests.unit.schedule.instances import NAMES
 
 _PREDICATES = 9
@@ -97,7 +96,4 @@ class Churn(RuleBasedStateMachine):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.slow
 def test_churn(name: str) -> None:
-    run_state_machine_as_test(
-        type("ChurnOf", (Churn,), {"name": name}),
-        settings=settings(max_examples=40, stateful_step_count=25, deadline=None),
-    )
+    run_machine(type("ChurnOf", (Churn,), {"name": name}), examples=40, steps=25)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.schedule.compiled.graph import Int8s
+from tamis.files.arrays import Int8s
 from tamis.schedule.naive import NaiveScheduler
 from tamis.schedule.registry import create
 from tamis.schedule.run import Run
@@ -23,8 +23,8 @@ def test_conforms(name: str, check: str) -> None:
 def test_a_wrong_scheduler_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     step = Run._step
 
-    def inverted(self: Run, outcomes: Int8s, told: int, outcome: int) -> int:
-        return step(self, outcomes, told, 1 - outcome if outcome in (0, 1) else outcome)
+    def inverted(self: Run, outcomes: Int8s, predicate: int, outcome: int) -> int:
+        return step(self, outcomes, predicate, 1 - outcome if outcome in (0, 1) else outcome)
 
     monkeypatch.setattr(Run, "_step", inverted)
     with pytest.raises(AssertionError, match=r"agrees_with_the_oracle.*disagrees"):

@@ -70,20 +70,20 @@ def test_a_choice_that_is_not_open_is_refused(scheduler: _First, answer: Any) ->
     assert scheduler.run(np.array([4, 7, 9])).next() == 5
 
 
+def _lost(path: str) -> None:
+    register(SchedulerEntry("lost", path, "none", "nothing"))
+    create("lost")
+
+
 @pytest.mark.parametrize(
     ("path", "wrong"),
     [
         ("tests.unit.schedule.test_python_scheduler:Missing", "cannot be imported"),
         ("tests.no_such_module:Missing", "cannot be imported"),
         ("tests.unit.schedule.test_python_scheduler:EventState", "not a subclass of Scheduler"),
+        ("tests.unit", "module:name"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused(path: str, wrong: str) -> None:
-    register(SchedulerEntry("lost", path, "none", "nothing"))
     with pytest.raises(SchedulerError, match=wrong):
-        create("lost")
-
-
-def test_a_path_without_a_class_is_refused() -> None:
-    with pytest.raises(SchedulerError, match="module:name"):
-        register(SchedulerEntry("lost", "tests.unit", "none", "nothing"))
+        _lost(path)

@@ -33,7 +33,8 @@ def test_a_call_that_decides_more_goes_first() -> None:
 
 
 def test_who_shares() -> None:
-    graph = create("naive").graph
+    scheduler = create("naive")
+    graph, before = scheduler.graph, scheduler.nbytes
     predicates = np.array([4, 0, 7, 5, 9])
     assert len(set(graph.calls(predicates).tolist())) == 5
     for predicate, call in ((4, 2), (7, 2), (0, 4)):
@@ -45,6 +46,8 @@ def test_who_shares() -> None:
     assert len(set(graph.calls(predicates).tolist())) == 5
     with pytest.raises(SchedulerError, match="numbered 0 to"):
         graph.assign_call(-1, 0)
+    scheduler.assign_call(1000, 3)
+    assert scheduler.nbytes >= before + 4000, "what is known of calls is counted"
 
 
 def test_nobody_shares_a_call_unless_two_predicates_in_use_have_it() -> None:
@@ -75,13 +78,6 @@ def test_nobody_shares_a_call_unless_two_predicates_in_use_have_it() -> None:
         graph.check()
 
 
-def test_what_is_known_of_calls_is_counted() -> None:
-    scheduler = create("naive")
-    before = scheduler.nbytes
-    scheduler.assign_call(1000, 3)
-    assert scheduler.nbytes >= before + 4000
-
-
 @each
 def test_predicates_that_share_a_call_cost_what_it_costs(name: str) -> None:
     scheduler = create(name)
@@ -93,7 +89,7 @@ def test_predicates_that_share_a_call_cost_what_it_costs(name: str) -> None:
     run = scheduler.run(np.array([0, 1, 2]))
     assert statistics.cost.tolist()[:4] == [8.0, 8.0, 1.0, 1.0], "of the other nothing is known"
     assert run.answered_with(1).tolist() == [0, 1]
-    assert run.answered_with(2).tolist() == [2], "3 is no survivor"
+    assert run.answered_with(2).tolist() == [2], "3 does not survive"
     assert run.answered_with(3).tolist() == []
     scheduler.learn(0, TRUE, 4.0)
     assert statistics.call_cost[0] == statistics.cost[0] == 6.0
@@ -124,7 +120,7 @@ def test_who_shares_a_call_with_whom_does_not_change_under_way(name: str) -> Non
     assert sorted(scheduler.run(every).answered_with(3).tolist()) == [1, 2, 3]
 
 
-def test_a_predicate_that_nobody_has_is_no_news() -> None:
+def test_a_predicate_that_nobody_has_changes_nothing() -> None:
     scheduler = create("naive")
     scheduler.add(0, [3, 5], [ON_FALSE, ON_FALSE], 0)
     run = scheduler.run(np.array([0]))

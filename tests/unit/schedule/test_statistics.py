@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -20,14 +22,6 @@ def test_learning_converges() -> None:
     assert statistics.p[:3] == pytest.approx(truth, abs=0.05)
     assert statistics.cost[:3] == pytest.approx([5, 10, 15], rel=0.01)
     statistics.check()
-
-
-def test_the_first_results_count_as_a_mean() -> None:
-    statistics = PredicateStatistics(p=0.5)
-    for outcome in (1, 1, 0, 1):
-        statistics.learn(0, outcome)
-    # Four results and two expected ones, of which one is true.
-    assert statistics.p[0] == pytest.approx((3 + 1) / (4 + 2))
 
 
 def test_old_results_fade() -> None:
@@ -52,11 +46,15 @@ def test_doubt_falls_with_results() -> None:
     assert statistics.doubt[0] == 0
 
 
-def test_a_fault_tells_of_the_cost_only() -> None:
-    statistics = PredicateStatistics()
-    statistics.learn(0, FAULT, 7.0)
-    assert statistics.p[0] == 0.5
-    assert statistics.cost[0] > 1
+def test_the_first_results_count_as_a_mean_and_a_fault_for_the_cost_only() -> None:
+    statistics = PredicateStatistics(p=0.5)
+    for outcome in (1, 1, 0, 1):
+        statistics.learn(0, outcome)
+    # Four results and two expected ones, of which one is true.
+    assert statistics.p[0] == pytest.approx((3 + 1) / (4 + 2))
+    statistics.learn(1, FAULT, 7.0)
+    assert statistics.p[1] == 0.5
+    assert statistics.cost[1] > 1
 
 
 def test_a_number_used_again_starts_anew() -> None:
@@ -101,17 +99,15 @@ def test_calls_are_timed_elsewhere_too() -> None:
 
 def test_refusals() -> None:
     statistics = PredicateStatistics()
-    with pytest.raises(SchedulerError, match="between 0 and 1"):
-        statistics.set(0, p=1.5)
-    with pytest.raises(SchedulerError, match="finite"):
-        statistics.set(0, cost=-1)
-    with pytest.raises(SchedulerError, match="finite"):
-        statistics.learn(0, 1, float("nan"))
-    with pytest.raises(SchedulerError, match="FALSE"):
-        statistics.learn(0, 3)
-    with pytest.raises(SchedulerError, match="1 or more"):
-        PredicateStatistics(memory=0)
-    with pytest.raises(SchedulerError, match="0 or more"):
-        PredicateStatistics(optimism=-1)
-    with pytest.raises(SchedulerError, match="between 0 and 1"):
-        statistics.expect(0, p=2)
+    refused: list[tuple[Callable[[], object], str]] = [
+        (lambda: statistics.set(0, p=1.5), "between 0 and 1"),
+        (lambda: statistics.set(0, cost=-1), "finite"),
+        (lambda: statistics.learn(0, 1, float("nan")), "finite"),
+        (lambda: statistics.learn(0, 3), "FALSE"),
+        (lambda: PredicateStatistics(memory=0), "1 or more"),
+        (lambda: PredicateStatistics(optimism=-1), "0 or more"),
+        (lambda: statistics.expect(0, p=2), "between 0 and 1"),
+    ]
+    for call, message in refused:
+        with pytest.raises(SchedulerError, match=message):
+            call()

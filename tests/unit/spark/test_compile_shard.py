@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from tamis.spark.jobs.compile_shard import _sample
 from tamis.store.log import Log
+from tests.schemas import one_type
 
-SCHEMA = {
-    "attributes": {"price": "integer", "seller.rating": "integer"},
-    "event_types": {"lot": {"price": "optional", "seller.rating": "optional"}},
-}
+SCHEMA = one_type("lot", {"price": "integer", "seller.rating": "integer"})
 
 
 def test_a_log_with_structs_and_texts(tmp_path: Path) -> None:

@@ -18,14 +18,14 @@ from pyarrow import parquet
 from tamis import Engine, Schema
 from tamis.engine.warm_start import plan_for
 from tamis.errors import SparkError, StoreError
+from tamis.replay.parquet_events import RowRange, parquet_files, row_shares
 from tamis.replay.parts import PartWriter
-from tamis.replay.row_groups import RowRange, parquet_files, row_shares
-from tamis.spark.events.parquet_columns import layouts
-from tamis.spark.events.past_files import PastFiles
+from tamis.spark.events.past_files import PastFiles, layouts
 from tamis.spark.jobs.generate_tables import _write, draft_folder, table_files
 from tamis.spark.jobs.match_files import check_given
 from tamis.spark.runtime.engine_folders import engine_folders, laid_out, mentioned
 from tamis.spark.runtime.scratch_folder import scratch_folder
+from tests.running import run_script
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "decimal", "kind": "text", "n": "integer"}})
 
@@ -75,7 +75,7 @@ def test_nothing_to_read(name: str, why: str, tmp_path: Path) -> None:
         parquet_files(f"{tmp_path}/{name}")
 
 
-def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
+def test_values_that_only_folders_have_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "kind=oak" / "x.parquet", 5)
     with pytest.raises(SparkError, match="only the folder 'kind=oak' has"):
         layouts(parquet_files(tmp_path), SCHEMA)
@@ -84,26 +84,11 @@ def test_values_that_only_folders_tell_are_refused(tmp_path: Path) -> None:
     assert len(layouts(parquet_files(tmp_path / "other"), SCHEMA)) == 1
 
 
-def test_what_is_no_parquet(tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
+def test_files_that_are_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"no parquet at all")
     with pytest.raises(StoreError, match=r"a\.parquet: is not a parquet file that can be read"):
         parquet_files(tmp_path)
-
-
-def test_what_should_hold_attributes_has_to_be_a_struct(tmp_path: Path) -> None:
-    schema = Schema.from_dict({"attributes": {"n": "integer", "seller.rating": "integer"}})
-    path = tmp_path / "a.parquet"
-    small = pa.array([{"rating": 3}], pa.struct([("rating", pa.uint8())]))  # no type of Spark's
-    parquet.write_table(pa.table({"n": [1], "seller": small}), path)
-    (found_there,) = layouts(parquet_files(tmp_path), schema)
-    assert ("seller", "rating") in found_there.attributes
-    parquet.write_table(pa.table({"n": [1], "seller": ["Ann"]}), path)
-    with pytest.raises(SparkError, match=r"a\.parquet: the column 'seller' is string, but 'seller"):
-        layouts(parquet_files(tmp_path), schema)
-
-
-def test_a_page_that_is_damaged(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
     write(path, 300)
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 3)
@@ -112,6 +97,18 @@ def test_a_page_that_is_damaged(tmp_path: Path) -> None:
     shares_of = map(events.chunks, range(len(events.shares)))
     with pytest.raises(StoreError, match=r"a\.parquet: cannot be read: "):
         list(chain.from_iterable(shares_of))
+
+
+def test_what_should_hold_attributes_has_to_be_a_struct(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"attributes": {"n": "integer", "seller.rating": "integer"}})
+    path = tmp_path / "a.parquet"
+    small = pa.array([{"rating": 3}], pa.struct([("rating", pa.uint8())]))  # no type of Spark's
+    parquet.write_table(pa.table({"n": [1], "seller": small}), path)
+    (found_there,) = layouts(parquet_files(tmp_path), schema)
+    assert ("seller.rating", ("seller", "rating")) in (found_there.attributes or ())
+    parquet.write_table(pa.table({"n": [1], "seller": ["Ann"]}), path)
+    with pytest.raises(SparkError, match=r"a\.parquet: the column 'seller' is string, but 'seller"):
+        layouts(parquet_files(tmp_path), schema)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +124,7 @@ def test_each_row_has_one_reader(sizes: tuple[int, ...], cores: int) -> None:
     assert ends[-1] == sum(sizes)
     assert all(rows.first == end for (end, rows) in zip(ends, all_rows[1:], strict=False))
     assert all(rows.stop <= sizes[rows.group] for rows in all_rows)
+    assert row_shares([], cores) == []
     counts = [sum(rows.stop - rows.start for rows in share) for share in dealt]
     assert max(counts) <= 2 * max(sum(sizes) / len(dealt), 1 << 14)
     if sum(sizes) > cores << 16:
@@ -134,21 +132,13 @@ def test_each_row_has_one_reader(sizes: tuple[int, ...], cores: int) -> None:
     assert all(one[-1].first < two[0].first for one, two in pairwise(dealt))
 
 
-def test_no_rows_no_shares() -> None:
-    assert row_shares([], 4) == []
-
-
-def test_a_part_is_there_when_it_is_closed(tmp_path: Path) -> None:
+def test_a_part_is_there_when_it_is_closed_and_gone_when_it_is_given_up(tmp_path: Path) -> None:
     part = PartWriter(tmp_path / "notifications", "part-1.parquet")
     part.write(pa.table({"sequence": [1, 2], "subscription": ["a", "b"]}))
     part.write(pa.table({"sequence": [2], "subscription": ["c"]}))
-    told = part.close()
-    assert told == {"folder": "notifications", "name": "part-1.parquet", "rows": 3}
+    assert part.close() == {"folder": "notifications", "name": "part-1.parquet", "rows": 3}
     table = parquet.read_table(tmp_path / "notifications" / "part-1.parquet")
     assert table.to_pydict() == {"sequence": [1, 2, 2], "subscription": ["a", "b", "c"]}
-
-
-def test_a_part_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
     part = PartWriter(tmp_path / "dead", "part-1.parquet")
     part.write(pa.table({"sequence": np.arange(1 << 21)}))
     assert list((tmp_path / "dead").iterdir())
@@ -205,29 +195,23 @@ def test_pieces_of_a_table() -> None:
 
 
 def test_what_was_not_completed_is_begun_anew(tmp_path: Path) -> None:
-    def begin(draft: Path, part: str) -> None:
-        (draft / "events").mkdir()
-        (draft / "events" / part).touch()
-        (draft / "schema").touch()
-
-    def fail() -> None:
+    def begin(part: str, *, fails: bool = False) -> None:
         with draft_folder(tmp_path, ["events", "schema"]) as draft:
-            begin(draft, "a")
-            raise RuntimeError("no")
+            (draft / "events").mkdir()
+            (draft / "events" / part).touch()
+            (draft / "schema").touch()
+            assert not (tmp_path / "events").exists()
+            if fails:
+                raise RuntimeError("no")
 
     (tmp_path / "mine").touch()
     with pytest.raises(RuntimeError):
-        fail()
+        begin("a", fails=True)
     assert [each.name for each in tmp_path.rglob("*")] == ["mine"]
-    with draft_folder(tmp_path, ["events", "schema"]) as draft:
-        begin(draft, "b")
-        assert not (tmp_path / "events").exists()
+    begin("b")
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["b", "events", "mine", "schema"]
-    with (
-        pytest.raises(SparkError, match="holds events already"),
-        draft_folder(tmp_path, ["events", "schema"]),
-    ):
-        pass
+    with pytest.raises(SparkError, match="holds events already"):
+        begin("c")
     assert (tmp_path / "events" / "b").exists()
 
 
@@ -236,8 +220,7 @@ def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
     killed = (
         f"with draft_folder({str(tmp_path)!r}, ['events']) as draft:\n (draft / 'events').touch()\n"
     )
-    done = subprocess.run([sys.executable, "-c", f"{begin}{killed} os._exit(9)"], check=False)
-    assert done.returncode == 9
+    assert run_script(f"{begin}{killed} os._exit(9)", check=False).returncode == 9
     assert list(tmp_path.rglob("events"))
     with draft_folder(tmp_path, ["events"]) as draft:
         assert list(tmp_path.iterdir()) == [draft]
@@ -245,7 +228,7 @@ def test_what_somebody_who_was_killed_left_goes(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["events"]
 
 
-def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "part-0.parquet"
     table = pa.table({"n": np.random.default_rng(0).integers(0, 1 << 60, 1 << 16)})
     with full_disk(), pytest.raises(StoreError, match=r"part-0\.parquet: cannot be written: File"):

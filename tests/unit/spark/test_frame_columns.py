@@ -10,30 +10,23 @@ from pyspark.sql.types import StructType
 from tamis import Schema
 from tamis.errors import SparkError
 from tamis.spark.frames.frame_columns import attribute_sources, quoted, struct_of
+from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
-            "price": "decimal",
+    one_type(
+        "offer",
+        {
+            "price": "decimal!",
             "n": {"kind": "integer", "low": 0},
             "title": "text",
             "colour": {"kind": "enumerated", "values": ["red", "green"]},
             "sold": "boolean",
             "at": "timestamp",
-            "tags": "text",
+            "tags": "text*",
             "seller.rating": "integer",
             "photo": "opaque",
         },
-        "event_types": {
-            "offer": {
-                "price": "mandatory",
-                "tags": "optional multiple",
-                **dict.fromkeys(
-                    ("n", "title", "colour", "sold", "at", "seller.rating", "photo"), "optional"
-                ),
-            }
-        },
-    }
+    )
 )
 TWO = Schema.from_dict(
     {
@@ -64,7 +57,8 @@ def written(kind: Kind) -> Any:
 def found(
     columns: dict[str, Any], schema: Schema = SCHEMA, known: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    return {each.attribute: each.name for each in attribute_sources(schema, struct(columns), known)}
+    paths = attribute_sources(schema, struct(columns), known)
+    return {".".join(path): quoted(*path) for path in paths}
 
 
 def test_columns_and_fields_of_structs() -> None:
@@ -131,7 +125,7 @@ def test_a_column_that_is_known_may_be_named_almost_like_an_attribute() -> None:
 
 
 def test_a_column_beside_an_attribute_with_a_dot() -> None:
-    """`seller` holds no rating; but nobody looks for one there, or there is none."""
+    """`seller` holds no rating, but nobody looks for one there."""
     given = {"price": "double", "seller": "string"}
     assert found(given, known=("seller",)) == {"price": "`price`"}
     assert found(given | {"seller.rating": "long"})
@@ -149,9 +143,7 @@ def test_what_every_event_binds_has_to_be_there() -> None:
     with pytest.raises(SparkError, match="'m', which every event binds"):
         found({"n": "long"}, default)
     assert found({"event_type": "string", "n": "long"}, default)
-    optional = Schema.from_dict(
-        {"attributes": {"x": "integer"}, "event_types": {"e": {"x": "optional"}}}
-    )
+    optional = Schema.from_dict(one_type("e", {"x": "integer"}))
     with pytest.raises(SparkError, match="no column is an attribute; the columns are k, v"):
         found({"k": "long", "v": "long"}, optional)
 
@@ -162,6 +154,6 @@ def test_the_columns_of_a_schema() -> None:
         "at:timestamp,tags:array<string>,seller:struct<rating:bigint>,photo:string>"
     )
     assert struct_of(TWO)["event_type"].dataType.simpleString() == "array<string>"
-    assert [each.attribute for each in attribute_sources(SCHEMA, struct_of(SCHEMA))] == list(
+    assert [".".join(path) for path in attribute_sources(SCHEMA, struct_of(SCHEMA))] == list(
         SCHEMA.attributes
     )

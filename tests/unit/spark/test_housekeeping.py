@@ -17,8 +17,9 @@ from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.stream import housekeeping as keeping
 from tamis.spark.stream.housekeeping import Housekeeper, changes_worth_version
 from tamis.spark.stream.progress import StreamStatus
-from tamis.store import Log, Shard, SubscriptionSnapshot, Versions, describe, subscribe
+from tamis.store import Log, SubscriptionSnapshot, Versions, describe, subscribe
 from tests.unit.replay.notification_folder import Out
+from tests.unit.store.world import publish_version
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -28,19 +29,17 @@ class Compiler:
 
     def __init__(self, log: Log, versions: Versions) -> None:
         self._log, self._versions = log, versions
-        self.may, self.fails, self.calls = Event(), False, 0
+        self.may, self.calls = Event(), 0
+        self.fails: Exception | None = None
         self.may.set()
 
     def __call__(self) -> CompiledIndex:
         self.calls += 1
         assert self.may.wait(60)
-        if self.fails:
-            raise SparkError("no room\nat org.apache.spark")
+        if self.fails is not None:
+            raise self.fails
         at = self._log.end
-        with self._versions.publish(at) as folder:
-            (folder / "shard-0000").mkdir()
-            shards = [Shard("shard-0000", 40, 1)]
-            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=shards)
+        publish_version(self._versions, at, SCHEMA, "int64", shards=1, subscriptions=40)
         version = self._versions.at(at)
         assert version is not None
         return CompiledIndex(version, 40, 0, [])
@@ -78,6 +77,9 @@ def test_leases_that_have_run_out_are_expired(world: World) -> None:
     world.subscribe(3)
     keeper.turn(None)
     assert keeper.snapshot is None, "nobody has a lease, so nobody is remembered"
+    snapshot = SubscriptionSnapshot()
+    world.keeper(snapshot=snapshot).turn(None)
+    assert len(snapshot) == 3, "unless that is asked for"
     world.subscribe(2, now - timedelta(seconds=1))
     world.subscribe(1, now + timedelta(hours=1))
     keeper.turn(None)
@@ -86,13 +88,6 @@ def test_leases_that_have_run_out_are_expired(world: World) -> None:
     assert keeper.snapshot is not None
     keeper.turn(None)
     assert (len(keeper.snapshot), keeper.expired, world.log.end) == (4, 2, 8)
-
-
-def test_who_is_live_is_known_where_that_is_asked_for(world: World) -> None:
-    snapshot = SubscriptionSnapshot()
-    world.subscribe(3)
-    world.keeper(snapshot=snapshot).turn(None)
-    assert len(snapshot) == 3
 
 
 def test_a_version_is_compiled_when_enough_has_changed(world: World) -> None:
@@ -111,24 +106,28 @@ def test_a_version_is_compiled_when_enough_has_changed(world: World) -> None:
     assert (keeper.compiled, keeper.changed()) == (1, (0, 5))
 
 
-def test_a_compilation_that_fails_is_told_and_tried_later(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(SparkError("no room\nat org.apache.spark"), "no room"), (MemoryError(), "MemoryError")],
+)
+def test_a_compilation_that_fails_is_reported_and_tried_later(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
 ) -> None:
     keeper = world.keeper(every=1)
     world.subscribe(1)
-    world.compiler.fails = True
+    world.compiler.fails = error
     keeper.turn(None)
     assert keeper._compiling is not None
     keeper._compiling.join()
-    assert keeper.trouble == "no version could be compiled: no room"
+    assert keeper.trouble == f"no version could be compiled: {why}"
     keeper.turn(None)
     assert world.compiler.calls == 1
     monkeypatch.setattr(keeping, "_REST", 0.0)
-    world.compiler.fails = False
+    world.compiler.fails = None
     keeper.turn(None)
     keeper.close()
-    told: tuple[int, str | None] = (world.compiler.calls, keeper.trouble)
-    assert told == (2, None)
+    again: tuple[int, str | None] = (world.compiler.calls, keeper.trouble)
+    assert again == (2, None)
 
 
 def test_old_versions_go_when_no_batch_can_need_them(world: World) -> None:
@@ -177,7 +176,7 @@ def test_small_parts_of_old_batches_are_merged(
     assert "newer tamis" in (keeper.trouble or "")
 
 
-def test_what_the_file_system_refuses_is_told(world: World) -> None:
+def test_what_the_file_system_refuses_is_reported(world: World) -> None:
     keeper = world.keeper()
     world.versions.folder.write_text("a file", encoding="utf-8")
     keeper.turn(None)
@@ -199,15 +198,15 @@ def test_a_tenth_is_worth_a_version(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "told"),
+    ("why", "said"),
     [
         (pa.ArrowInvalid("not a parquet file\nbytes"), "not a parquet file"),
         (json.JSONDecodeError("no JSON", "{", 0), "no JSON: line 1 column 1 (char 0)"),
         (KeyError(), "KeyError"),
     ],
 )
-def test_whatever_goes_wrong_in_a_turn_is_told(
-    world: World, monkeypatch: pytest.MonkeyPatch, why: Exception, told: str
+def test_whatever_goes_wrong_in_a_turn_is_reported(
+    world: World, monkeypatch: pytest.MonkeyPatch, why: Exception, said: str
 ) -> None:
     """Its thread has to live on."""
 
@@ -218,26 +217,12 @@ def test_whatever_goes_wrong_in_a_turn_is_told(
     with monkeypatch.context() as patched:
         patched.setattr(Log, "counts", fails)
         keeper.turn(None)
-    assert keeper.trouble == told
+    assert keeper.trouble == said
     keeper.turn(None)
     assert keeper.trouble is None
 
 
-def test_a_compilation_may_fail_without_a_word(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails() -> CompiledIndex:
-        raise MemoryError
-
-    keeper = Housekeeper(world.log, world.versions, fails, every=1)
-    world.subscribe(1)
-    keeper.turn(None)
-    assert keeper._compiling is not None
-    keeper._compiling.join()
-    assert keeper.trouble == "no version could be compiled: MemoryError"
-
-
-def test_conditions_that_the_last_version_refused_are_told(world: World) -> None:
+def test_conditions_that_the_last_version_refused_are_reported(world: World) -> None:
     keeper = world.keeper()
     world.subscribe(2)
     made: list[dict[str, Any]] = [{"refused": 2, "reasons": ["7: no such", "8: no such"]}, {}]
@@ -245,5 +230,5 @@ def test_conditions_that_the_last_version_refused_are_told(world: World) -> None
         with world.versions.publish(at) as folder:
             describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=[], made=how)
         keeper.turn(None)
-        told = [None, "2 conditions were refused; 7: no such"]
-        assert keeper.trouble == told[bool(how)]
+        said = "2 conditions were refused; 7: no such"
+        assert keeper.trouble == (said if how else None)

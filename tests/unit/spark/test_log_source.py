@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from tamis.errors import SparkError, StoreError
 from tamis.replay.log_events import next_event
 from tamis.spark.stream.log_source import LogOptions, TamisDataSource
-from tamis.store import Log, Shard, Versions, describe, subscribe
+from tamis.store import Log, Versions, describe, subscribe
+from tests.unit.store.world import publish_version
 
 SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
 
@@ -31,14 +32,8 @@ class World:
         self.log.publish(pa.table({"n": list(range(count))}))
 
     def version(self, shards: int = 1) -> int:
-        at = self.log.end
-        with self.versions.publish(at) as folder:
-            made = []
-            for shard in range(shards):
-                (folder / f"shard-{shard:04d}").mkdir()
-                made.append(Shard(f"shard-{shard:04d}", 1, 1))
-            describe(folder, sequence=at, schema=SCHEMA, ids="int64", shards=made)
-        return at
+        publish_version(self.versions, self.log.end, SCHEMA, "int64", shards)
+        return self.log.end
 
     def options(self, **given: str) -> LogOptions:
         paths = {"path": str(self.log.folder), "index": str(self.versions.folder)}
@@ -99,12 +94,16 @@ def test_tasks_have_the_version_that_was_journaled_or_one_that_serves_as_well(wo
 def test_refusals(world: World) -> None:
     with pytest.raises(SparkError, match="reads a log"):
         LogOptions.read({})
-    with pytest.raises(SparkError, match="no attribute 'm'"):
-        world.options(columns="m")
-    with pytest.raises(SparkError, match="whole number, 1 or more"):
-        world.options(maxeventspertrigger="0")
-    with pytest.raises(StoreError, match="a reader is named"):
-        world.options(name="a b")
+    for options, error, message in (
+        ({"columns": "m"}, SparkError, "no attribute 'm'"),
+        ({"maxeventspertrigger": "0"}, SparkError, "whole number, 1 or more"),
+        ({"name": "a b"}, StoreError, "a reader is named"),
+    ):
+        with pytest.raises(error, match=message):
+            world.options(**options)
+    with pytest.raises(SparkError, match="needs a name"):  # a stream from the latest event on
+        _stream(world)
+    assert LogOptions.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
 
 
 def _stream(world: World, **given: str) -> Any:
@@ -125,12 +124,6 @@ def test_the_latest_event_stays_the_same_until_the_first_batch_is_over(world: Wo
     again.commit(end)
     world.events(1)
     assert _stream(world, name="new").initialOffset()["sequence"] == 8, "of another checkpoint"
-
-
-def test_a_stream_from_the_latest_event_on_has_a_name(world: World) -> None:
-    with pytest.raises(SparkError, match="needs a name"):
-        _stream(world)
-    assert LogOptions.read({"path": str(world.log.folder), "startingsequence": "latest"}).latest
 
 
 def test_an_index_of_another_log_is_refused(world: World, tmp_path: Path) -> None:
@@ -157,6 +150,6 @@ def test_a_checkpoint_of_another_log_is_refused(world: World, tmp_path: Path) ->
     wrong = TamisDataSource({"path": str(other.folder)}).streamReader(StructType())
     with pytest.raises(SparkError, match="of another log"):
         wrong.latestOffset(offset, limit)
-    # One that was written before logs could be told apart.
+    # A checkpoint from before logs had an identity.
     earlier = {"sequence": 3, "version": -1}
     assert wrong.latestOffset(earlier, limit)["sequence"] == 4

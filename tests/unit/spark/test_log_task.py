@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from tamis import Engine, Schema
 from tamis.encode.encoder import Encoder
-from tamis.replay.event_source import EventChunk
-from tamis.replay.log_events import LogLayout
+from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.pipeline import BatchPace, read_events
 from tamis.spark.stream import log_task as tasks
 from tamis.spark.stream.log_task import LogTask
 from tamis.store import Log, subscribe
+from tests.schemas import one_type
 
-SCHEMA = {"attributes": {"n": "integer"}, "event_types": {"event": {"n": "mandatory"}}}
+SCHEMA = one_type("event", {"n": "integer!"})
 
 
 def _found(log: Log, folder: Path | None = None, sequence: int = 0) -> list[tuple[int, int]]:
@@ -59,11 +59,11 @@ def test_few_logs_are_kept(tmp_path: Path) -> None:
     assert len(tasks._logs.kept) == tasks._KEPT
 
 
-def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
+def test_a_text_that_is_damaged_is_a_dead_letter() -> None:
     """As of a damaged segment: Arrow calls it text, and it is not."""
     broken = pa.array([b'{"n": 1}', b'{"n": \xa4}'], pa.binary()).view(pa.string())
     chunk = EventChunk(
-        np.array([10, 11]), pa.table({"json": broken}), LogLayout(json.dumps(SCHEMA))
+        np.array([10, 11]), pa.table({"json": broken}), RowLayout(document=json.dumps(SCHEMA))
     )
     (events,) = read_events([chunk], Encoder(Schema.from_dict(SCHEMA)), BatchPace())
     assert events.numbers.tolist() == [10]
@@ -74,10 +74,7 @@ def test_a_text_that_is_none_any_more_is_a_dead_letter() -> None:
 
 
 def test_an_attribute_that_a_segment_lacks_is_null(tmp_path: Path) -> None:
-    schema = {
-        "attributes": {"n": "integer", "kind": "text"},
-        "event_types": {"event": {"n": "mandatory", "kind": "optional"}},
-    }
+    schema = one_type("event", {"n": "integer!", "kind": "text"})
     log = Log.create(tmp_path / "log", schema, ids="int64")
     log.change(subscribe([1], ["n < 3"]))
     log.publish(pa.table({"n": [1]}))

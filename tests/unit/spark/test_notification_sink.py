@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError, StoreError
+from tamis.replay.manifests import manifests
 from tamis.replay.parts import PartWriter
-from tamis.spark.stream.notification_sink import NotificationsDataSource, manifests
+from tamis.spark.stream.notification_sink import NotificationsDataSource
 
 
 @pytest.fixture
@@ -116,7 +117,10 @@ def test_lists_are_written_with_a_dictionary(tmp_path: Path) -> None:
     assert columns["tags.list.element"].statistics is not None
 
 
-@pytest.mark.parametrize("text", ["", '{"format": 2, "wri', "{}", "[]", "[" * 100_000])
+_OUTSIDE = '{"query": null, "written": 0, "parts": [{"folder": "..", "name": "a.parquet"}]}'
+
+
+@pytest.mark.parametrize("text", ["", '{"format": 2, "wri', "{}", "[]", "[" * 100_000, _OUTSIDE])
 def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "q-0000000000-x.json").write_text(text, encoding="utf-8")

@@ -79,7 +79,7 @@ def test_totals_rates_and_latency(world: World) -> None:
     assert found.p50 == found.p95 == pytest.approx(3, abs=0.9)
     assert len(watch.newest()) == 6
     assert len(watch.newest(rows=2)) == 2
-    # Nothing new: the totals stay, and what is long past is no rate any more.
+    # Nothing new: the totals stay, and rates of long ago are gone.
     later = watch.look(now + 100)
     assert later[:7] == found[:7]
     assert later[7:] == (None, None, None, None)
@@ -92,7 +92,7 @@ def test_only_its_own_query_counts(world: World) -> None:
     assert watch.look(time.time()).batches == 0
 
 
-def test_batches_of_an_earlier_run_are_no_rate(world: World) -> None:
+def test_batches_of_an_earlier_run_give_no_rate(world: World) -> None:
     now = time.time()
     for _ in range(3):
         world.publish(3)
@@ -101,15 +101,12 @@ def test_batches_of_an_earlier_run_are_no_rate(world: World) -> None:
     assert (found.batches, found.events, found.rate, found.p50) == (3, 9, None, None)
 
 
-def test_quantiles_are_those_of_all_values() -> None:
+def test_quantiles_are_those_of_all_values_and_a_rate_needs_two() -> None:
     values = [(0.3, 5), (0.1, 4), (0.2, 1)]
     spelt = sorted(value for value, count in values for _ in range(count))
     for part in (0.1, 0.4, 0.5, 0.51, 0.9, 1.0):
         assert quantile(values, part) == spelt[max(0, -(-int(part * 100) // 10) - 1)]
     assert quantile([], 0.5) is None
-
-
-def test_a_rate_needs_two() -> None:
     assert rate([], 1.0) is None
     assert rate([(0.0, 5)], 1.0) is None
     assert rate([(0.0, 5), (1.0, 5)], 2.0) == 2.5

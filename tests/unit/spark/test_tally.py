@@ -12,10 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.encode.validation import Refused
-from tamis.spark.backtest import event_samples as samples
 from tamis.spark.backtest import tally as tallies
-from tamis.spark.backtest.event_samples import EventSamples, ranks
-from tamis.spark.backtest.tally import OTHER, BacktestTally, PairGrid
+from tamis.spark.backtest.tally import OTHER, BacktestTally, EventSamples, PairGrid, ranks
 
 RNG = np.random.default_rng(3)
 
@@ -64,7 +62,7 @@ def kept(found: EventSamples) -> dict[int, list[int]]:
 def test_samples_have_the_lowest_ranks(
     pieces: int, waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "_WAITING", waiting)
+    monkeypatch.setattr(tallies, "_WAITING", waiting)
     matched = {(int(s), int(e)) for s, e in RNG.integers(0, [5, 400], (900, 2))}
     rank = dict(enumerate(ranks(np.arange(400)).tolist()))
     wanted = {

@@ -21,34 +21,22 @@ def saved(folder: Path, condition: str = "n > 1", replace: bool = False) -> Path
     return folder
 
 
-def test_a_folder_is_opened_once(tmp_path: Path) -> None:
+def test_a_folder_is_opened_once_and_another_in_its_place_anew(tmp_path: Path) -> None:
     folder = saved(tmp_path / "index")
     engine = worker.open_engine(folder)
     assert worker.open_engine(str(folder)) is engine
+    saved(folder, "n < 1", replace=True)
+    assert worker.open_engine(folder).match({"n": 0}) == [1]
     assert engine.match({"n": 2}) == [1]
 
 
-def test_one_put_in_its_place_is_opened_anew(tmp_path: Path) -> None:
-    folder = saved(tmp_path / "index")
-    before = worker.open_engine(folder)
-    saved(folder, "n < 1", replace=True)
-    assert worker.open_engine(folder).match({"n": 0}) == [1]
-    assert before.match({"n": 2}) == [1]
-
-
 def test_few_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_engines", worker.LruCache())
-    folders = [saved(tmp_path / f"index-{number}") for number in range(6)]
-    engines = [worker.open_engine(folder) for folder in folders]
-    assert worker.open_engine(folders[-1]) is engines[-1]
-    assert worker.open_engine(folders[0]) is not engines[0]
-
-
-def test_all_shards_of_a_version_and_of_the_one_before_stay_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    """All shards of a version and of the one before."""
     monkeypatch.setattr(worker, "_engines", worker.LruCache())
     folders = [saved(tmp_path / f"shard-{number}") for number in range(12)]
+    engines = [worker.open_engine(folder) for folder in folders[:6]]
+    assert worker.open_engine(folders[5]) is engines[5]
+    assert worker.open_engine(folders[0]) is not engines[0]
     engines = [worker.open_engine(folder, shards=6) for folder in folders]
     assert [worker.open_engine(folder, shards=6) for folder in folders] == engines
     more = worker.open_engine(saved(tmp_path / "later"))
@@ -87,7 +75,7 @@ def test_an_encoder_is_made_once() -> None:
 def test_a_worker_alone_puts_aside_what_it_has_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever else opens an engine decides himself where his garbage is looked for."""
+    """Other processes that open an engine decide for themselves what is collected."""
     saved(tmp_path / "a")
     before = gc.get_freeze_count()
     worker.open_engine(tmp_path / "a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -98,22 +99,17 @@ def test_what_is_wrong(given: Any, says: str) -> None:
         validate(given)
 
 
-def test_finer_than_a_microsecond() -> None:
-    fine = pa.array([1], pa.timestamp("ns", "UTC"))
-    with pytest.raises(StoreError, match="'until' does not fit"):
-        renew(["a"], fine)
-
-
-def test_columns_of_other_lengths() -> None:
-    with pytest.raises(StoreError, match="2 × id, 1 × condition"):
-        subscribe(["a", "b"], ["x"])
-    with pytest.raises(StoreError, match="cannot be a column"):
-        cancel(["a", 1])
-    with pytest.raises(StoreError, match="cannot be a column"):
-        cancel([1 << 70])
-
-
-def test_none_at_all() -> None:
+def test_columns_that_do_not_fit_and_no_rows() -> None:
+    fine = pa.array([1], pa.timestamp("ns", "UTC"))  # finer than a microsecond
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: renew(["a"], fine), "'until' does not fit"),
+        (lambda: subscribe(["a", "b"], ["x"]), "2 × id, 1 × condition"),
+        (lambda: cancel(["a", 1]), "cannot be a column"),
+        (lambda: cancel([1 << 70]), "cannot be a column"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(StoreError, match=message):
+            call()
     assert cancel([]).schema == change_schema("text")
     assert validate(cancel([]), "int64").schema == change_schema("int64")
     assert changes_table([], [], [], []).num_rows == 0

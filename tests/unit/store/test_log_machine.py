@@ -133,4 +133,4 @@ def _small(small_segments: None) -> None:
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestMachine.settings = settings(max_examples=60, stateful_step_count=30)

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import StoreError
-from tamis.store import Version, Versions, describe
-from tamis.store.pins import PATIENCE
+from tamis.store import Version, Versions
+from tamis.store.versions import PATIENCE
+from tests.unit.store.world import publish_version
 
 
 def _publish(versions: Versions, *sequences: int) -> None:
     for sequence in sequences:
-        with versions.publish(sequence) as folder:
-            describe(folder, sequence=sequence, schema={}, ids="text", shards=[])
+        publish_version(versions, sequence)
 
 
 def _left(versions: Versions) -> list[int]:

@@ -53,10 +53,9 @@ def test_what_is_saved_is_opened(tmp_path: Path) -> None:
     assert found.subscriptions is not None
     assert [type(each.id) for each in found.subscriptions.most] == [str, int]
     assert sorted(each.name for each in (tmp_path / "above").iterdir()) == ["stats"]
-
-
-def test_schedulers_read_milliseconds() -> None:
-    assert STATS.known == {'near("Bronx")': PredicateEstimate(0.25, 2.0, 40)}
+    assert found.known == {'near("Bronx")': PredicateEstimate(0.25, 2.0, 40)}, "milliseconds"
+    with pytest.raises(StoreError, match="there is no such folder"):
+        Stats.open(tmp_path / "nowhere")
 
 
 def test_statistics_are_replaced_only_on_request(tmp_path: Path) -> None:
@@ -105,8 +104,3 @@ def test_damage_is_reported(damage: Callable[[Path], object], said: str, tmp_pat
     damage(tmp_path / "stats")
     with pytest.raises(StoreError, match=said):
         Stats.open(tmp_path / "stats")
-
-
-def test_no_folder_at_all(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no such folder"):
-        Stats.open(tmp_path / "nowhere")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 from tamis.errors import StoreError
 from tamis.store import Shard, Version, Versions, describe
+from tests.running import run_script
 from tests.unit.store.world import SCHEMA
 
 
@@ -54,7 +53,7 @@ def test_what_a_version_says(versions: Versions) -> None:
     version = Version.open(versions.folder / f"v{42:020d}")
     assert version == versions.latest() == pickle.loads(pickle.dumps(version))
     assert hash(version) == hash(versions.latest())
-    assert (version.schema, version.ids) == (SCHEMA, "text")
+    assert (version.document["schema"], version.ids) == (SCHEMA, "text")
     assert version.document["operators"] == ["f"]
     assert version.shards == [Shard("shard-0000", 3, 1)]
     assert (version.shard_folders[0] / "data").read_text() == "x"
@@ -93,8 +92,7 @@ with Versions(sys.argv[1]).publish(7) as folder:
 
 
 def test_drafts_of_killed_publishers_are_deleted(versions: Versions) -> None:
-    died = subprocess.run([sys.executable, "-c", _DIES, str(versions.folder)], check=False)
-    assert died.returncode == -9
+    assert run_script(_DIES, versions.folder, check=False).returncode == -9
     (versions.folder / ".publishing-7-withoutlock").mkdir()
     (versions.folder / ".swept-v7").mkdir()
     assert versions.all() == []

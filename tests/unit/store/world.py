@@ -7,12 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.store import Log
+from tamis.store import Log, Shard, Versions, describe
+from tests.schemas import one_type
 
-SCHEMA: dict[str, Any] = {
-    "attributes": {"price": "integer", "name": "text"},
-    "event_types": {"offer": {"price": "mandatory", "name": "optional"}},
-}
+SCHEMA: dict[str, Any] = one_type("offer", {"price": "integer!", "name": "text"})
 
 
 def fresh(folder: Path, ids: str = "text") -> Log:
@@ -37,3 +35,19 @@ def published(log: Log, start: int = 0, end: int | None = None) -> list[tuple[in
 def files(log: Log) -> list[str]:
     """The names of all files among the segments, of segments or not."""
     return sorted(each.name for each in (log.folder / "segments").iterdir())
+
+
+def publish_version(
+    versions: Versions,
+    sequence: int,
+    schema: dict[str, Any] = SCHEMA,
+    ids: str = "text",
+    shards: int = 0,
+    subscriptions: int = 1,
+) -> None:
+    """Publish a version with so many empty shards."""
+    with versions.publish(sequence) as folder:
+        made = [Shard(f"shard-{shard:04d}", subscriptions, 1) for shard in range(shards)]
+        for each in made:
+            (folder / each.folder).mkdir()
+        describe(folder, sequence=sequence, schema=schema, ids=ids, shards=made)

@@ -44,19 +44,16 @@ def test_events_do_not_depend_on_how_many_subscriptions_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_make_the_workload_again(name: str) -> None:
+def test_parameters_make_the_workload_again_and_so_does_a_pickle(name: str) -> None:
     made = workload.make(name, 100, seed=9)
     again = workload.make(name, seed=made.seed, **made.parameters)
     assert again.subscriptions.equals(made.subscriptions)
     known = workload.WORKLOADS[name].parameters.keys()
     assert made.parameters.keys() == {"n"} | known
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_workload_travels_to_another_process(name: str) -> None:
-    made = workload.make(name, 20)
     there: workload.Workload = pickle.loads(pickle.dumps(made))
     assert there.events(10).equals(made.events(10))
+    nothing = workload.make(name, 0)
+    assert nothing.subscriptions.num_rows == nothing.events(0).num_rows == 0
 
 
 @pytest.mark.parametrize("name", WITH_PREDICATES)
@@ -89,12 +86,6 @@ def test_events_are_columns_of_the_schema(name: str) -> None:
         kind = kind if isinstance(kind, str) else kind["kind"]
         wanted = {"integer": pa.int64(), "decimal": pa.float64()}.get(kind)
         assert wanted is None or field.type == wanted
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_a_workload_too(name: str) -> None:
-    made = workload.make(name, 0)
-    assert made.subscriptions.num_rows == made.events(0).num_rows == 0
 
 
 def test_dictionaries_have_only_bound_attributes() -> None:

@@ -23,9 +23,6 @@ def test_the_share_that_matches_falls_with_p(p: float) -> None:
     made = workload.make("lesubscribe", 20_000, p=p, seed=1)
     rate = match_rate(made.subscriptions, made.events(400))
     assert rate == pytest.approx(expected_rate(p), rel=0.15)
-
-
-def test_at_p_one_half_seven_in_a_thousand_match() -> None:
     assert expected_rate(0.5) == pytest.approx(0.007, abs=0.0002)
 
 

@@ -10,14 +10,11 @@ from tamis.workload.topss import SETTINGS, TopssSetting
 from tests.unit.workload.brute import Predicates, match_rate
 
 
-def test_under_w4_every_sixth_subscription_matches() -> None:
+def test_w4_has_400_different_predicates_and_every_sixth_subscription_matches() -> None:
+    """The number that the paper's memory for the bit matrix implies."""
     made = workload.make("topss", 50_000)
     assert match_rate(made.subscriptions, made.events(100)) == pytest.approx(0.176, rel=0.05)
-
-
-def test_w4_has_400_different_predicates() -> None:
-    """The number that the paper's memory for the bit matrix implies."""
-    predicates = Predicates(workload.make("topss", 50_000).subscriptions)
+    predicates = Predicates(made.subscriptions)
     value = predicates.value.to_pylist()
     assert len(set(zip(predicates.names, predicates.comparator, value, strict=True))) == 400
     assert predicates.lengths.mean() == pytest.approx(3, abs=0.03)

@@ -17,12 +17,9 @@ def test_every_variant_is_a_workload(name: str) -> None:
     assert variant.parameters.items() <= made.parameters.items()
 
 
-def test_titles_tell_variants_apart() -> None:
+def test_titles_tell_variants_apart_and_an_unknown_one_is_refused() -> None:
     titles = [variant.title for variant in workload.VARIANTS.values()]
     assert len(set(titles)) == len(titles)
-
-
-def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(TamisError, match="did you mean 'topss-w4'"):
         workload.make_variant("topss-w5", 10)
 

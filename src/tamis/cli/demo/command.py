@@ -21,9 +21,9 @@ from tamis.cli.demo.warmup import KernelWarmup
 from tamis.cli.reports.stream import StreamView, summary
 from tamis.cli.spark.run import follow, prepare, start, stop
 from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.numbers import file_size
-from tamis.cli.terminal.startup import StartupSteps
+from tamis.cli.terminal.options import FOLDER, option
 from tamis.errors import StoreError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
@@ -38,32 +38,19 @@ _POLL = 0.2  # seconds
 
 
 @click.command()
-@click.option(
+@option(
     "--folder",
-    default=Path("out/demo"),
-    show_default=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of all files. A second run continues where the first stopped.",
+    "Folder of all files. A second run continues where the first stopped.",
+    FOLDER,
+    Path("out/demo"),
 )
-@click.option(
-    "--subscriptions",
-    default=100_000,
-    show_default=True,
-    type=click.IntRange(1, 10**7),
-    help="Number of subscriptions at the start.",
+@option(
+    "--subscriptions", "Number of subscriptions at the start.", click.IntRange(1, 10**7), 100_000
 )
-@click.option(
-    "--rate", default=750.0, show_default=True, type=click.FloatRange(1, 1e5), help="Lots a second."
-)
-@click.option(
-    "--churn",
-    default=200.0,
-    show_default=True,
-    type=click.FloatRange(0, 1e4),
-    help="Changes of subscriptions a second.",
-)
-@click.option("--seconds", type=click.FloatRange(0.1), help="Stop after this many seconds.")
-@click.option("--master", help="URL of a Spark master.  [default: this machine]")
+@option("--rate", "Lots a second.", click.FloatRange(1, 1e5), 750.0)
+@option("--churn", "Changes of subscriptions a second.", click.FloatRange(0, 1e4), 200.0)
+@option("--seconds", "Stop after this many seconds.", click.FloatRange(0.1))
+@option("--master", "URL of a Spark master.  [default: this machine]")
 def demo(
     folder: Path,
     subscriptions: int,

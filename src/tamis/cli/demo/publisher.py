@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from threading import Event, Thread
 
@@ -78,9 +78,7 @@ def _with_predicate(text: str, adjective: str, tag: str) -> str:
     return text
 
 
-def load_subscriptions(
-    log: Log, subscriptions: int, start: datetime, progress: Callable[[int], object] | None = None
-) -> None:
+def load_subscriptions(log: Log, subscriptions: int, start: datetime) -> None:
     """Add subscriptions to the log until it has `subscriptions`. Their ids count from 0."""
     done = log.counts(0)[1]
     while done < subscriptions:
@@ -88,8 +86,6 @@ def load_subscriptions(
         texts = draw_conditions(block, start)[at : at + subscriptions - done]
         log.change(subscribe(list(range(done, done + len(texts))), texts))
         done += len(texts)
-        if progress is not None:
-            progress(done)
 
 
 class AuctionPublisher:
@@ -117,7 +113,6 @@ class AuctionPublisher:
         self._thread = Thread(target=self._run, name="publisher", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -147,7 +142,6 @@ class AuctionPublisher:
                 self._publish_broken()
 
     def publish(self, lots: int) -> None:
-        """Publish some lots at once."""
         if lots:
             self._log.publish(self._lots.events(lots, seed=self._log.end))
             self.published += lots

@@ -43,7 +43,6 @@ class KernelWarmup:
         self._process.wait()
 
     def stop(self) -> None:
-        """End the process."""
         self._process.terminate()
         self._process.wait()
 
@@ -80,7 +79,6 @@ def compile_kernels(folder: Path) -> int:
 
 
 def main() -> None:
-    """Compile in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tamis-") as folder:
         compile_kernels(Path(folder))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import short
-from tamis.cli.terminal.tables import Cell, blank_repeats, table
-from tamis.lab.instruments.timing import Spread
+from tamis.cli.terminal.tables import Cell, Columns, blank_repeats, record_table, table
 from tamis.lab.results.records import (
     AS_A_SET,
     COSTS,
@@ -29,22 +28,27 @@ from tamis.lab.results.records import (
 )
 from tamis.lab.results.verdicts import by_setting, order_exceptions
 
-_Kind = TypeVar("_Kind")
 _COUNTED = ("differ",)  # units that have no fractions
 
 
 def show(console: Console, results: Sequence[Result]) -> None:
     """Print a table for each kind of result, then summaries and refusals."""
-    _print(console, results, Figure, _figures)
-    _print(console, results, MatcherResult, _matchers)
-    _print(console, results, PeerResult, _peers)
-    _print(console, results, PeerResult, _peer_costs)
-    _print(console, results, ScaleResult, _scale)
-    _print(console, results, ChurnResult, _churn)
-    _print(console, results, SchedulerResult, _evaluations)
-    _print(console, results, SchedulerResult, _scheduling_times)
-    _print(console, results, OperatorResult, _operators)
-    if schedulers := _of_kind(results, SchedulerResult):
+    makers: tuple[tuple[type[Any], Callable[[Sequence[Any]], RenderableType]], ...] = (
+        (Figure, partial(record_table, _FIGURES)),
+        (MatcherResult, _matchers),
+        (PeerResult, _peers),
+        (PeerResult, _peer_costs),
+        (ScaleResult, _scale),
+        (ChurnResult, _churn),
+        (SchedulerResult, _evaluations),
+        (SchedulerResult, _scheduling_times),
+        (OperatorResult, _operators),
+    )
+    for kind, make in makers:
+        if found := [each for each in results if isinstance(each, kind)]:
+            console.print(make(found))
+            console.print()
+    if schedulers := [each for each in results if isinstance(each, SchedulerResult)]:
         console.print(_scheduler_order(schedulers))
     for each in results:
         if isinstance(each, ChurnResult):
@@ -55,70 +59,38 @@ def show(console: Console, results: Sequence[Result]) -> None:
             console.print(Text(f"{each.workload}, {each.matcher}: {each.why}", style="yellow"))
 
 
-def _of_kind(results: Sequence[Result], kind: type[_Kind]) -> list[_Kind]:
-    return [each for each in results if isinstance(each, kind)]
-
-
-def _print(
-    console: Console,
-    results: Sequence[Result],
-    kind: type[_Kind],
-    make: Callable[[Sequence[_Kind]], RenderableType],
-) -> None:
-    if found := _of_kind(results, kind):
-        console.print(make(found))
-        console.print()
-
-
-def _figures(figures: Sequence[Figure]) -> RenderableType:
-    return table(
-        "lwrrrr",
-        ("name", "what", "median", "least", "most", "goal"),
-        (
-            (
-                each.measurement,
-                each.what,
-                Text(_with_unit(each.value, each.unit), style="bold"),
-                _with_unit(each.low, each.unit),
-                _with_unit(each.high, each.unit),
-                _goal(each.goal, each.value, partial(_with_unit, unit=each.unit)),
-            )
-            for each in figures
-        ),
-    )
+_FIGURES: Columns[Figure] = (
+    ("l", "name", lambda each: each.measurement),
+    ("w", "what", lambda each: each.what),
+    ("r", "median", lambda each: Text(_with_unit(each.value, each.unit), style="bold")),
+    ("r", "least", lambda each: _with_unit(each.low, each.unit)),
+    ("r", "most", lambda each: _with_unit(each.high, each.unit)),
+    ("r", "goal", lambda each: _goal(each.goal, each.value, partial(_with_unit, unit=each.unit))),
+)
+_MATCHERS: Columns[MatcherResult] = (
+    ("l", "workload", lambda each: each.workload),
+    ("l", "matcher", lambda each: _name(each.matcher)),
+    ("r", "alone\nms", lambda each: f"{each.alone_ms:.3f}"),
+    ("r", "×\nnumpy", lambda each: _times(each.alone_times)),
+    ("r", "batch", lambda each: f"{each.batch:,}"),
+    ("r", "batched\nms", lambda each: f"{each.batch_ms:.3f}"),
+    ("r", "×\nnumpy", lambda each: _times(each.batch_times)),
+    ("r", "build\ns", lambda each: _or_dash(each.build_s, "{:.2f}".format)),
+    ("r", "add\nµs", lambda each: _or_dash(each.add_us)),
+    ("r", "remove\nµs", lambda each: _or_dash(each.remove_us)),
+    ("r", "bytes\neach", lambda each: _or_dash(each.bytes_each)),
+    ("r", "matches", lambda each: f"{each.matches:,.0f}"),
+)
 
 
 def _matchers(results: Sequence[MatcherResult]) -> RenderableType:
-    headings = (
-        "workload", "matcher", "alone\nms", "×\nnumpy", "batch", "batched\nms", "×\nnumpy",
-        "build\ns", "add\nµs", "remove\nµs", "bytes\neach", "matches",
-    )  # fmt: skip
-    rows = (
-        (
-            each.workload,
-            _name(each.matcher),
-            f"{each.alone_ms:.3f}",
-            _times(each.alone_times),
-            f"{each.batch:,}",
-            f"{each.batch_ms:.3f}",
-            _times(each.batch_times),
-            "-" if each.build_s is None else f"{each.build_s:.2f}",
-            _or_dash(each.add_us),
-            _or_dash(each.remove_us),
-            _or_dash(each.bytes_each),
-            f"{each.matches:,.0f}",
-        )
-        for each in results
-    )
-    return table(
-        "llrrrrrrrrrr",
-        headings,
-        blank_repeats(rows, 1),
+    caption = (
         f"{results[0].subscriptions:,} subscriptions. alone, batched: ms an event, one at a time "
         "and in batches. × numpy: how many times faster than brute force in NumPy. matches: "
         "subscriptions that match an event, on average. In the matcher alone: build, all clauses "
-        "in one add and the first match; add, remove: one clause.",
+        "in one add and the first match; add, remove: one clause."
     )
+    return record_table(_MATCHERS, results, caption, blank=1)
 
 
 _BY_COLUMNS = (
@@ -166,57 +138,49 @@ def _speed(speed: Speed, single: tuple[str, str] = ("", "")) -> tuple[Cell, ...]
     return (short(speed.us), *single, times, _goal(speed.goal, speed.times, "{:g}".format))
 
 
+_PEER_COSTS: Columns[PeerResult] = (
+    ("l", "workload", lambda each: each.title),
+    ("l", "matcher", lambda each: _name(each.matcher)),
+    ("r", "batch\nµs", lambda each: short(each.batch.us)),
+    ("r", "engine\nµs", lambda each: short(each.engine_us)),
+    ("r", "2 threads\nµs", lambda each: _or_dash(each.two_threads_us, short)),
+    ("r", "build\ns", lambda each: f"{each.build_s:.2f}"),
+    ("r", "bytes\neach", lambda each: f"{each.bytes_each:,.0f}"),
+    ("r", "add µs\np50", lambda each: short(each.add.p50)),
+    ("r", "p99", lambda each: short(each.add.p99)),
+    ("r", "remove µs\np50", lambda each: short(each.remove.p50)),
+    ("r", "p99", lambda each: short(each.remove.p99)),
+)
+
+
 def _peer_costs(results: Sequence[PeerResult]) -> RenderableType:
-    headings = (
-        "workload", "matcher", "batch\nµs", "engine\nµs", "2 threads\nµs", "build\ns",
-        "bytes\neach", "add µs\np50", "p99", "remove µs\np50", "p99",
-    )  # fmt: skip
-    return table(
-        "llrrrrrrrrr",
-        headings,
-        (
-            (
-                each.title,
-                _name(each.matcher),
-                short(each.batch.us),
-                short(each.engine_us),
-                "-" if each.two_threads_us is None else short(each.two_threads_us),
-                f"{each.build_s:.2f}",
-                f"{each.bytes_each:,.0f}",
-                *_spread(each.add)[:2],
-                *_spread(each.remove)[:2],
-            )
-            for each in results
-        ),
+    return record_table(
+        _PEER_COSTS,
+        results,
         "µs an event in batches: in the matcher alone, through the engine with the ids read, and "
         "in two threads. In the matcher alone: build, all clauses in one add and the first match; "
         "add, remove: one clause.",
     )
 
 
+_SCALE: Columns[ScaleResult] = (
+    ("l", "workload", lambda each: each.workload),
+    ("l", "matcher", lambda each: _name(each.matcher)),
+    ("r", "subscriptions", lambda each: f"{each.subscriptions:,}"),
+    ("r", "matches", lambda each: f"{each.matches:,.0f}"),
+    ("r", "alone\nµs", lambda each: short(each.alone_us)),
+    ("r", "batch\nµs", lambda each: short(each.batch_us)),
+    ("r", "batch", lambda each: f"{each.events:,}"),
+    ("r", "build\ns", lambda each: f"{each.build_s:.2f}"),
+    ("r", "bytes\neach", lambda each: f"{each.bytes_each:,.0f}"),
+    ("r", "peak\nGiB", lambda each: f"{each.peak_bytes / 2**30:.1f}"),
+)
+
+
 def _scale(results: Sequence[ScaleResult]) -> RenderableType:
-    headings = (
-        "workload", "matcher", "subscriptions", "matches", "alone\nµs", "batch\nµs", "batch",
-        "build\ns", "bytes\neach", "peak\nGiB",
-    )  # fmt: skip
-    return table(
-        "llrrrrrrrr",
-        headings,
-        (
-            (
-                each.workload,
-                _name(each.matcher),
-                f"{each.subscriptions:,}",
-                f"{each.matches:,.0f}",
-                short(each.alone_us),
-                short(each.batch_us),
-                f"{each.events:,}",
-                f"{each.build_s:.2f}",
-                f"{each.bytes_each:,.0f}",
-                f"{each.peak_bytes / 2**30:.1f}",
-            )
-            for each in results
-        ),
+    return record_table(
+        _SCALE,
+        results,
         "µs an event, one at a time and in batches. build: all adds up to this size and the first "
         "matches, in the matcher alone. peak: the largest memory of the process up to this size.",
     )
@@ -224,7 +188,10 @@ def _scale(results: Sequence[ScaleResult]) -> RenderableType:
 
 def _churn(results: Sequence[ChurnResult]) -> RenderableType:
     rows: Iterator[Sequence[Cell]] = (
-        (each.workload, _name(each.matcher), each.through, what, *_spread(spread))
+        (
+            *(each.workload, _name(each.matcher), each.through, what),
+            *(short(spread.p50), short(spread.p99), short(spread.most), f"{spread.count:,}"),
+        )
         for each in results
         for what, spread in each.spreads().items()
     )
@@ -363,10 +330,6 @@ def _name(matcher: str) -> Text:
     return Text(matcher, style="cyan")
 
 
-def _spread(spread: Spread) -> tuple[str, ...]:
-    return (short(spread.p50), short(spread.p99), short(spread.most), f"{spread.count:,}")
-
-
 def _goal(goal: Goal | None, value: float, written: Callable[[float], str]) -> Text:
     if goal is None:
         return Text("")
@@ -378,8 +341,8 @@ def _times(factor: float) -> str:
     return f"{factor:.1f}" if factor >= 1 else f"{factor:.2f}"  # below 1: slower
 
 
-def _or_dash(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+def _or_dash(value: float | None, written: Callable[[float], str] = "{:,.0f}".format) -> str:
+    return "-" if value is None else written(value)
 
 
 def _with_unit(value: float, unit: str) -> str:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import percent, short
-from tamis.cli.terminal.tables import Cell, table
+from tamis.cli.terminal.tables import Cell, Columns, record_table, table
 from tamis.match.plan import (
     ANY,
     CELLS,
@@ -67,7 +67,7 @@ def show(
             console.print(_columns(route))
     if plan.cuts:
         console.print()
-        console.print(_cuts(plan.cuts))
+        console.print(record_table(_CUTS, plan.cuts, _CUTS_CAPTION))
     console.print()
     console.print(_costs(plan))
     for number, choice in enumerate(plan.choices, 1):
@@ -169,25 +169,18 @@ def _columns(route: Route) -> Group:
     )
 
 
-def _cuts(cuts: Sequence[Cut]) -> RenderableType:
-    return table(
-        "wrrrrr",
-        ("attribute", "bound", "intervals", "cells", "rows", "exact"),
-        (
-            (
-                Text(f"and {cut.together:,} more", style="dim")
-                if cut.attribute is None
-                else str(cut.attribute),
-                f"{cut.bound:.1%}",
-                f"{cut.intervals:,}",
-                f"{cut.cells:,}",
-                f"{cut.rows:,}",
-                "all" if cut.exact == 1 else f"{cut.exact:.1%}",
-            )
-            for cut in cuts
-        ),
-        _CUTS_CAPTION,
-    )
+_CUTS: Columns[Cut] = (
+    ("w", "attribute", lambda cut: _more(cut) if cut.attribute is None else str(cut.attribute)),
+    ("r", "bound", lambda cut: f"{cut.bound:.1%}"),
+    ("r", "intervals", lambda cut: f"{cut.intervals:,}"),
+    ("r", "cells", lambda cut: f"{cut.cells:,}"),
+    ("r", "rows", lambda cut: f"{cut.rows:,}"),
+    ("r", "exact", lambda cut: "all" if cut.exact == 1 else f"{cut.exact:.1%}"),
+)
+
+
+def _more(cut: Cut) -> Text:
+    return Text(f"and {cut.together:,} more", "dim")
 
 
 def _costs(plan: Plan) -> Text:

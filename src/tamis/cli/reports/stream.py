@@ -14,8 +14,8 @@ from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
 from tamis.operators.report import Report
+from tamis.replay.parts import DEAD
 from tamis.spark.runtime.operator_reports import NOTHING
-from tamis.spark.stream.notification_sink import DEAD
 from tamis.spark.stream.progress import NO_VERSION, StreamStatus
 from tamis.spark.stream.stream import Stream
 
@@ -68,7 +68,6 @@ class StreamView:
         return self._live
 
     def update(self) -> StreamStatus:
-        """Look at the stream and show it."""
         progress, now = self._stream.look(), monotonic()
         if self._live is not None:
             if now - self._sampled > _REFRESH_SECONDS:
@@ -195,7 +194,6 @@ p95 0.62 s, backlog 7, 100 subscriptions, version 100, 2 dead'
 
 
 def version(progress: StreamStatus) -> str:
-    """The version in use."""
     return "none" if progress.version == NO_VERSION else f"{progress.version:,}"
 
 

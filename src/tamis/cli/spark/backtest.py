@@ -12,20 +12,17 @@ from rich.console import Console
 from tamis.cli.reports.backtest import show
 from tamis.cli.spark.session import (
     SHOWN_REFUSALS,
-    cancellable,
     declared_operators,
     events_option,
-    folder_option,
     log_option,
     master_option,
     operators_option,
     print_operators,
+    run_on_spark,
     schema_option,
-    spark_session,
 )
-from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.options import split_names
-from tamis.cli.terminal.progress import bar, spinner
+from tamis.cli.terminal.console import spinner, stdout_console
+from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
@@ -43,21 +40,19 @@ _PICTURE = "plot.png"
 @click.option(
     "--conditions",
     "file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="File of conditions: .parquet .csv .jsonl with ids, or .txt with one on each line.",
 )
-@click.option(
+@option(
     "--subscriptions",
-    type=click.Path(path_type=Path),
-    help="Test these instead: folder of an index, of a version, or of a saved engine.",
+    "Test these instead: folder of an index, of a version, or of a saved engine.",
+    PATH,
 )
-@click.option("--time", help="Column that dates events.  [default: events keep their order]")
-@click.option(
-    "--buckets", type=click.IntRange(1, 100_000), help="Most buckets of time.  [default: 60]"
-)
-@click.option("--samples", type=click.IntRange(0), help="Samples of each condition.  [default: 5]")
-@click.option("--columns", help="Columns of the samples, separated by commas.  [default: all]")
-@folder_option("--out", f"Folder for counts, samples and {_PICTURE}.")
+@option("--time", "Column that dates events.  [default: events keep their order]")
+@option("--buckets", "Most buckets of time.  [default: 60]", click.IntRange(1, 100_000))
+@option("--samples", "Samples of each condition.  [default: 5]", click.IntRange(0))
+@option("--columns", "Columns of the samples, separated by commas.  [default: all]")
+@option("--out", f"Folder for counts, samples and {_PICTURE}.", FOLDER)
 @operators_option
 @master_option
 def backtest(
@@ -107,26 +102,24 @@ def backtest(
         given = _subscribe(console, engine, conditions, file)
     with given if isinstance(given, Engine) else nullcontext():
         backtest_job.check_given(past, given, time=time, columns=[] if samples == 0 else names)
-        with (
-            spark_session(console, master) as spark,
-            bar(console, "Testing, by tasks") as progress,
-        ):
-            found = cancellable(
+        found = run_on_spark(
+            console,
+            master,
+            "Testing, by tasks",
+            lambda spark, progress: backtest_job.backtest(
                 spark,
-                lambda: backtest_job.backtest(
-                    spark,
-                    past,
-                    given,
-                    time=time,
-                    buckets=buckets,
-                    samples=samples,
-                    columns=names,
-                    operators=declared_operators(modules) or (),
-                    work=out,
-                    progress=progress.update,
-                    looking=progress.update,
-                ),
-            )
+                past,
+                given,
+                time=time,
+                buckets=buckets,
+                samples=samples,
+                columns=names,
+                operators=declared_operators(modules),
+                work=out,
+                progress=progress,
+                looking=progress,
+            ),
+        )
     show(console, found)
     print_operators(console, found.operators)
     if out is not None:
@@ -160,7 +153,7 @@ def _subscribe(
 ) -> Engine:
     """Fill an engine. A wrong condition raises; in a file it is left out and reported."""
     from tamis.cli.data_files import read_conditions
-    from tamis.replay.subscribe_rows import subscribe_rows
+    from tamis.replay.live_subscriptions import subscribe_rows
 
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)

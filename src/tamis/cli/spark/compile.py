@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -12,27 +10,22 @@ import click
 
 from tamis.cli.spark.session import (
     SHOWN_REFUSALS,
-    cancellable,
-    folder_option,
     log_option,
     master_option,
     operators_option,
+    run_on_spark,
     schema_option,
-    spark_session,
 )
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.numbers import file_size, rate
-from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.options import FOLDER, PATH, option
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tamis.model.schema import Schema
     from tamis.spark.jobs.compile_index import CompiledIndex
     from tamis.spark.runtime.job_runner import Progress
-    from tamis.store.log import Log
-    from tamis.store.versions import Versions
 
 _JSON = (".json", ".jsonl", ".ndjson")
 _FORMATS = (".parquet", ".csv", *_JSON)
@@ -40,22 +33,16 @@ _WHOLE_NUMBER = "^-?[0-9]{1,18}$"
 
 
 @click.command(name="compile")
-@click.option(
+@option(
     "--conditions",
-    type=click.Path(path_type=Path),
-    help=f"Table of id and condition: {' '.join(_FORMATS)}, or a folder of such files.",
+    f"Table of id and condition: {' '.join(_FORMATS)}, or a folder of such files.",
+    PATH,
 )
 @schema_option
 @log_option
-@folder_option("--index", "Folder of the index; it gets a new version.", required=True)
-@click.option(
-    "--stats",
-    type=click.Path(path_type=Path),
-    help="Folder of statistics of past events, to plan for.",
-)
-@click.option(
-    "--shards", type=click.IntRange(1), help="Shards of the version.  [default: by its size]"
-)
+@option("--index", "Folder of the index; it gets a new version.", FOLDER, required=True)
+@option("--stats", "Folder of statistics of past events, to plan for.", PATH)
+@option("--shards", "Shards of the version.  [default: by its size]", click.IntRange(1))
 @operators_option
 @master_option
 def compile_(
@@ -77,6 +64,8 @@ def compile_(
     if (conditions is None) == (log is None) or (conditions is None) != (schema is None):
         raise click.UsageError("Give either --conditions and --schema, or --log.")
     from tamis.model.schema import Schema
+    from tamis.spark.jobs.compile_index import compile_conditions, compile_log
+    from tamis.spark.runtime.job_runner import run_job
     from tamis.store.log import Log
     from tamis.store.stats import Stats
     from tamis.store.versions import Versions
@@ -86,24 +75,35 @@ def compile_(
     # Check everything before Spark starts, which takes a while.
     if stats is not None:
         Stats.open(stats)
-    how = {"shards": shards, "stats": stats, "modules": modules}
-    job: Callable[[SparkSession, Progress], CompiledIndex]
+    how: dict[str, Any] = {"shards": shards, "stats": stats, "modules": modules}
+    source: Log | tuple[Path, Schema]
     if conditions is not None and schema is not None:
         _format(conditions)
-        _check_new(versions)
-        unit = "tasks"
-        job = partial(_from_conditions, conditions, Schema.load(schema), versions, how)
+        if versions.latest() is not None:
+            raise TamisError(
+                f"{versions.folder}: holds a version already, and conditions have no sequence "
+                "number to say which is newer; name another folder"
+            )
+        source = conditions, Schema.load(schema)
     else:
         assert log is not None
-        unit = "shards"
-        job = partial(_from_log, Log.open(log), versions, how)
-    with (
-        spark_session(console, master) as spark,
-        bar(console, f"Compiling, by {unit}") as progress,
-    ):
+        source = Log.open(log)
+
+    def job(spark: SparkSession, progress: Progress) -> tuple[CompiledIndex, float]:
         begun = perf_counter()
-        made = cancellable(spark, partial(job, spark, progress.update))
-    seconds = perf_counter() - begun
+        if isinstance(source, Log):
+            made = compile_log(spark, source, versions, progress=progress, **how)
+        else:
+            path, known = source
+
+            def compiled() -> CompiledIndex:
+                return compile_conditions(_frame(spark, path), versions, known, **how)
+
+            made = run_job(spark, compiled, progress=progress)
+        return made, perf_counter() - begun
+
+    unit = "shards" if isinstance(source, Log) else "tasks"
+    made, seconds = run_on_spark(console, master, f"Compiling, by {unit}", job)
     written = sum(shard.bytes for shard in made.version.shards)
     console.print(
         f"{made.subscriptions:,} subscriptions in {len(made.version.shards):,} shards, "
@@ -114,14 +114,6 @@ def compile_(
         for reason in made.reasons[:SHOWN_REFUSALS]:
             console.print(f"  {reason}", soft_wrap=True)
     console.print(f"The version is {made.version.folder}.", soft_wrap=True)
-
-
-def _check_new(versions: Versions) -> None:
-    if versions.latest() is not None:
-        raise TamisError(
-            f"{versions.folder}: holds a version already, and conditions have no sequence number "
-            "to say which is newer; name another folder"
-        )
 
 
 def _format(conditions: Path) -> str:
@@ -145,33 +137,7 @@ def _format(conditions: Path) -> str:
     return suffix
 
 
-def _from_log(
-    log: Log, versions: Versions, how: dict[str, Any], spark: SparkSession, progress: Progress
-) -> CompiledIndex:
-    from tamis.spark.jobs.compile_index import compile_log
-
-    return compile_log(spark, log, versions, progress=progress, **how)
-
-
-def _from_conditions(
-    conditions: Path,
-    schema: Schema,
-    versions: Versions,
-    how: dict[str, Any],
-    spark: SparkSession,
-    progress: Progress,
-) -> CompiledIndex:
-    from tamis.spark.jobs.compile_index import compile_conditions
-    from tamis.spark.runtime.job_runner import run_job
-
-    def made() -> CompiledIndex:
-        return compile_conditions(_frame(spark, conditions), versions, schema, **how)
-
-    return run_job(spark, made, progress=progress)
-
-
 def _frame(spark: SparkSession, conditions: Path) -> DataFrame:
-    """The conditions as a DataFrame."""
     suffix, path = _format(conditions), str(conditions.absolute())
     if suffix == ".parquet":
         return spark.read.parquet(path)

@@ -12,18 +12,19 @@ import click
 import numpy as np
 
 from tamis import workload
-from tamis.cli.spark.session import cancellable, folder_option, master_option, spark_session
+from tamis.cli.spark.session import master_option, run_on_spark
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.numbers import file_size, rate
-from tamis.cli.terminal.options import WholeNumber, seed_option
-from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.options import FOLDER, WholeNumber, option, seed_option
 from tamis.errors import TamisError, nearest
 from tamis.workload.tables import conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
-    from tamis.spark.jobs.generate_tables import TableFile
+    from tamis.spark.jobs.generate_tables import GeneratedTables, TableFile
+    from tamis.spark.runtime.job_runner import Progress
     from tamis.workload import Workload
 
 EVENTS, SUBSCRIPTIONS = "events", "subscriptions"
@@ -36,23 +37,15 @@ _NAMES = list(dict.fromkeys([*workload.VARIANTS, *workload.names()]))
 
 @click.command()
 @click.argument("name", metavar="WORKLOAD")
-@click.option(
-    "--events", required=True, type=WholeNumber(0), help="Number of events, for example 1e8."
-)
-@click.option(
-    "--subscriptions", required=True, type=WholeNumber(0), help="Number of subscriptions."
-)
-@folder_option(
-    "--out",
-    "New folder for events, subscriptions and schema.yaml.",
-    required=True,
-)
-@click.option(
+@option("--events", "Number of events, for example 1e8.", WholeNumber(0), required=True)
+@option("--subscriptions", "Number of subscriptions.", WholeNumber(0), required=True)
+@option("--out", "New folder for events, subscriptions and schema.yaml.", FOLDER, required=True)
+@option(
     "--files",
-    type=click.IntRange(1),
-    help="Files of each table.  [default: one for 1,000,000 events, or for 250,000 subscriptions]",
+    "Files of each table.  [default: one for 1,000,000 events, or for 250,000 subscriptions]",
+    click.IntRange(1),
 )
-@seed_option
+@seed_option()
 @master_option
 def generate(
     name: str,
@@ -81,15 +74,14 @@ def generate(
     for table, rows in ((EVENTS, events), (SUBSCRIPTIONS, subscriptions)):
         wanted += table_files(table, rows, files or max(1, -(-rows // _FILE_ROWS[table])))
     console = stdout_console()
-    with (
-        draft_folder(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)) as draft,
-        spark_session(console, master) as spark,
-        bar(console, "Drawing, by files") as progress,
-    ):
-        begun = perf_counter()
-        task = partial(draw, name, seed, _size_if_tied(name, subscriptions))
-        made = cancellable(spark, partial(generated, spark, wanted, task, draft, progress.update))
-        seconds = perf_counter() - begun
+    task = partial(draw, name, seed, _size_if_tied(name, subscriptions))
+    with draft_folder(out, (EVENTS, SUBSCRIPTIONS, _SCHEMA, _FACTS)) as draft:
+
+        def job(spark: SparkSession, progress: Progress) -> tuple[GeneratedTables, float]:
+            begun = perf_counter()
+            return generated(spark, wanted, task, draft, progress), perf_counter() - begun
+
+        made, seconds = run_on_spark(console, master, "Drawing, by files", job)
         facts = {"workload": name, "seed": seed, "rows": made.rows, "files": made.files}
         with os_errors_as(StoreError, f"{out}: cannot be written to"):
             (draft / _SCHEMA).write_text(to_yaml(schema), encoding="utf-8")

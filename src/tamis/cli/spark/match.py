@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import click
 
 from tamis.cli.spark.session import (
-    cancellable,
+    EVENTS,
     declared_operators,
-    folder_option,
     master_option,
     operators_option,
     print_operators,
-    spark_session,
+    run_on_spark,
 )
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.numbers import rate
-from tamis.cli.terminal.options import split_names
-from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
 
 
 @click.command()
-@click.option(
-    "--events", required=True, help="A folder of parquet files, a pattern for them, or one file."
-)
-@click.option(
+@option("--events", EVENTS, required=True)
+@option(
     "--subscriptions",
+    "Folder of an index, of one of its versions, or of a saved engine.",
+    PATH,
     required=True,
-    type=click.Path(path_type=Path),
-    help="Folder of an index, of one of its versions, or of a saved engine.",
 )
-@folder_option("--out", "Folder for the pairs, the dead letters and the manifest of their files.")
-@click.option(
-    "--id", "id_", help="Column that identifies events.  [default: their number, as sequence]"
-)
+@option("--out", "Folder for the pairs, the dead letters and the manifest of their files.", FOLDER)
+@option("--id", "Column that identifies events.  [default: their number, as sequence]")
 @click.option("--columns", default="", help="Columns to add to the pairs, separated by commas.")
 @click.option("--count-only", is_flag=True, help="Count the pairs, and write nothing.")
 @click.option("--append", is_flag=True, help="Add to the files in OUT.")
@@ -50,7 +43,7 @@ def match(
     events: str,
     subscriptions: Path,
     out: Path | None,
-    id_: str | None,
+    id: str | None,
     columns: str,
     count_only: bool,
     append: bool,
@@ -70,24 +63,23 @@ def match(
 
     check_given(events, subscriptions, out, append)
     console = stdout_console()
-    with (
-        spark_session(console, master) as spark,
-        bar(console, "Matching, by tasks") as progress,
-    ):
-        work = partial(
-            match_files,
+    done = run_on_spark(
+        console,
+        master,
+        "Matching, by tasks",
+        lambda spark, progress: match_files(
             spark,
             events,
             subscriptions,
             out,
-            id=id_,
+            id=id,
             columns=split_names(columns),
-            operators=declared_operators(modules) or (),
+            operators=declared_operators(modules),
             trusted=trusted,
             append=append,
-            progress=progress.update,
-        )
-        done = cancellable(spark, work)
+            progress=progress,
+        ),
+    )
     seconds = done.seconds
     console.print(
         f"{done.events:,} events of {done.files:,} files in {seconds:.1f} s, "

@@ -13,11 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from tamis.cli.reports.stream import StreamView, summary
-from tamis.cli.spark.session import folder_option, master_option, operators_option, print_operators
+from tamis.cli.spark.session import master_option, operators_option, print_operators
 from tamis.cli.terminal.console import stdout_console
-from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
-from tamis.cli.terminal.options import split_names
-from tamis.cli.terminal.startup import StartupSteps
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
+from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
 from tamis.errors import SparkError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
@@ -41,24 +40,20 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
 
 
 @click.command()
-@click.option("--log", required=True, type=click.Path(path_type=Path), help="Folder of the log.")
-@click.option(
-    "--index",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder of the compiled versions; it may be empty.",
+@option("--log", "Folder of the log.", PATH, required=True)
+@option("--index", "Folder of the compiled versions; it may be empty.", PATH, required=True)
+@option(
+    "--out", "Folder for notifications, dead letters, manifests and logs.", FOLDER, required=True
 )
-@folder_option(
-    "--out", "Folder for notifications, dead letters, manifests and logs.", required=True
-)
-@folder_option(
+@option(
     "--checkpoint",
     "Spark's checkpoint, from which the next run continues.  [default: OUT/checkpoint]",
+    FOLDER,
 )
 @click.option(
     "--columns", default="", help="Attributes to add to notifications, separated by commas."
 )
-@click.option("--max-events", type=click.IntRange(1), help="Most events of a batch.")
+@option("--max-events", "Most events of a batch.", click.IntRange(1))
 @click.option(
     "--trigger",
     default="0s",
@@ -68,11 +63,10 @@ def _trigger(ctx: click.Context, param: click.Parameter, value: str) -> int | No
 )
 @operators_option
 @master_option
-@click.option(
+@option(
     "--compile-every",
-    type=click.IntRange(1),
-    help="Changes after which the next version is compiled.  [default: a tenth of the "
-    "subscriptions]",
+    "Changes after which the next version is compiled.  [default: a tenth of the subscriptions]",
+    click.IntRange(1),
 )
 def run(
     log: Path,
@@ -146,7 +140,6 @@ def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **co
 
 
 def start(steps: StartupSteps, stream: Stream) -> None:
-    """Start the query."""
     steps.run("Starting the stream", stream.start, lambda _: "the stream has started")
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from tamis.cli.terminal.console import bar, spinner
 from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
-from tamis.cli.terminal.options import split_names
-from tamis.cli.terminal.progress import spinner
+from tamis.cli.terminal.options import PATH, option, split_names
 from tamis.errors import SparkError, TamisError
 
 if TYPE_CHECKING:
@@ -23,30 +22,19 @@ if TYPE_CHECKING:
 
     from tamis.operators.operator import Operator
     from tamis.operators.report import Report
+    from tamis.spark.runtime.job_runner import Progress
 
 T = TypeVar("T")
-_Any = TypeVar("_Any", bound=Callable[..., Any] | click.Command)
 _RETRY = 0.2  # seconds
 SHOWN_REFUSALS = 5
 
-master_option = click.option(
-    "--master", help="URL of a Spark master or of a Connect server.  [default: this machine]"
+master_option = option(
+    "--master", "URL of a Spark master or of a Connect server.  [default: this machine]"
 )
-events_option = click.option(
-    "--events", help="A folder of parquet files, a pattern for them, or one file."
-)
-schema_option = click.option(
-    "--schema", type=click.Path(path_type=Path), help="Schema of the events, YAML or JSON."
-)
-log_option = click.option(
-    "--log", type=click.Path(path_type=Path), help="Folder of a log, instead of files."
-)
-
-
-def folder_option(name: str, help: str, *, required: bool = False) -> Callable[[_Any], _Any]:
-    """An option for a folder that a job writes to."""
-    kind = click.Path(path_type=Path, file_okay=False)
-    return click.option(name, required=required, type=kind, help=help)
+EVENTS = "A folder of parquet files, a pattern for them, or one file."
+events_option = option("--events", EVENTS)
+schema_option = option("--schema", "Schema of the events, YAML or JSON.", PATH)
+log_option = option("--log", "Folder of a log, instead of files.", PATH)
 
 
 def _modules(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -71,16 +59,12 @@ operators_option = click.option(
 )
 
 
-def declared_operators(modules: Sequence[str]) -> list[Operator]:
+def declared_operators(modules: Sequence[str]) -> tuple[Operator, ...]:
     """The operators that modules declare."""
     from tamis.operators.operator import Operator
 
-    found: dict[str, Any] = {}
-    for module in modules:
-        for each in vars(import_module(module)).values():
-            if isinstance(each, Operator):
-                found[each.name] = each
-    return list(found.values())
+    values = (each for module in modules for each in vars(import_module(module)).values())
+    return tuple({each.name: each for each in values if isinstance(each, Operator)}.values())
 
 
 def print_operators(console: Console, report: Report) -> None:
@@ -112,7 +96,23 @@ def spark_session(console: Console, master: str | None) -> Iterator[SparkSession
             sessions.end(spark)
 
 
-def cancellable(spark: SparkSession, work: Callable[[], T]) -> T:
+def run_on_spark(
+    console: Console, master: str | None, what: str, job: Callable[[SparkSession, Progress], T]
+) -> T:
+    """Run one job in a session, with a bar. Ctrl-C cancels the job."""
+    with spark_session(console, master) as spark:
+        return run_in(spark, console, what, job)
+
+
+def run_in(
+    spark: SparkSession, console: Console, what: str, job: Callable[[SparkSession, Progress], T]
+) -> T:
+    """Run one job of several in a session, with a bar. Ctrl-C cancels the job."""
+    with bar(console, what) as progress:
+        return _cancellable(spark, lambda: job(spark, progress.update))
+
+
+def _cancellable(spark: SparkSession, work: Callable[[], T]) -> T:
     """Run a job. Ctrl-C cancels the job, then interrupts as usual.
 
     An exception during a call into the JVM would leave the call half done, and Spark would print

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -10,48 +9,35 @@ import click
 
 from tamis.cli.reports.stats import show
 from tamis.cli.spark.session import (
-    cancellable,
     declared_operators,
     events_option,
-    folder_option,
     log_option,
     master_option,
     operators_option,
+    run_in,
     schema_option,
     spark_session,
 )
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.numbers import rate
-from tamis.cli.terminal.progress import bar
+from tamis.cli.terminal.options import FOLDER, PATH, option, seed_option
 
 
 @click.command()
 @events_option
 @schema_option
 @log_option
-@click.option(
+@option(
     "--subscriptions",
-    type=click.Path(path_type=Path),
-    help="Match the sample with these: folder of an index, of a version, or of a saved engine.",
+    "Match the sample with these: folder of an index, of a version, or of a saved engine.",
+    PATH,
 )
-@folder_option("--out", "Folder for stats.json and sample.parquet.", required=True)
-@click.option(
-    "--sample",
-    default=4096,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Number of events in the random sample.",
+@option("--out", "Folder for stats.json and sample.parquet.", FOLDER, required=True)
+@option("--sample", "Number of events in the random sample.", click.IntRange(1), 4096)
+@option(
+    "--asked", "Number of sampled events on which operators are called.", click.IntRange(0), 256
 )
-@click.option(
-    "--asked",
-    default=256,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Number of sampled events on which operators are called.",
-)
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the sample."
-)
+@seed_option(0, "the sample")
 @click.option("--replace", is_flag=True, help="Replace the statistics in OUT.")
 @operators_option
 @master_option
@@ -81,7 +67,7 @@ def stats(
         raise click.UsageError("Give either --events and --schema, or --log.")
     from tamis.model.schema import Schema
     from tamis.spark.runtime.engine_folders import engine_folders
-    from tamis.spark.stats.event_stats import check_given, gather_stats
+    from tamis.spark.stats.event_stats import gather_stats, opened_events
     from tamis.spark.stats.subscription_stats import match_sample
     from tamis.store.log import Log
     from tamis.store.stats import check_free
@@ -91,30 +77,38 @@ def stats(
     work = target.parent  # a folder that workers can write to as well
     past: str | Log = str(events) if log is None else Log.open(log)
     known = None if schema is None else Schema.load(schema)
-    check_given(past, known)
+    opened_events(past, known)
     if subscriptions is not None:
         engine_folders(subscriptions)
     console = stdout_console()
     with spark_session(console, master) as spark:
         begun = perf_counter()
-        with bar(console, "Counting, by tasks") as progress:
-            count = partial(
-                gather_stats, sample=sample, seed=seed, work=work, progress=progress.update
-            )
-            made = cancellable(spark, lambda: count(spark, past, known))
+        made = run_in(
+            spark,
+            console,
+            "Counting, by tasks",
+            lambda spark, progress: gather_stats(
+                spark, past, known, sample=sample, seed=seed, work=work, progress=progress
+            ),
+        )
         seconds = perf_counter() - begun
         made.save(target, replace=replace)  # kept even if the rest fails
         if subscriptions is not None:
-            operators = declared_operators(modules) or ()
-            with bar(console, "Matching the sample, by tasks") as progress:
-                measure = partial(
-                    match_sample,
-                    operators=operators,
+            gathered = made
+            made = run_in(
+                spark,
+                console,
+                "Matching the sample, by tasks",
+                lambda spark, progress: match_sample(
+                    spark,
+                    gathered,
+                    subscriptions,
+                    operators=declared_operators(modules),
                     asked=asked,
                     work=work,
-                    progress=progress.update,
-                )
-                made = cancellable(spark, partial(measure, spark, made, subscriptions))
+                    progress=progress,
+                ),
+            )
             made.save(target, replace=True)
     show(console, made)
     rows = made.events + made.dead

@@ -1,11 +1,17 @@
-"""One console for all commands."""
+"""One console for all commands, its spinners and its bars.
+
+Spinners and bars appear in a terminal only, and disappear when the work is done.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 _PLAIN_WIDTH = 120  # columns where standard output is not a terminal
 
@@ -15,9 +21,48 @@ def stdout_console() -> Console:
 
     Numbers are not highlighted, and a user's text is never read as markup.
     """
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(
-            highlight=False, markup=False, emoji=False, width=_PLAIN_WIDTH, file=sys.stdout
-        )
+        console.width = _PLAIN_WIDTH
     return console
+
+
+@contextmanager
+def spinner(console: Console, what: str) -> Iterator[None]:
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(Text(what)):
+        yield
+
+
+class ProgressBar:
+    """A bar with a description, the count and the elapsed time."""
+
+    def __init__(self, progress: Progress, what: str, total: int) -> None:
+        self._progress, self._task = progress, progress.add_task(what, total=total)
+
+    def update(self, done: int, total: int | None = None) -> None:
+        """Move the bar to `done`, of `total` if that has changed."""
+        self._progress.update(self._task, completed=done, total=total)
+
+    def describe(self, what: str) -> None:
+        self._progress.update(self._task, description=what)
+
+    def advance(self) -> None:
+        self._progress.advance(self._task)
+
+
+@contextmanager
+def bar(console: Console, what: str, total: int = 1) -> Iterator[ProgressBar]:
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=40),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        yield ProgressBar(progress, what, total)

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from threading import Event, Thread
+from time import monotonic
 from types import FrameType
 from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.text import Text
 
 T = TypeVar("T")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -28,7 +33,7 @@ class InterruptGuard:
     def __init__(self) -> None:
         self._requested = Event()
         self._handlers: dict[int, Any] = {}
-        self._steps: SimpleQueue[_GuardedStep] = SimpleQueue()
+        self._steps: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._worker: Thread | None = None
 
     def __enter__(self) -> InterruptGuard:
@@ -42,7 +47,6 @@ class InterruptGuard:
 
     @property
     def requested(self) -> bool:
-        """Whether the user asked to stop."""
         return self._requested.is_set()
 
     def wait(self, seconds: float) -> bool:
@@ -61,22 +65,24 @@ class InterruptGuard:
         if self._worker is None:
             self._worker = Thread(target=self._work, name="steps", daemon=True)
             self._worker.start()
-        step = _GuardedStep(work)
-        self._steps.put(step)
-        while not step.over.wait(_POLL):
+        step: Future[T] = Future()
+        self._steps.put((step, work))
+        while not wait([step], _POLL).done:
             if self.requested and cancel is not None:
                 cancel()
                 cancel = None
-        if step.error is None:
-            result: T = step.result
-            return result
-        if self.requested:
+        if step.exception() is not None and self.requested:
             raise StoppedError
-        raise step.error
+        return step.result()
 
     def _work(self) -> None:
+        # Not an executor: Python would wait for its thread at exit, even if a step hangs.
         while True:
-            self._steps.get().run()
+            step, work = self._steps.get()
+            try:
+                step.set_result(work())
+            except BaseException as why:  # noqa: BLE001 - raised again in the waiting thread
+                step.set_exception(why)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
@@ -84,18 +90,42 @@ class InterruptGuard:
         self._requested.set()
 
 
-class _GuardedStep:
-    """Some work, and its result or error."""
+class StartupSteps:
+    """The steps before a stream runs, each of which takes seconds.
 
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self._work, self.over = work, Event()
-        self.result: Any = None
-        self.error: BaseException | None = None
+    It shows a spinner during a step, in a terminal, and a line after it.
+    """
 
-    def run(self) -> None:
-        try:
-            self.result = self._work()
-        except BaseException as why:  # noqa: BLE001 - raised again in the waiting thread
-            self.error = why
-        finally:
-            self.over.set()
+    def __init__(self, console: Console, interrupt: InterruptGuard) -> None:
+        self._console, self._interrupt = console, interrupt
+
+    def run(
+        self,
+        what: str,
+        work: Callable[[], T],
+        done: Callable[[T], str],
+        cancel: Callable[[], object] | None = None,
+    ) -> T:
+        """Run a step. `what` announces it with the expected time; `done` words its result."""
+        if self._interrupt.requested:
+            raise StoppedError
+        began = monotonic()
+        if not self._console.is_terminal:
+            self._console.print(Text(what))
+        with self._console.status(Text(what)) as status:
+
+            def stop() -> None:
+                status.update(Text("Stopping, after this step"))
+                if cancel is not None:
+                    cancel()
+
+            result = self._interrupt.run(work, stop)
+        self.report(done(result), monotonic() - began)
+        return result
+
+    def report(self, what: str, seconds: float | None = None) -> None:
+        """Print a line with a check mark."""
+        took = "" if seconds is None else f"  {seconds:.1f} s"
+        self._console.print(
+            Text.assemble(("✓ ", "green"), what, (took, "dim"), no_wrap=True, overflow="ellipsis")
+        )

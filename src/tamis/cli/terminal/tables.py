@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 Cell = str | Text
+_Record = TypeVar("_Record")
+Columns = Sequence[tuple[str, str, Callable[[_Record], Cell]]]
+"""Alignment, heading and cell of each column, for `record_table`."""
 
 
 def table(
@@ -34,6 +38,15 @@ def table(
     for row in rows:
         made.add_row(*map(_cell, align, row))
     return Group(made, Text(caption, "dim")) if caption else made
+
+
+def record_table(
+    columns: Columns[_Record], records: Iterable[_Record], caption: str = "", *, blank: int = 0
+) -> RenderableType:
+    """A table with a row for each record; the first `blank` columns are blank where they repeat."""
+    align, headings, cells = zip(*columns, strict=True)
+    rows = ([cell(each) for cell in cells] for each in records)
+    return table("".join(align), headings, blank_repeats(rows, blank), caption)
 
 
 def _cell(letter: str, cell: Cell) -> Text:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
-from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import ClauseCalls
-from tamis.engine.calls.evaluation import DEAREST, Evaluation
-from tamis.engine.calls.interned_predicates import InternedPredicate, InternedPredicates
+from tamis.engine.calls.evaluation import DEAREST, ClauseEntry, Evaluation
+from tamis.engine.calls.interned_predicates import InternedPredicates
 from tamis.engine.compiled_condition import parse_calls
 from tamis.engine.saved_part import SavedPart
 from tamis.errors import ConditionError, OperatorError
+from tamis.files.arrays import Bools, Int64s
+from tamis.index.growth import grown
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -34,19 +35,9 @@ from tamis.schedule.exhaustive import ExhaustiveScheduler, PredicateCounts
 from tamis.schedule.registry import create, entry
 from tamis.schedule.statistics import PredicateEstimate
 
-Int64s = NDArray[np.int64]
-Evaluator = Callable[[tuple[Any, ...], tuple[Any, ...]], Rows | Fault]
+Reads = tuple[Any, ...]
+Evaluator = Callable[[Reads, Reads], Rows | Fault]
 _AT_ONCE = 256  # events whose operators are evaluated together
-
-
-class _ClauseEntry(NamedTuple):
-    """A clause with calls."""
-
-    calls: ClauseCalls
-    text: str  # the calls in the native language, to be saved
-    owner: int
-    numbers: list[int]  # the interned predicates of its calls, in order
-    joined: bool  # whether the bindings must be joined
 
 
 class CallFilter:
@@ -63,8 +54,8 @@ class CallFilter:
 
     def _clear(self) -> None:
         self._scheduler: Scheduler | None = None  # created with the first clause
-        self._entries: dict[int, _ClauseEntry] = {}
-        self._predicates = InternedPredicates()
+        self._entries: dict[int, ClauseEntry] = {}
+        self.predicates = InternedPredicates()  # the distinct predicates of all clauses
         self._has = np.zeros(1, np.bool_)  # by slot; the last entry is for slots beyond the end
 
     @property
@@ -76,11 +67,6 @@ class CallFilter:
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    @property
-    def predicates(self) -> int:
-        """The number of distinct predicates."""
-        return len(self._predicates)
 
     def add(
         self,
@@ -98,23 +84,21 @@ class CallFilter:
             operators = [self.operators[each.predicate.operator] for each in calls.calls]
         numbers: list[int] = []
         # Before all else: `remove` needs it to undo the rest.
-        self._entries[slot] = _ClauseEntry(calls, text, owner, numbers, calls.joined)
+        self._entries[slot] = ClauseEntry(calls, text, owner, numbers, calls.joined)
         for literal, operator in zip(calls.calls, operators, strict=True):
-            number, fresh = self._predicates.intern(literal.predicate, operator, slot)
+            number, fresh = self.predicates.intern(literal.predicate, operator, slot)
             numbers.append(number)
             if fresh:
                 self._expect(number, operator)
         # `p(?x) and not p(?y)` has a number twice; an outcome that kills either kills the clause.
         self.scheduler.add(slot, numbers, [literal.kills for literal in calls.calls], owner)
-        if slot >= len(self._has) - 1:
-            grow = max(slot + 2, 2 * len(self._has)) - len(self._has)
-            self._has = np.append(self._has, np.zeros(grow, np.bool_))
+        self._has = grown(self._has, slot + 2)
         self._has[slot] = True
 
     def _expect(self, number: int, operator: Operator) -> None:
         """Start a new predicate with the measured or declared cost of its call."""
-        statistics, call = self.scheduler.statistics, self._predicates.call_number(number)
-        if len(self._predicates.group(self._predicates[number].call)) == 1:
+        statistics, call = self.scheduler.statistics, self.predicates.call_number(number)
+        if len(self.predicates.group(self.predicates[number].call)) == 1:
             statistics.expect_call(call, min(operator.cost, DEAREST))
         statistics.expect(number, cost=float(statistics.call_cost[call]))
         self.scheduler.assign_call(number, call)
@@ -123,10 +107,10 @@ class CallFilter:
 
     def _begin(self, number: int) -> None:
         """Start a predicate with its statistics of past events, if there are any."""
-        known = self.known.get(self._predicates[number].predicate.text)
+        known = self.known.get(self.predicates[number].predicate.text)
         if known is None:
             return
-        statistics, call = self.scheduler.statistics, self._predicates.call_number(number)
+        statistics, call = self.scheduler.statistics, self.predicates.call_number(number)
         if statistics.is_untimed(call):
             statistics.expect_call(call, min(known.cost, DEAREST), known.seen)
         statistics.expect(number, known.p, float(statistics.call_cost[call]), known.seen)
@@ -137,7 +121,7 @@ class CallFilter:
         Predicates that have been evaluated here keep their own statistics.
         """
         self.known = {**self.known, **known}
-        for number in list(self._predicates) if known else ():
+        for number in list(self.predicates) if known else ():
             if self.scheduler.statistics.is_unseen(number):
                 self._begin(number)
 
@@ -153,10 +137,10 @@ class CallFilter:
             yield found
         finally:
             self._scheduler = kept
-        for number in self._predicates:
+        for number in self.predicates:
             counts = measure.counts(number)
             if counts is not None:
-                found[self._predicates[number].predicate.text] = counts
+                found[self.predicates[number].predicate.text] = counts
 
     def remove(self, slot: int) -> None:
         """Remove a slot, even if adding or removing it was interrupted."""
@@ -168,7 +152,7 @@ class CallFilter:
         if slot in self.scheduler.graph:
             self.scheduler.remove(slot)
         for number in kept.numbers:
-            self._predicates.release(number, slot)
+            self.predicates.release(number, slot)
         del self._entries[slot]
         if not self._entries:
             self._clear()
@@ -177,22 +161,26 @@ class CallFilter:
         """The calls of operators: how many, how long, and what failed."""
         return replace(self.runner.report(), given_up=self.given_up)
 
-    def evaluators(self, slots: Iterable[int]) -> Mapping[str, tuple[Signature, Evaluator]]:
-        """The operators for an explanation, called through the same runner.
+    def evaluators(self, slots: Iterable[int]) -> dict[str, tuple[Signature, Evaluator]]:
+        """The operators of these slots by name, for an explanation. Others may have the names now.
 
-        The operators of the clauses in these slots come first: their names may have been redefined
-        since.
+        They are called through the same runner.
         """
-        own: dict[str, Operator] = {}
-        for slot in slots:
-            own |= {each.name: each for each in self._operators_of(slot)}
-        return _Evaluators(own, self.operators, self.runner)
+
+        def evaluate(operator: Operator, reads: Reads, arguments: Reads) -> Rows | Fault:
+            return self.runner.call(operator, [reads], arguments)[0]
+
+        return {
+            each.name: (each.signature, partial(evaluate, each))
+            for slot in slots
+            for each in self._operators_of(slot)
+        }
 
     def _operators_of(self, slot: int) -> tuple[Operator, ...]:
         """The operators that a slot calls."""
         kept = self._entries.get(slot)
         numbers = () if kept is None else kept.numbers
-        return tuple(self._predicates[number].operator for number in numbers)
+        return tuple(self.predicates[number].operator for number in numbers)
 
     # -- filtering ---------------------------------------------------------------------------------
 
@@ -231,17 +219,16 @@ class CallFilter:
 
     def _agreeing(
         self, batch: EventBatch, events: Int64s, slots: Int64s, sure: dict[int, set[int]]
-    ) -> NDArray[np.bool_]:
+    ) -> Bools:
         """For each candidate, in order of events, whether its calls hold."""
         agreed = np.zeros(len(slots), np.bool_)
         distinct, firsts = np.unique(events, return_index=True)
         ends = np.append(firsts[1:], len(events))
-        for at in range(0, len(distinct), _AT_ONCE):
-            some = slice(at, at + _AT_ONCE)
-            evaluation = Evaluation(self.runner, self.scheduler, self)
-            for event, first, last in zip(
-                distinct[some].tolist(), firsts[some].tolist(), ends[some].tolist(), strict=True
-            ):
+        every = list(zip(distinct.tolist(), firsts.tolist(), ends.tolist(), strict=True))
+        for at in range(0, len(every), _AT_ONCE):
+            spans = every[at : at + _AT_ONCE]
+            evaluation = Evaluation(self.runner, self.scheduler, self._entries, self.predicates)
+            for event, first, last in spans:
                 mine = slots[first:last]
                 decided = sure.get(event)
                 if decided is not None:
@@ -251,32 +238,11 @@ class CallFilter:
                     evaluation.start(event, mine, batch.raw_values(event))
             matched = evaluation.finish()
             self.given_up += evaluation.given_up
-            for event, first, last in zip(
-                distinct[some].tolist(), firsts[some].tolist(), ends[some].tolist(), strict=True
-            ):
+            for event, first, last in spans:
                 holding = matched.get(event)
                 if holding:
                     agreed[first:last] = [slot in holding for slot in slots[first:last].tolist()]
         return agreed
-
-    # -- what an evaluation looks up ---------------------------------------------------------------
-
-    def join(self, slot: int) -> tuple[ClauseCalls, list[int]] | None:
-        """The calls of a clause and their interned predicates, if they must be joined."""
-        kept = self._entries[slot]
-        return (kept.calls, kept.numbers) if kept.joined else None
-
-    def owner(self, slot: int) -> int:
-        """The owner of a clause."""
-        return self._entries[slot].owner
-
-    def predicate(self, number: int) -> InternedPredicate:
-        """The predicate with a number."""
-        return self._predicates[number]
-
-    def group(self, call: Hashable) -> CallGroup:
-        """All predicates that one call answers."""
-        return self._predicates.group(call)
 
     # -- saving ------------------------------------------------------------------------------------
 
@@ -341,27 +307,3 @@ class CallFilter:
         self._clear()
         for slot, owner, text, operators in clauses:
             self.add(slot, owner, parse_calls(text), text, operators)
-
-
-class _Evaluators(Mapping[str, tuple[Signature, Evaluator]]):
-    """Operators by name as functions; `own` shadows the registered ones."""
-
-    def __init__(self, own: Mapping[str, Operator], operators: Operators, runner: Runner) -> None:
-        self._own, self._operators, self._runner = own, operators, runner
-
-    def __getitem__(self, name: str) -> tuple[Signature, Evaluator]:
-        operator = self._own[name] if name in self._own else self._operators[name]
-
-        def evaluate(reads: tuple[Any, ...], arguments: tuple[Any, ...]) -> Rows | Fault:
-            return self._runner.call(operator, [reads], arguments)[0]
-
-        return operator.signature, evaluate
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._own or name in self._operators
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._own, *self._operators)))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

@@ -19,14 +19,12 @@ from math import inf, nan, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.engine.calls.clause_calls import CONSTANT, CallPredicate
 from tamis.engine.calls.join import Bound, Row, plain
+from tamis.files.arrays import Bools, Int64s
 from tamis.model.operator import Rows, Signature
 
-Int64s = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 _FEW = 16  # up to this many are tested one by one, without building groups
 _MANY = 64  # intervals that an array compares in the time of one test
 _NONE = np.zeros(0, np.int64)

@@ -170,20 +170,13 @@ class ClauseCalls(NamedTuple):
 
         Only needed if `joined`, after every call has held by itself.
         """
-        return satisfiable(
-            [
-                BindingTable(literal.variables, rows)
-                for literal, rows in zip(self.calls, tables, strict=True)
-                if literal.positive and literal.variables
-            ],
-            [
-                BindingTable(literal.variables, rows)
-                for literal, rows in zip(self.calls, tables, strict=True)
-                if not literal.positive and literal.variables
-            ],
-            self.tests,
-            self.variables,
-        )
+        present: list[BindingTable] = []
+        absent: list[BindingTable] = []
+        for literal, rows in zip(self.calls, tables, strict=True):
+            if literal.variables:
+                side = present if literal.positive else absent
+                side.append(BindingTable(literal.variables, rows))
+        return satisfiable(present, absent, self.tests, self.variables)
 
 
 def collect_calls(

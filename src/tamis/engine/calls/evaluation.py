@@ -11,35 +11,34 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import ClauseCalls
-from tamis.engine.calls.interned_predicates import InternedPredicate
+from tamis.engine.calls.interned_predicates import InternedPredicate, InternedPredicates
 from tamis.engine.calls.join import JoinLimitError, Row
+from tamis.files.arrays import Int64s
 from tamis.model.operator import Fault, Rows
 from tamis.operators.operator import Operator
 from tamis.operators.results import Answers
 from tamis.operators.runner import Runner
 from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
 
-Int64s = NDArray[np.int64]
 Values = Mapping[str, tuple[Any, ...]]
 DEAREST = 1e9  # milliseconds: the highest cost that a scheduler sees
 _HUNG = Fault("timeout: it hung for this event before", "timeout")
 _UNBOUND = object()  # instead of rows: the event lacks an attribute that the operator reads
 
 
-class ClauseLookup(Protocol):
-    """What an evaluation must know of clauses and predicates."""
+class ClauseEntry(NamedTuple):
+    """A clause with calls."""
 
-    def join(self, slot: int) -> tuple[ClauseCalls, list[int]] | None: ...
-    def owner(self, slot: int) -> int: ...
-    def predicate(self, number: int) -> InternedPredicate: ...
-    def group(self, call: Hashable) -> CallGroup: ...
+    calls: ClauseCalls
+    text: str  # the calls in the native language, to be saved
+    owner: int
+    numbers: list[int]  # the interned predicates of its calls, in order
+    joined: bool  # whether the bindings must be joined
 
 
 @dataclass
@@ -66,8 +65,15 @@ class _WaitingEvent(NamedTuple):
 class Evaluation:
     """The evaluation of some events of a batch."""
 
-    def __init__(self, runner: Runner, scheduler: Scheduler, clauses: ClauseLookup) -> None:
-        self._runner, self._scheduler, self._clauses = runner, scheduler, clauses
+    def __init__(
+        self,
+        runner: Runner,
+        scheduler: Scheduler,
+        entries: Mapping[int, ClauseEntry],
+        predicates: InternedPredicates,
+    ) -> None:
+        self._runner, self._scheduler = runner, scheduler
+        self._entries, self._predicates = entries, predicates
         self._events: dict[int, _RunningEvent] = {}
         self.given_up = 0
 
@@ -93,20 +99,20 @@ class Evaluation:
                 parked = waiting.pop(most)
                 self._call(parked)
                 for running, number, what in parked:
-                    self._tell(running, number, what)
+                    self._report(running, number, what)
                     ready.append(running)
         return {event: running.matched for event, running in self._events.items()}
 
     def _advance(self, running: _RunningEvent) -> _WaitingEvent | None:
         """Advance an event until it is decided, or waits for an operator that takes batches."""
         while (number := running.run.next()) >= 0:
-            what = self._clauses.predicate(number)
+            what = self._predicates[number]
             waiting = _WaitingEvent(running, number, what)
             if what.call not in running.given:
                 if what.operator.batch:
                     return waiting
                 self._call([waiting])
-            self._tell(running, number, what)
+            self._report(running, number, what)
         return None
 
     def _call(self, waiting: list[_WaitingEvent]) -> None:
@@ -167,7 +173,7 @@ class Evaluation:
         if isinstance(united, Fault) and united.kind == "timeout":
             running.late.add(what.operator)
 
-    def _tell(self, running: _RunningEvent, number: int, what: InternedPredicate) -> None:
+    def _report(self, running: _RunningEvent, number: int, what: InternedPredicate) -> None:
         """Report a predicate, and all others that the same call answers, to the scheduler.
 
         Only predicates of undecided clauses are reported; the others cost nothing.
@@ -176,11 +182,10 @@ class Evaluation:
         cost = running.spent.pop(what.call, None)
         numbers = running.run.answered_with(number)
         if len(numbers) > 1:
-            complete = self._tell_all(running, numbers, what, cost)
+            complete = self._report_all(running, numbers, what, cost)
         elif given is _UNBOUND:
-            complete = running.run.record(
-                number, FAULT
-            )  # neither the call nor its complement holds
+            # Neither the call nor its complement holds.
+            complete = running.run.record(number, FAULT)
         else:
             outcome = FAULT
             if not isinstance(given, Fault):
@@ -190,14 +195,14 @@ class Evaluation:
             complete = running.run.record(number, outcome)
         self._settle(running, complete.tolist())
 
-    def _tell_all(
+    def _report_all(
         self, running: _RunningEvent, numbers: Int64s, what: InternedPredicate, cost: float | None
     ) -> Int64s:
         given = running.given[what.call]
         outcomes = np.full(len(numbers), FAULT, np.int8)
         if given is not _UNBOUND:
             if not isinstance(given, Fault):
-                holding = self._clauses.group(what.call).answer(given, numbers)
+                holding = self._predicates.group(what.call).answer(given, numbers)
                 outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
             self._scheduler.learn_all(numbers, outcomes, cost)
         return running.run.record_all(numbers, outcomes)
@@ -210,8 +215,8 @@ class Evaluation:
             return
         # Clauses of one owner: those without a join first, and none after one has matched.
         matched: set[int] = set()
-        for clause in sorted(complete, key=lambda clause: self._clauses.join(clause) is not None):
-            owner = self._clauses.owner(clause)
+        for clause in sorted(complete, key=lambda clause: self._entries[clause].joined):
+            owner = self._entries[clause].owner
             holds = owner not in matched and self._joins(running, clause)
             if holds:
                 matched.add(owner)
@@ -220,19 +225,18 @@ class Evaluation:
     def _bindings(self, running: _RunningEvent, number: int) -> frozenset[Row]:
         found = running.bindings.get(number)
         if found is None:
-            predicate, operator, call = self._clauses.predicate(number)
+            predicate, operator, call = self._predicates[number]
             found = predicate.bindings(operator.signature, running.given[call])
             running.bindings[number] = found
         return found
 
     def _joins(self, running: _RunningEvent, clause: int) -> bool:
         """Whether the bindings of a clause's calls join."""
-        joined = self._clauses.join(clause)
-        holds = True
-        if joined is not None:
-            calls, numbers = joined
+        entry, holds = self._entries[clause], True
+        if entry.joined:
+            tables = (self._bindings(running, number) for number in entry.numbers)
             try:
-                holds = calls.holds([self._bindings(running, number) for number in numbers])
+                holds = entry.calls.holds(list(tables))
             except JoinLimitError:
                 self.given_up += 1
                 holds = False

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tamis.engine.calls.call_group import CallGroup
 from tamis.engine.calls.clause_calls import CallPredicate
-from tamis.engine.interner import Interner
+from tamis.engine.lazy_dict import Interner
 from tamis.operators.operator import Operator
 
 

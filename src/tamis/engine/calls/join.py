@@ -92,18 +92,17 @@ def compile_constraint(
             return False
         return compare(one, other)
 
-    bound: Bound | None = None
-    if isinstance(constraint.left, Variable) and not on_right:
-        bound = _bound(number[constraint.left.name], name, right(()))
-    elif isinstance(constraint.right, Variable) and not on_left:
-        bound = _bound(number[constraint.right.name], _FLIPPED[name], left(()))
     # Most constraints have a constant on one side, which makes each row cheaper.
-    holds: Callable[[Sequence[Any]], bool] = both
     if not on_right:
-        holds = _against(left, name, right(()))
+        side, value, constant = constraint.left, left, right(())
     elif not on_left:
-        holds = _against(right, _FLIPPED[name], left(()))
-    return ValueTest(frozenset(on_left | on_right), holds, bound)
+        side, value, constant, name = constraint.right, right, left(()), _FLIPPED[name]
+    else:
+        return ValueTest(frozenset(on_left | on_right), both)
+    bound: Bound | None = None
+    if isinstance(side, Variable) and constant is not _WRONG:
+        bound = Bound(number[side.name], name, constant)
+    return ValueTest(frozenset(on_left | on_right), _against(value, name, constant), bound)
 
 
 def _against(
@@ -119,10 +118,6 @@ def _against(
         return kind_of(found) is kind and compare(found, constant)
 
     return holds
-
-
-def _bound(variable: int, comparator: str, constant: Any) -> Bound | None:
-    return None if constant is _WRONG else Bound(variable, comparator, constant)
 
 
 def satisfiable(

@@ -10,9 +10,10 @@ bulk, and the answers of both are compared at some checkpoints.
 from __future__ import annotations
 
 import gc
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +25,13 @@ from tamis.encode.terms import Terms
 from tamis.engine import Engine
 from tamis.errors import MatcherError
 from tamis.lab.bench.matchers import affordable
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.agreement import differences
 from tamis.lab.instruments.clauses import clauses
 from tamis.lab.instruments.timing import Spread, timed
 from tamis.lab.results.records import ChurnResult, RefusedResult
 from tamis.match import registry
-from tamis.match.base import Matcher, Matches
+from tamis.match.base import Matches
 from tamis.model.schema import Schema
 from tamis.workload import Workload
 from tamis.workload.tables import conditions
@@ -47,12 +47,12 @@ _COMPARED = 100  # events at each checkpoint
 _FEW = 100  # subscriptions of an unmeasured run, which compiles kernels
 
 
-def measure(setting: BenchSetting) -> Iterator[ChurnResult | RefusedResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[ChurnResult | RefusedResult | str]:
     """Each matcher, through the engine and alone."""
     size = min(_SUBSCRIPTIONS, setting.most_subscriptions)
     for matcher in setting.fastest:
         for target in (_EngineTarget, _MatcherTarget):
-            yield ProgressStep(CHURN, f"{matcher}, through the {target.through}: load")
+            yield f"{matcher}, through the {target.through}: load"
             try:
                 for _ in _churn(setting, target(setting, matcher, *_workloads(setting, _FEW))):
                     pass  # unmeasured
@@ -78,40 +78,48 @@ def reference(matcher: str) -> str:
     return "naive" if matcher == _REFERENCE else _REFERENCE
 
 
-class _ChurnTarget(Protocol):
+class _ChurnTarget(ABC):
     """Takes the changes. Change i removes a subscription and adds row i of the new ones."""
 
-    through: str
-    name: str
-    matcher: Matcher
-    old: Workload
-    changes: int
+    through: ClassVar[str]
 
-    def encode(self, events: pa.Table) -> EventBatch: ...
+    def __init__(self, setting: BenchSetting, matcher: str, old: Workload, new: Workload) -> None:
+        self.name, self.old = matcher, old
+        self.engine = Engine(Schema.from_dict(old.schema), matcher, **setting.options)
+        self.matcher = self.engine.matcher
+        self.changes = new.subscriptions.num_rows
+        rng = np.random.default_rng(old.seed)
+        self.removed = rng.permutation(old.subscriptions.num_rows)[: self.changes]
 
+    @abstractmethod
     def prepare(self, first: int, last: int) -> None:
         """Prepare some changes."""
 
+    @abstractmethod
     def remove(self, change: int) -> None:
         """Timed."""
 
+    @abstractmethod
     def add(self, change: int) -> None:
         """Timed."""
 
+    @abstractmethod
     def match(self, batch: EventBatch) -> object:
         """Timed."""
 
+    @abstractmethod
     def follow(self, first: int, last: int) -> None:
         """Make the same changes in the reference."""
 
+    @abstractmethod
     def answers(self, events: pa.Table) -> tuple[Matches, Matches]:
         """The answers of the matcher and of the reference."""
 
 
-def _churn(setting: BenchSetting, target: _ChurnTarget) -> Iterator[ChurnResult | ProgressStep]:
+def _churn(setting: BenchSetting, target: _ChurnTarget) -> Iterator[ChurnResult | str]:
     matcher, title = target.matcher, workload.variant(WORKLOAD).title
     events = target.old.events(setting.batch)
-    batch = target.encode(events)
+    batch = target.engine.encode(events)
     singles = [batch[at : at + 1] for at in range(len(batch))]
     some = affordable(setting, matcher, batch)
     before = matcher.nbytes / len(matcher)  # after a match: some matchers build their index then
@@ -119,10 +127,7 @@ def _churn(setting: BenchSetting, target: _ChurnTarget) -> Iterator[ChurnResult 
     removed, added, alone, together = [], [], [], []
     compared = disagreements = 0
     for checkpoint in range(_CHECKPOINTS):
-        yield ProgressStep(
-            CHURN,
-            f"{target.name}, through the {target.through}: {checkpoint + 1} of {_CHECKPOINTS}",
-        )
+        yield f"{target.name}, through the {target.through}: {checkpoint + 1} of {_CHECKPOINTS}"
         first, last = (target.changes * at // _CHECKPOINTS for at in (checkpoint, checkpoint + 1))
         target.prepare(first, last)
         for change in range(first, last):
@@ -162,72 +167,60 @@ def _churn(setting: BenchSetting, target: _ChurnTarget) -> Iterator[ChurnResult 
     )
 
 
-class _EngineTarget:
+class _EngineTarget(_ChurnTarget):
     """Through the engine: removes ids, and adds conditions in text under new ids."""
 
     through = "engine"
 
     def __init__(self, setting: BenchSetting, matcher: str, old: Workload, new: Workload) -> None:
-        schema = Schema.from_dict(old.schema)
-        self._tried = Engine(schema, matcher, **setting.options)
-        self._trusted = Engine(schema, reference(matcher))
-        for engine in (self._tried, self._trusted):
+        super().__init__(setting, matcher, old, new)
+        self._trusted = Engine(self.engine.schema, reference(matcher))
+        for engine in (self.engine, self._trusted):
             engine.subscribe_table(old.subscriptions)
-        self.name, self.matcher, self.old = matcher, self._tried.matcher, old
-        self.changes = new.subscriptions.num_rows
-        self._ids = np.arange(self.changes) + len(self._tried)
+        self._ids = np.arange(self.changes) + len(self.engine)
         self._new = new.subscriptions.set_column(0, "id", pa.array(self._ids))
-        self._removed: list[int] = _removed(old, self.changes).tolist()
+        self._removed_ids: list[int] = self.removed.tolist()
         self._texts: dict[int, str] = {}
-
-    def encode(self, events: pa.Table) -> EventBatch:
-        return self._tried.encode(events)
 
     def prepare(self, first: int, last: int) -> None:
         texts = conditions(self._new.slice(first, last - first)).to_pylist()
         self._texts = dict(enumerate(texts, first))
 
     def remove(self, change: int) -> None:
-        self._tried.unsubscribe(self._removed[change])
+        self.engine.unsubscribe(self._removed_ids[change])
 
     def add(self, change: int) -> None:
-        self._tried.subscribe(self._texts[change], id=int(self._ids[change]))
+        self.engine.subscribe(self._texts[change], id=int(self._ids[change]))
 
     def match(self, batch: EventBatch) -> object:
-        return self._tried.match_batch(batch).subscriptions
+        return self.engine.match_batch(batch).subscriptions
 
     def follow(self, first: int, last: int) -> None:
-        for id in self._removed[first:last]:
+        for id in self._removed_ids[first:last]:
             self._trusted.unsubscribe(id)
         self._trusted.subscribe_table(self._new.slice(first, last - first))
 
     def answers(self, events: pa.Table) -> tuple[Matches, Matches]:
-        return self._tried.match_batch(events), self._trusted.match_batch(events)
+        return self.engine.match_batch(events), self._trusted.match_batch(events)
 
 
-class _MatcherTarget:
+class _MatcherTarget(_ChurnTarget):
     """Through the matcher alone: replaces clauses in their slots."""
 
     through = "matcher"
 
     def __init__(self, setting: BenchSetting, matcher: str, old: Workload, new: Workload) -> None:
-        self._engine = Engine(Schema.from_dict(old.schema), matcher, **setting.options)
+        super().__init__(setting, matcher, old, new)
         self._trusted = registry.create(reference(matcher))
-        self.name, self.matcher, self.old = matcher, self._engine.matcher, old
-        terms, _ = clauses(self._engine.encoder, old.subscriptions)
+        terms, _ = clauses(self.engine.encoder, old.subscriptions)
         for each in (self.matcher, self._trusted):
             each.add(np.arange(terms.clauses), terms)
-        self._new, _ = clauses(self._engine.encoder, new.subscriptions)
-        self.changes = self._new.clauses
-        self._removed = _removed(old, self.changes)
+        self._new, _ = clauses(self.engine.encoder, new.subscriptions)
         self._ones: dict[int, tuple[NDArray[np.int64], Terms]] = {}
-
-    def encode(self, events: pa.Table) -> EventBatch:
-        return self._engine.encode(events)
 
     def prepare(self, first: int, last: int) -> None:
         self._ones = {
-            change: (self._removed[change : change + 1], self._new.take(np.array([change])))
+            change: (self.removed[change : change + 1], self._new.take(np.array([change])))
             for change in range(first, last)
         }
 
@@ -241,15 +234,10 @@ class _MatcherTarget:
         return self.matcher.match(batch)
 
     def follow(self, first: int, last: int) -> None:
-        slots = self._removed[first:last]
+        slots = self.removed[first:last]
         self._trusted.remove(slots)
         self._trusted.add(slots, self._new.take(np.arange(first, last)))
 
     def answers(self, events: pa.Table) -> tuple[Matches, Matches]:
-        batch = self.encode(events)
+        batch = self.engine.encode(events)
         return self.matcher.match(batch), self._trusted.match(batch)
-
-
-def _removed(old: Workload, number: int) -> NDArray[np.int64]:
-    """The old subscriptions that are removed, in order."""
-    return np.random.default_rng(old.seed).permutation(old.subscriptions.num_rows)[:number]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -12,6 +10,7 @@ import pyarrow as pa
 from tamis import workload
 from tamis.engine import Engine
 from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.bench.startup import new_process
 from tamis.lab.instruments.timing import TimingSample, repeated
 from tamis.lab.results.records import Figure, Goal
 from tamis.language import clauses, parse
@@ -43,11 +42,10 @@ def parse_rate(setting: BenchSetting) -> Iterator[Figure]:
             engine.compile(text)
 
     goal = _PARSE_GOAL if len(texts) >= 5_000 else None
-    sample = repeated(normal_form, repeats=setting.repeats, budget=3 * setting.seconds)
     what = "conditions of 4 predicates, text to normal form"
-    yield Figure.rate("parse", what, sample, len(texts), goal)
-    sample = repeated(intervals, repeats=setting.repeats, budget=3 * setting.seconds)
-    yield Figure.rate("parse", "  and folded to intervals", sample, len(texts))
+    yield Figure.rate("parse", what, setting.time(normal_form, 3), len(texts), goal)
+    what = "  and folded to intervals"
+    yield Figure.rate("parse", what, setting.time(intervals, 3), len(texts))
 
 
 def load(setting: BenchSetting) -> Iterator[Figure]:
@@ -71,11 +69,7 @@ def load_text(setting: BenchSetting) -> Iterator[Figure]:
     """Load a table of conditions in text."""
     made = workload.make("auctions", setting.text_subscriptions, seed=setting.seed)
     schema = Schema.from_dict(made.schema)
-    sample = repeated(
-        lambda: Engine(schema).subscribe_table(made.subscriptions),
-        repeats=setting.repeats,
-        budget=3 * setting.seconds,
-    )
+    sample = setting.time(lambda: Engine(schema).subscribe_table(made.subscriptions), 3)
     rows = made.subscriptions.num_rows
     what = "auction conditions as text in one table"
     yield Figure.rate("load-text", what, sample, rows, **made.parameters)
@@ -97,12 +91,7 @@ def arrow(setting: BenchSetting) -> Iterator[Figure]:
         def fresh() -> None:
             tables[:] = [pa.table({f"a{i}": rng.uniform(low, 1, rows) for i in range(1, 11)})]
 
-        sample = repeated(
-            lambda: encode(tables[0]),
-            repeats=setting.repeats,
-            budget=2 * setting.seconds,
-            prepare=fresh,
-        )
+        sample = setting.time(lambda: encode(tables[0]), 2, fresh)
         return Figure.rate("arrow", what, sample, rows, goal, rows=rows, low=low)
 
     yield timed("Arrow events of 10 decimals to an EventBatch", engine.encode, -1.0)
@@ -125,12 +114,7 @@ def dicts(setting: BenchSetting) -> Iterator[Figure]:
 def import_time(setting: BenchSetting) -> Iterator[Figure]:
     """Import tamis in new processes. Each reports its own time."""
     code = "import time; t = time.perf_counter(); import tamis; print(time.perf_counter() - t)"
-    taken = []
-    for _ in range(setting.imports):
-        ran = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        taken.append(float(ran.stdout))
+    taken = [float(new_process(code)) for _ in range(setting.imports)]
     sample = TimingSample.of(taken)
     yield Figure.seconds("import", "import tamis in a new process", sample, _IMPORT_GOAL)
 
@@ -153,22 +137,14 @@ def subscribe(setting: BenchSetting) -> Iterator[Figure]:
             if row["id"] in engine:
                 engine.unsubscribe(row["id"])
 
-    size = setting.text_subscriptions
-    budget = setting.seconds
-    came = repeated(come, repeats=setting.repeats, budget=budget, prepare=go)
-    yield Figure.rate(
-        "subscribe",
-        "subscribe, one auction condition at a time",
-        came,
-        len(rows),
-        subscriptions=size,
-    )
-
     def fill() -> None:
         go()
         come()
 
-    left = repeated(go, repeats=setting.repeats, budget=budget, prepare=fill)
-    yield Figure.rate(
-        "subscribe", "unsubscribe, one at a time", left, len(rows), subscriptions=size
-    )
+    size = setting.text_subscriptions
+    for what, run, prepare in (
+        ("subscribe, one auction condition at a time", come, go),
+        ("unsubscribe, one at a time", go, fill),
+    ):
+        sample = setting.time(run, prepare=prepare)
+        yield Figure.rate("subscribe", what, sample, len(rows), subscriptions=size)

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from tamis import workload
 from tamis.encode.batch import EventBatch
+from tamis.encode.terms import Terms
 from tamis.engine import Engine
 from tamis.errors import MatcherError, TamisError
 from tamis.lab.bench.setting import BenchSetting
-from tamis.lab.instruments.timing import fitting, repeated
+from tamis.lab.instruments.timing import fitting, timed
 from tamis.lab.instruments.yardstick import Yardstick, make_yardstick
 from tamis.lab.results.records import YARDSTICK, MatcherResult, RefusedResult
 from tamis.match import registry
-from tamis.match.base import Matcher
+from tamis.match.base import Matcher, Slots
 from tamis.model.schema import Schema
 from tamis.workload import Workload
 
@@ -60,9 +61,7 @@ def _measure_yardstick(
         return sum(len(yardstick.match(event)) for event in encoded[:number])
 
     matches = run() / number
-    sample = repeated(run, repeats=setting.repeats, budget=setting.seconds)
-    # The yardstick has no batches.
-    each = sample.seconds / number * 1e3
+    each = setting.time(run).seconds / number * 1e3  # the yardstick has no batches
     return yardstick, MatcherResult(
         "match", title, YARDSTICK, yardstick.size, each, each, 1, number, matches, 1.0, 1.0,
         parameters=made.parameters,
@@ -129,8 +128,7 @@ def alone(setting: BenchSetting, matcher: Matcher, batch: EventBatch) -> tuple[f
         for single in singles[:number]:
             matcher.match(single)
 
-    sample = repeated(run, repeats=setting.repeats, budget=setting.seconds)
-    return sample.seconds / number * 1e3, number
+    return setting.time(run).seconds / number * 1e3, number
 
 
 def together(
@@ -140,8 +138,7 @@ def together(
     some = affordable(setting, matcher, batch)
     size = len(some)
     matches = matcher.match(some).total / size
-    sample = repeated(lambda: matcher.match(some), repeats=setting.repeats, budget=setting.seconds)
-    return sample.seconds / size * 1e3, size, matches
+    return setting.time(lambda: matcher.match(some)).seconds / size * 1e3, size, matches
 
 
 def affordable(setting: BenchSetting, matcher: Matcher, batch: EventBatch) -> EventBatch:
@@ -165,32 +162,38 @@ def build(setting: BenchSetting, full: Matcher, batch: EventBatch, name: str) ->
         matcher.add(slots, terms)
         matcher.match(first)
 
-    return repeated(run, repeats=setting.repeats, budget=setting.seconds).seconds
+    return setting.time(run).seconds
+
+
+def single_clauses(
+    setting: BenchSetting, matcher: Matcher, budget: float
+) -> list[tuple[Slots, Terms]]:
+    """Random clauses of a matcher, as many as it removes and adds again within a time budget.
+
+    Changes in a database take milliseconds, so there are fewer.
+    """
+    rng = np.random.default_rng(setting.seed)
+    slots = rng.permutation(matcher.clauses.live_slots())[: setting.changes]
+    ones = [(slots[i : i + 1], matcher.terms(slots[i : i + 1])) for i in range(len(slots))]
+
+    def both() -> None:
+        matcher.remove(ones[0][0])
+        matcher.add(*ones[0])
+
+    return ones[: fitting(both, most=len(ones), budget=budget)]
 
 
 def _changes(setting: BenchSetting, engine: Engine) -> tuple[float, float]:
     """Microseconds to add and to remove one clause, in the matcher alone."""
     matcher = engine.matcher
-    live = matcher.clauses.live_slots()
-    rng = np.random.default_rng(setting.seed)
-    slots = rng.permutation(live)[: setting.changes]
-    ones = [slots[i : i + 1] for i in range(len(slots))]
-    terms = [matcher.terms(slot) for slot in ones]
-
-    def both() -> None:
-        matcher.remove(ones[0])
-        matcher.add(ones[0], terms[0])
-
-    # Changes in a database take milliseconds, so there are fewer.
-    number = fitting(both, most=len(ones), budget=setting.seconds / 2)
-    ones, terms = ones[:number], terms[:number]
+    ones = single_clauses(setting, matcher, setting.seconds / 2)
 
     def remove() -> None:
-        for slot in ones:
+        for slot, _ in ones:
             matcher.remove(slot)
 
     def add() -> None:
-        for slot, clause in zip(ones, terms, strict=True):
+        for slot, clause in ones:
             matcher.add(slot, clause)
 
     remove()  # not timed: the first change after a match may compile
@@ -200,7 +203,7 @@ def _changes(setting: BenchSetting, engine: Engine) -> tuple[float, float]:
     while not added or (
         len(added) < setting.repeats and sum(removed) + sum(added) < setting.seconds
     ):
-        removed.append(repeated(remove, repeats=1, budget=0).seconds)
-        added.append(repeated(add, repeats=1, budget=0).seconds)
+        removed.append(timed(remove))
+        added.append(timed(add))
     scale = 1e6 / len(ones)
     return median(added) * scale, median(removed) * scale

@@ -1,8 +1,8 @@
 """The table of measurements.
 
 A new measurement is a function and a line in `MEASUREMENTS`. The function takes a `BenchSetting`,
-yields its results as it has them and prints nothing. If results are minutes apart, it yields a
-`ProgressStep` now and then.
+yields its results as it has them and prints nothing. If results are minutes apart, it also yields
+the name of each step, for progress bars.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tamis.errors import TamisError, nearest
+from tamis.errors import TamisError, suggestion
 from tamis.lab.bench import (
     churn,
     foundation,
@@ -21,7 +21,6 @@ from tamis.lab.bench import (
     schedulers,
     startup,
 )
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark import jobs
 from tamis.lab.results.records import Result
@@ -33,7 +32,7 @@ class Measurement:
 
     name: str
     what: str
-    run: Callable[[BenchSetting], Iterator[Result | ProgressStep]]
+    run: Callable[[BenchSetting], Iterator[Result | str]]
     steps: Callable[[BenchSetting], int] = lambda setting: 1  # number of results and steps
     on_request: bool = False  # it takes long or much memory, and runs only if it is named
 
@@ -72,8 +71,7 @@ def chosen(names: Iterable[str]) -> Sequence[Measurement]:
     """The named measurements in the order of the table; without names, those not on request."""
     wanted = set(names)
     for name in wanted - MEASUREMENTS.keys():
-        hint = nearest(name, MEASUREMENTS)
-        raise TamisError(f"there is no measurement {name!r}" + (f"; {hint}" if hint else ""))
+        raise TamisError(f"unknown measurement {name!r}{suggestion(name, MEASUREMENTS)}")
     return [
         each
         for each in MEASUREMENTS.values()

@@ -15,7 +15,6 @@ from time import perf_counter
 import pyarrow as pa
 
 from tamis.engine import Engine
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.agreement import differences
 from tamis.lab.results.records import SCHEDULERS, OperatorResult
@@ -29,19 +28,24 @@ _SUBSCRIPTIONS = 10_000
 _EVENTS = 1_000
 _FEW = 20  # subscriptions and events of an unmeasured run, which compiles and loads models
 _OTHER_SEED = 1  # of those events
+_ORDER = (
+    (REFERENCE, "first"),
+    (REFERENCE, "last"),
+    *((name, "first") for name in SCHEDULERS if name != REFERENCE),
+)
 
 
-def measure(setting: BenchSetting) -> Iterator[OperatorResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[OperatorResult | str]:
     """Each scheduler on the same subscriptions and events, after the reference."""
     size = min(_SUBSCRIPTIONS, setting.most_subscriptions)
-    yield ProgressStep(OPERATORS, "pictures")
+    yield "pictures"
     both = {place: drones.make(size, seed=setting.seed, place=place) for place in ("first", "last")}
     made = both["first"]
     events = made.events(min(_EVENTS, setting.batch))
     others = made.events(_FEW, seed=_OTHER_SEED)
     trusted: Matches | None = None
-    for scheduler, place in _order():
-        yield ProgressStep(OPERATORS, f"{scheduler}, the place {place}")
+    for scheduler, place in _ORDER:
+        yield f"{scheduler}, the place {place}"
         made = both[place]
         _engine(made, made.subscriptions.slice(0, _FEW), scheduler).match_batch(others)
         engine = _engine(made, made.subscriptions, scheduler)
@@ -57,7 +61,7 @@ def measure(setting: BenchSetting) -> Iterator[OperatorResult | ProgressStep]:
             "drones over New York",
             scheduler,
             len(engine),
-            engine.calls.predicates,
+            len(engine.calls.predicates),
             events.num_rows,
             len(ids),
             seconds,
@@ -76,12 +80,7 @@ def measure(setting: BenchSetting) -> Iterator[OperatorResult | ProgressStep]:
 
 def steps(setting: BenchSetting) -> int:
     """The number of results and steps."""
-    return 1 + 2 * len(_order())
-
-
-def _order() -> tuple[tuple[str, str], ...]:
-    others = ((name, "first") for name in SCHEDULERS if name != REFERENCE)
-    return ((REFERENCE, "first"), (REFERENCE, "last"), *others)
+    return 1 + 2 * len(_ORDER)
 
 
 def _engine(made: Workload, subscriptions: pa.Table, scheduler: str) -> Engine:

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
-from tamis.errors import MatcherError, TamisError, nearest
-from tamis.lab.bench.matchers import COMPARED, affordable, build, compare
-from tamis.lab.bench.progress import ProgressStep
-from tamis.lab.bench.setting import BenchSetting
+from tamis.errors import MatcherError
+from tamis.lab.bench.matchers import COMPARED, affordable, build, compare, single_clauses
+from tamis.lab.bench.setting import BenchSetting, chosen_rows
 from tamis.lab.instruments.timing import Spread, fitting, repeated, timed
 from tamis.lab.instruments.yardstick import Yardstick, make_yardstick
 from tamis.lab.results.records import Goal, PeerResult, RefusedResult, Speed
@@ -75,19 +74,17 @@ ROWS: dict[str, Row] = {
 
 def rows(names: Sequence[str]) -> dict[str, Row]:
     """The named rows in the order of the table; all rows without names."""
-    for name in names:
-        if name not in ROWS:
-            raise TamisError(f"there is no row {name!r} of peers; {nearest(name, ROWS)}")
-    return {name: row for name, row in ROWS.items() if not names or name in names}
+    return {name: ROWS[name] for name in chosen_rows(names, ROWS, PEERS)}
 
 
-def measure(setting: BenchSetting) -> Iterator[PeerResult | RefusedResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[PeerResult | RefusedResult | str]:
     """Each row of the table, with one engine at a time: the largest take gigabytes."""
     for name, row in rows(setting.rows).items():
-        yield ProgressStep(PEERS, f"{row.title}: subscriptions")
-        made = workload.make_variant(row.variant, _size(setting, row), seed=setting.seed)
+        yield f"{row.title}: subscriptions"
+        size = min(row.subscriptions, setting.most_subscriptions)
+        made = workload.make_variant(row.variant, size, seed=setting.seed)
         events = made.events(setting.batch)
-        yield ProgressStep(PEERS, f"{row.title}: yardstick")
+        yield f"{row.title}: yardstick"
         yardstick = make_yardstick(made.subscriptions, events)
         for matcher in setting.fastest:
             try:
@@ -134,13 +131,13 @@ def _measure_row(
     events: pa.Table,
     yardstick: Yardstick,
     matcher: str,
-) -> Iterator[PeerResult | ProgressStep]:
+) -> Iterator[PeerResult | str]:
     row = ROWS[name]
     where = f"{row.title}, {matcher}"
-    yield ProgressStep(PEERS, f"{where}: load")
+    yield f"{where}: load"
     engine = Engine(Schema.from_dict(made.schema), matcher, **setting.options)
     engine.subscribe_table(made.subscriptions)
-    yield ProgressStep(PEERS, f"{where}: compare")
+    yield f"{where}: compare"
     batch = engine.encode(events)
     both = _Contenders(
         engine,
@@ -156,13 +153,13 @@ def _measure_row(
     _round(both, pick(0))  # not timed: the first round may compile, plan or start threads
     found: list[_Round] = []
     for turn in range(setting.rounds):
-        yield ProgressStep(PEERS, f"{where}: round {turn + 1} of {setting.rounds}")
+        yield f"{where}: round {turn + 1} of {setting.rounds}"
         found.append(_round(both, pick(turn)))
     columns = None
     if row.columns is not None:
-        yield ProgressStep(PEERS, f"{where}: yardstick by columns")
+        yield f"{where}: yardstick by columns"
         columns = _by_columns(setting, made, events, found)
-    yield ProgressStep(PEERS, f"{where}: build and change")
+    yield f"{where}: build and change"
     build_s = build(setting, engine.matcher, batch, matcher)
     bytes_each = engine.matcher.nbytes / len(engine)
     add, remove = _changes(setting, engine.matcher)
@@ -210,10 +207,6 @@ def _by_columns(
     batch = median(turn.batch for turn in found)
     low, middle, high = (float(np.quantile(times, at)) / batch for at in (0, 0.5, 1))
     return Speed(median(times) * 1e6, middle, low, high)
-
-
-def _size(setting: BenchSetting, row: Row) -> int:
-    return min(row.subscriptions, setting.most_subscriptions)
 
 
 def finish_plan(matcher: Matcher, batch: EventBatch) -> None:
@@ -299,16 +292,7 @@ def _goal(least: float | None) -> Goal | None:
 
 def _changes(setting: BenchSetting, matcher: Matcher) -> tuple[Spread, Spread]:
     """The times to add and to remove one clause: some are removed one by one, and added again."""
-    live = matcher.clauses.live_slots()
-    rng = np.random.default_rng(setting.seed)
-    slots = rng.permutation(live)[: setting.changes]
-    ones = [(slots[i : i + 1], matcher.terms(slots[i : i + 1])) for i in range(len(slots))]
-
-    def both() -> None:
-        matcher.remove(ones[0][0])
-        matcher.add(*ones[0])
-
-    ones = ones[: fitting(both, most=len(ones), budget=setting.seconds)]
+    ones = single_clauses(setting, matcher, setting.seconds)
     for _ in range(2):  # the first time is not kept: a change may compile
         removed = [timed(partial(matcher.remove, slot)) for slot, _ in ones]
         added = [timed(partial(matcher.add, *one)) for one in ones]

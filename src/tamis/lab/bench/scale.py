@@ -24,7 +24,6 @@ from tamis.engine import Engine
 from tamis.errors import MatcherError, TamisError
 from tamis.lab.bench.matchers import COMPARED, alone, together
 from tamis.lab.bench.peers import finish_plan
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.instruments.clauses import clauses
 from tamis.lab.instruments.timing import timed
@@ -39,7 +38,7 @@ WORKLOADS = ("dexin", "lesubscribe-equality")  # the second is selective
 SIZES = (1_000_000, 2_000_000, 4_000_000, 7_000_000, 10_000_000)
 
 
-def measure(setting: BenchSetting) -> Iterator[ScaleResult | RefusedResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[ScaleResult | RefusedResult | str]:
     """Each workload at each size, from the smallest."""
     for name in WORKLOADS:
         for matcher in setting.fastest:
@@ -70,7 +69,7 @@ def _chunks(setting: BenchSetting) -> list[tuple[int, int]]:
     return list(pairwise(sorted({*range(0, wanted[-1], setting.chunk), *wanted})))
 
 
-def _grow(setting: BenchSetting, name: str, matcher: str) -> Iterator[ScaleResult | ProgressStep]:
+def _grow(setting: BenchSetting, name: str, matcher: str) -> Iterator[ScaleResult | str]:
     title = workload.variant(name).title
     source = workload.make_variant(name, 1, seed=setting.seed)
     events = source.events(setting.batch)
@@ -82,7 +81,7 @@ def _grow(setting: BenchSetting, name: str, matcher: str) -> Iterator[ScaleResul
     expected: list[list[Slots]] = [[] for _ in range(compared)]
     seconds = 0.0
     for number, (first, last) in enumerate(_chunks(setting)):
-        yield ProgressStep(SCALE, f"{title}, {matcher}: {last:,} subscriptions")
+        yield f"{title}, {matcher}: {last:,} subscriptions"
         made = workload.make_variant(name, last - first, seed=setting.seed + number)
         seconds += _load(engine, made.subscriptions, first)
         for found, more in zip(
@@ -92,7 +91,7 @@ def _grow(setting: BenchSetting, name: str, matcher: str) -> Iterator[ScaleResul
         del made
         if last not in sizes(setting):
             continue
-        yield ProgressStep(SCALE, f"{title}, {matcher}: measure at {last:,}")
+        yield f"{title}, {matcher}: measure at {last:,}"
         batch = engine.encode(events)  # after loading, which may move labels of text
         # Some matchers build their index at the first match.
         seconds += timed(partial(engine.matcher.match, batch[:1]))

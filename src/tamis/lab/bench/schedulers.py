@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import mean, median
 from time import perf_counter
 from typing import NamedTuple
@@ -32,12 +33,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tamis.errors import TamisError
-from tamis.lab.bench.progress import ProgressStep
 from tamis.lab.bench.setting import BenchSetting
+from tamis.lab.instruments.timing import timed
 from tamis.lab.results.records import AS_A_SET, AS_DRAWN, COSTS, SCHEDULERS, Goal, SchedulerResult
 from tamis.schedule.base import ON_FALSE, Scheduler, Simulation
 from tamis.schedule.registry import create
-from tamis.workload import OperatorWorkload, liu
+from tamis.workload import liu
 
 SCHEDULE = "schedule"
 _CONTENDERS = (
@@ -154,14 +155,14 @@ CASES: tuple[SchedulerCase, ...] = (
 )
 
 
-def measure(setting: BenchSetting) -> Iterator[SchedulerResult | ProgressStep]:
+def measure(setting: BenchSetting) -> Iterator[SchedulerResult | str]:
     """Each scheduler in each setting."""
     few = SchedulerCase("", 30, 20)
     for scheduler, written in _CONTENDERS:  # compiles the kernels
         _try(_Drawn(few, setting.seed, 2), scheduler, written, _ContenderRuns())
     for full in CASES:
         case = full.scaled(setting)
-        yield ProgressStep(SCHEDULE, f"{case.figure}: {case.title}")
+        yield f"{case.figure}: {case.title}"
         yield from _measured(setting, case)
 
 
@@ -184,8 +185,16 @@ class _Drawn:
     """A draw of a workload: subscriptions, and events with their outcomes."""
 
     def __init__(self, case: SchedulerCase, seed: int, events: int) -> None:
-        self.made, self.costs_known = _make(case, seed), case.costs_known
-        self.chains = case.chains
+        self.made = liu.make(
+            case.subscriptions,
+            seed=seed,
+            predicates=case.predicates,
+            longest=case.longest,
+            popularity="uniform" if case.exponent is None else "zipf",
+            exponent=1.0 if case.exponent is None else case.exponent,
+            probabilities=case.probabilities,
+        )
+        self.costs_known, self.chains = case.costs_known, case.chains
         self.probabilities = self.made.probabilities
         self.costs = _costs(seed, len(self.probabilities), case.factor)
         lists = self.made.subscriptions["predicates"]
@@ -209,18 +218,6 @@ class _Drawn:
         every = np.arange(len(self.probabilities))
         costs = self.costs if self.costs_known else np.ones(len(self.costs))
         scheduler.statistics.set(every, p=self.probabilities, cost=costs)
-
-
-def _make(case: SchedulerCase, seed: int) -> OperatorWorkload:
-    return liu.make(
-        case.subscriptions,
-        seed=seed,
-        predicates=case.predicates,
-        longest=case.longest,
-        popularity="uniform" if case.exponent is None else "zipf",
-        exponent=1.0 if case.exponent is None else case.exponent,
-        probabilities=case.probabilities,
-    )
 
 
 def _costs(seed: int, predicates: int, factor: float) -> NDArray[np.float64]:
@@ -285,9 +282,7 @@ def _try(drawn: _Drawn, name: str, written: str, into: _ContenderRuns) -> None:
     scheduler = create(name, **({"chains": drawn.chains} if name == "sub-order" else {}))
     drawn.fill(scheduler, written)
     every = np.arange(len(drawn.lengths))
-    begun = perf_counter()
-    scheduler.simulate(every, drawn.outcomes[0])
-    into.firsts.append(perf_counter() - begun)
+    into.firsts.append(timed(partial(scheduler.simulate, every, drawn.outcomes[0])))
     found: list[Simulation] = []
     for event, outcome in enumerate(drawn.outcomes):
         begun = perf_counter()

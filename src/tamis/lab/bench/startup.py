@@ -57,15 +57,17 @@ def steps(setting: BenchSetting) -> int:
 
 def start(matcher: str, folder: str | None = None) -> float:
     """Seconds of one process, with its kernels cached in `folder`, or in the usual place."""
-    environment = os.environ | ({} if folder is None else {"NUMBA_CACHE_DIR": folder})
-    ran = subprocess.run(
-        [sys.executable, "-c", _CODE, matcher],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seconds, *found = ran.stdout.split() or [""]
-    if ran.returncode or found != _ANSWER:
-        raise TamisError(f"a new process with {matcher} gave a wrong answer: {found} {ran.stderr}")
+    seconds, *found = new_process(_CODE, matcher, folder=folder).split()
+    if found != _ANSWER:
+        raise TamisError(f"a new process with {matcher} gave a wrong answer: {found}")
     return float(seconds)
+
+
+def new_process(code: str, *arguments: str, folder: str | None = None) -> str:
+    """What a new process prints that runs some code, with its kernels cached in `folder`."""
+    environment = os.environ | ({} if folder is None else {"NUMBA_CACHE_DIR": folder})
+    command = [sys.executable, "-c", code, *arguments]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise TamisError(f"a new process failed: {ran.stderr}")
+    return ran.stdout

@@ -65,9 +65,7 @@ def repeated(
     while len(taken) < repeats and (not taken or sum(taken) + taken[-1] <= budget):
         if prepare is not None:
             prepare()
-        begun = perf_counter()
-        run()
-        taken.append(perf_counter() - begun)
+        taken.append(timed(run))
     return TimingSample.of(taken)
 
 
@@ -77,7 +75,4 @@ def fitting(one: Callable[[], object], *, most: int, budget: float) -> int:
     The second of two runs decides: the first may compile or fill a cache.
     """
     one()
-    begun = perf_counter()
-    one()
-    each = perf_counter() - begun
-    return max(1, min(most, int(budget / max(each, 1e-9))))
+    return max(1, min(most, int(budget / max(timed(one), 1e-9))))

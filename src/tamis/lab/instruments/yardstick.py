@@ -84,17 +84,17 @@ class Yardstick:
 
     def match(self, event: NDArray[np.int64]) -> Rows:
         """The rows of the subscriptions that match an encoded event."""
-        asked = list(zip(self._columns, event.tolist(), strict=True))
-        left = np.flatnonzero(self._all_inside(asked[: self._masked]))
-        for column, rank in asked[self._masked :]:
+        compared = list(zip(self._columns, event.tolist(), strict=True))
+        left = np.flatnonzero(self._all_inside(compared[: self._masked]))
+        for column, rank in compared[self._masked :]:
             left = left.compress(self._inside(column, rank, left))
         return left
 
-    def _all_inside(self, asked: Sequence[tuple[_AttributeColumn, int]]) -> NDArray[np.bool_]:
+    def _all_inside(self, compared: Sequence[tuple[_AttributeColumn, int]]) -> NDArray[np.bool_]:
         """A mask of the subscriptions that accept these ranks. The next call overwrites it."""
         mask, holds = self._mask, self._holds
         mask.fill(True)
-        for column, rank in asked:
+        for column, rank in compared:
             # The rank has the type of the column, or NumPy would widen the whole column.
             value = column.low.dtype.type(rank)
             mask &= np.less_equal(column.low, value, out=holds)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tamis.errors import TamisError
 from tamis.lab.plots import churn, matchers, peers, scale, schedulers
-from tamis.lab.plots.style import Strip
+from tamis.lab.plots.style import Strip, new_figure
 from tamis.lab.results import files
 from tamis.lab.results.records import Result
 
@@ -31,17 +31,13 @@ def plottable(found: Sequence[Result]) -> bool:
 
 def plot(file: Path, out: Path | None = None) -> Path:
     """Draw a result file; gives the path of the picture, by default in the folder of the file."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise TamisError("a picture needs matplotlib: pip install 'tamis[lab]'") from None
     found = files.read(file)
     strips = [strip for strip in (make(found) for make in _STRIPS) if strip is not None]
     if not strips:
         raise TamisError(f"{file} has nothing to plot: measure matchers with tamis bench match")
     out = file.with_suffix(".png") if out is None else out
     size = max(strip.width for strip in strips), sum(strip.height for strip in strips)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     heights = [strip.height for strip in strips]
     parts = figure.subfigures(len(strips), 1, squeeze=False, height_ratios=heights)[:, 0]
     for strip, part in zip(strips, parts, strict=True):

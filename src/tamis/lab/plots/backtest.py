@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import TamisError
-from tamis.lab.plots.style import BATCH, COLOURS, YARDSTICK_BATCH, tidy
+from tamis.lab.plots.style import BATCH, COLOURS, YARDSTICK_BATCH, new_figure, tidy
 from tamis.spark.events.time_axis import TIME
 
 if TYPE_CHECKING:
@@ -25,12 +24,8 @@ _EARLIEST, _LATEST = np.datetime64("0001-01-02"), np.datetime64("9999-12-30")
 
 def plot(found: Backtest, out: Path) -> Path:
     """Draw a back-test; gives the path of the picture."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise TamisError("a picture needs matplotlib: pip install 'tamis[lab]'") from None
     few = found.counts.num_rows <= LINES
-    figure = Figure(figsize=(11, 6.2), layout="constrained")
+    figure = new_figure((11, 6.2))
     if few:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
         _lines(above, found)

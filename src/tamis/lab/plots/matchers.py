@@ -12,9 +12,12 @@ from tamis.lab.plots.style import (
     YARDSTICK_ALONE,
     YARDSTICK_BATCH,
     Strip,
+    colour_key,
     label,
     legend,
-    tidy,
+    line_key,
+    name_rows,
+    panels,
 )
 from tamis.lab.results.records import YARDSTICK, MatcherResult, RefusedResult, Result
 
@@ -40,9 +43,12 @@ def strip(results: Sequence[Result]) -> Strip | None:
 
 
 def _draw(titles: Sequence[str], found: Sequence[MatcherResult | RefusedResult], part: Any) -> None:
-    for panel, title in zip(part.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):
+    for panel, title in panels(part, titles):
         _panel(panel, title, [each for each in found if each.workload == title])
-    _legend(part, any(each.matcher == YARDSTICK for each in found))
+    keys = [colour_key("one event at a time", ALONE), colour_key("in batches", BATCH)]
+    if any(each.matcher == YARDSTICK for each in found):
+        keys.append(line_key("brute force in NumPy", YARDSTICK_BATCH, "--"))
+    legend(part, keys)
 
 
 def _panel(panel: Any, title: str, found: Sequence[MatcherResult | RefusedResult]) -> None:
@@ -65,25 +71,6 @@ def _panel(panel: Any, title: str, found: Sequence[MatcherResult | RefusedResult
     for place, _ in enumerate(refused, len(measured)):
         panel.text(low * 1.1, place, "refused", verticalalignment="center", color="gray")
     names = [each.matcher for each in measured] + [each.matcher for each in refused]
-    panel.set_yticks(range(len(names)), names)
-    panel.set_ylim(len(names) - 0.4, -0.6)
-    panel.set_xscale("log")
+    name_rows(panel, names, "µs an event")
     panel.set_xlim(low, high)
-    panel.set_xlabel("µs an event")
-    tidy(panel, "x")
     panel.set_title(f"{title}, {measured[0].subscriptions:,} subscriptions", fontsize=11)
-
-
-def _legend(part: Any, yardstick: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles: list[Any] = [
-        Patch(color=ALONE, label="one event at a time"),
-        Patch(color=BATCH, label="in batches"),
-    ]
-    if yardstick:
-        handles.append(
-            Line2D([], [], color=YARDSTICK_BATCH, linestyle="--", label="brute force in NumPy")
-        )
-    legend(part, handles)

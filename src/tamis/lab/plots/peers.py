@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tamis.lab.plots.style import ALONE, BATCH, YARDSTICK_BATCH, Strip, label, legend, tidy
+from tamis.lab.plots.style import (
+    ALONE,
+    BATCH,
+    YARDSTICK_BATCH,
+    Strip,
+    colour_key,
+    label,
+    legend,
+    line_key,
+    name_rows,
+)
 from tamis.lab.results.records import PeerResult, Result, Speed
 
 _BITS = "#238b45"
@@ -21,9 +31,6 @@ def strip(results: Sequence[Result]) -> Strip | None:
 
 
 def _draw(found: Sequence[PeerResult], part: Any) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     panel = part.subplots()
     several = len({each.matcher for each in found}) > 1
     names = []
@@ -34,25 +41,16 @@ def _draw(found: Sequence[PeerResult], part: Any) -> None:
             _bar(panel, place + _BAR, each.bits, _BITS)
         who = f"{each.title}, {each.matcher}" if several else each.title
         names.append(f"{who}\n{each.subscriptions:,} subscriptions")
-    panel.set_yticks(range(len(names)), names)
-    panel.set_ylim(len(names) - 0.4, -0.6)
-    panel.set_xscale("log")
+    name_rows(panel, names, "times faster than brute force in NumPy, in the same run")
     low, high = panel.get_xlim()
     panel.set_xlim(min(low, 0.8), high * 1.5)
     panel.axvline(1, color=YARDSTICK_BATCH, linewidth=0.9, linestyle="--", zorder=0)
-    panel.set_xlabel("times faster than brute force in NumPy, in the same run")
-    tidy(panel, "x")
-    handles: list[Any] = [
-        Patch(color=ALONE, label="one event at a time"),
-        Patch(color=BATCH, label="in batches"),
-    ]
+    keys = [colour_key("one event at a time", ALONE), colour_key("in batches", BATCH)]
     if any(each.bits is not None for each in found):
-        handles.append(Patch(color=_BITS, label="in batches, as bitmaps"))
+        keys.append(colour_key("in batches, as bitmaps", _BITS))
     if any(speed.goal for each in found for speed in (each.alone, each.batch)):
-        handles.append(
-            Line2D([], [], color="black", marker="|", markersize=11, linestyle="", label="goal")
-        )
-    legend(part, handles)
+        keys.append(line_key("goal", "black", marker="|"))
+    legend(part, keys)
 
 
 def _bar(panel: Any, place: float, speed: Speed, colour: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
-from tamis.lab.plots.style import COLOURS, Strip, legend, tidy
+from tamis.lab.plots.style import COLOURS, Strip, legend, line_key, panels, tidy
 from tamis.lab.results.records import Result, ScaleResult
 
 
@@ -18,12 +19,9 @@ def strip(results: Sequence[Result]) -> Strip | None:
 
 
 def _draw(titles: Sequence[str], points: Sequence[ScaleResult], part: Any) -> None:
-    from matplotlib.lines import Line2D
-
     matchers = list(dict.fromkeys(each.matcher for each in points))
-    colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(matchers)}
-    panels = part.subplots(1, len(titles), squeeze=False)[0]
-    for panel, title in zip(panels, titles, strict=True):
+    colours = dict(zip(matchers, cycle(COLOURS), strict=False))
+    for panel, title in panels(part, titles):
         for name in matchers:
             curve = [each for each in points if (each.workload, each.matcher) == (title, name)]
             if curve:
@@ -37,14 +35,12 @@ def _draw(titles: Sequence[str], points: Sequence[ScaleResult], part: Any) -> No
         panel.set_ylabel("µs an event")
         tidy(panel, "both")
         panel.set_title(title, fontsize=11)
-    handles: list[Any] = []
-    for name in matchers:
-        handles += [
-            Line2D([], [], color=colours[name], marker="o", linestyle=":", label=f"{name}, alone"),
-            Line2D([], [], color=colours[name], marker="o", label=f"{name}, in batches"),
-        ]
-    handles.append(Line2D([], [], color="gray", linestyle="--", label="linear"))
-    legend(part, handles)
+    keys = [
+        line_key(f"{name}, {how}", colours[name], line, "o")
+        for name in matchers
+        for how, line in (("alone", ":"), ("in batches", "-"))
+    ]
+    legend(part, [*keys, line_key("linear", "gray", "--")])
 
 
 def _curve(panel: Any, curve: Sequence[ScaleResult], colour: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
-from tamis.lab.plots.style import COLOURS, Strip, legend, tidy
-from tamis.lab.results.records import AS_A_SET, Result, SchedulerResult
+from tamis.lab.plots.style import COLOURS, Strip, legend, line_key, panels, tidy
+from tamis.lab.results.records import AS_A_SET, AS_DRAWN, Result, SchedulerResult
 
 _VARIED: dict[str, tuple[str, Callable[[SchedulerResult], Any]]] = {
     "LI-4": ("subscriptions, uniform popularity", lambda each: each.subscriptions),
@@ -28,16 +29,12 @@ def strip(results: Sequence[Result]) -> Strip | None:
 
 
 def _draw(figures: Sequence[str], found: Sequence[SchedulerResult], part: Any) -> None:
-    from matplotlib.lines import Line2D
-
     names = list(dict.fromkeys((each.scheduler, each.written) for each in found))
     schedulers = list(dict.fromkeys(scheduler for scheduler, _ in names))
-    colours = {
-        name: COLOURS[at % len(COLOURS)] for at, name in enumerate(reversed(schedulers))
-    }  # the last scheduler has the first colour
-    for panel, figure in zip(
-        part.subplots(1, len(figures), squeeze=False)[0], figures, strict=True
-    ):
+    # The last scheduler has the first colour.
+    colours = dict(zip(reversed(schedulers), cycle(COLOURS), strict=False))
+    lines = {AS_DRAWN: "-", AS_A_SET: ":"}
+    for panel, figure in panels(part, figures):
         axis, varied = _VARIED[figure]
         here = [each for each in found if each.figure == figure]
         marks = list(dict.fromkeys(varied(each) for each in here))
@@ -47,13 +44,8 @@ def _draw(figures: Sequence[str], found: Sequence[SchedulerResult], part: Any) -
             curve = [
                 each for each in here if (each.scheduler, each.written) == (scheduler, written)
             ]
-            _curve(
-                panel,
-                [places[marks.index(varied(each))] for each in curve],
-                curve,
-                colours[scheduler],
-                ":" if written == AS_A_SET else "-",
-            )
+            at = [places[marks.index(varied(each))] for each in curve]
+            _curve(panel, at, curve, colours[scheduler], lines[written])
         panel.set_xticks(places, ["uniform" if each is None else f"{each:,g}" for each in marks])
         panel.set_ylim(bottom=0)
         panel.set_xlabel(axis)
@@ -61,22 +53,18 @@ def _draw(figures: Sequence[str], found: Sequence[SchedulerResult], part: Any) -
         panel.tick_params(labelsize=8)
         tidy(panel, "both")
         panel.set_title(figure, fontsize=11)
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=colours[scheduler],
-            marker="o",
-            linestyle=":" if written == AS_A_SET else "-",
-            label=f"{scheduler}, {written}" if written == AS_A_SET else scheduler,
+    keys = [
+        line_key(
+            f"{scheduler}, {written}" if written == AS_A_SET else scheduler,
+            colours[scheduler],
+            lines[written],
+            "o",
         )
         for scheduler, written in names
     ]
     if any(each.goal for each in found):
-        handles.append(
-            Line2D([], [], color="gray", marker="x", linestyle="", label="independent simulation")
-        )
-    legend(part, handles)
+        keys.append(line_key("independent simulation", "gray", marker="x"))
+    legend(part, keys)
 
 
 def _curve(

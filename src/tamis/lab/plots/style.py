@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from tamis.errors import TamisError
+
+_Content = TypeVar("_Content")
 
 ALONE, BATCH = "#9ecae1", "#08519c"  # light and dark of one colour
 YARDSTICK_ALONE, YARDSTICK_BATCH = "#fdae6b", "#d94801"
@@ -16,6 +20,29 @@ class Strip(NamedTuple):
     width: float
     height: float
     draw: Callable[[Any], None]
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """An empty picture of so many inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise TamisError("a picture needs matplotlib: pip install 'tamis[lab]'") from None
+    return Figure(figsize=size, layout="constrained")
+
+
+def panels(part: Any, contents: Sequence[_Content]) -> Iterator[tuple[Any, _Content]]:
+    """Panels side by side, each with its content."""
+    return zip(part.subplots(1, len(contents), squeeze=False)[0], contents, strict=True)
+
+
+def name_rows(panel: Any, names: Sequence[str], unit: str) -> None:
+    """Name the rows from the top, over a logarithmic axis."""
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.4, -0.6)
+    panel.set_xscale("log")
+    panel.set_xlabel(unit)
+    tidy(panel, "x")
 
 
 def tidy(panel: Any, axis: str) -> None:
@@ -36,6 +63,20 @@ def label(panel: Any, value: float, place: float, end: float | None = None) -> N
         fontsize=6.5,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},  # hides grid lines
     )
+
+
+def colour_key(text: str, colour: str) -> Any:
+    """An entry of a legend: a colour."""
+    from matplotlib.patches import Patch
+
+    return Patch(color=colour, label=text)
+
+
+def line_key(text: str, colour: str, line: Any = "", marker: str | None = None) -> Any:
+    """An entry of a legend: a line, a marker, or both."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, linestyle=line, marker=marker, label=text)
 
 
 def legend(part: Any, handles: Sequence[Any]) -> None:

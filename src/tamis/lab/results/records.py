@@ -67,12 +67,18 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class MatcherResult:
-    """A matcher on a workload. Times are milliseconds an event, without encoding."""
+class _OfMatcher:
+    """The first fields of results of a matcher on a workload."""
 
     measurement: str
     workload: str
     matcher: str
+
+
+@dataclass(frozen=True)
+class MatcherResult(_OfMatcher):
+    """A matcher on a workload. Times are milliseconds an event, without encoding."""
+
     subscriptions: int
     alone_ms: float
     batch_ms: float
@@ -89,12 +95,9 @@ class MatcherResult:
 
 
 @dataclass(frozen=True)
-class RefusedResult:
+class RefusedResult(_OfMatcher):
     """A matcher that refuses a workload, and its reason."""
 
-    measurement: str
-    workload: str
-    matcher: str
     why: str
 
 
@@ -145,12 +148,9 @@ class PeerResult:
 
 
 @dataclass(frozen=True)
-class ScaleResult:
+class ScaleResult(_OfMatcher):
     """A matcher at one size of a growing workload. Times are microseconds an event."""
 
-    measurement: str
-    workload: str
-    matcher: str
     subscriptions: int
     matches: float
     alone_us: float
@@ -164,12 +164,9 @@ class ScaleResult:
 
 
 @dataclass(frozen=True)
-class ChurnResult:
+class ChurnResult(_OfMatcher):
     """Subscriptions replaced one by one, with matches in between."""
 
-    measurement: str
-    workload: str
-    matcher: str
     through: str  # "engine": conditions as text; "matcher": clauses
     subscriptions: int
     replaced: int

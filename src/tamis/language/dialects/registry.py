@@ -89,7 +89,7 @@ def check_condition(
     # The check finds parts of a predicate with the native lexer; others show the whole predicate.
     native = text if language == NATIVE else None
     try:
-        check_size(condition, native)  # before looking at each of a million predicates
+        check_size(condition)  # before looking at each of a million predicates
         check(condition, schema, native, operators)
     except ConditionError as error:
-        raise (error if text is None else error.with_text(text)) from None
+        raise error.with_text(text) from None

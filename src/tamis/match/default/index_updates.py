@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tamis.files.arrays import Int64s
 from tamis.index.growth import grown
 from tamis.match.default.passes.batch_pass import insert_framed, take_out_framed
 from tamis.match.default.passes.frame import Framed
@@ -14,7 +12,6 @@ from tamis.match.default.structure.insertion import NO_ENTRIES, NO_KEYS, NO_PLAC
 from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.default.structure.routes import SPARSE, RoutedIndex
 
-Int64s = NDArray[np.int64]
 _MORE = 64  # keys and values that the next clause may need
 
 

@@ -11,27 +11,33 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
-from tamis.files.arrays import add_prefix, flatten, take_prefix
+from tamis.files.arrays import Int32s, add_prefix, flatten, offsets, take_prefix
 from tamis.match.base import Matches, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
-from tamis.match.default.answer_buffers import AnswerBuffers
 from tamis.match.default.index_updates import insert_all, remove_all
+from tamis.match.default.passes.buffers import AnswerBuffers
 from tamis.match.default.passes.frame import Framed, own
+from tamis.match.default.passes.twin_events import Twins, with_twins
 from tamis.match.default.planning.costs import costs
-from tamis.match.default.planning.description import tell
+from tamis.match.default.planning.description import describe_plan
 from tamis.match.default.planning.event_sample import EventSample, EventWatch
 from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
-from tamis.match.default.saved_index import restored, trimmed
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
 from tamis.match.default.structure.family import BLOCK, LIVE, TOP, blocks_of
 from tamis.match.default.structure.packed_clauses import PackedTable
-from tamis.match.default.structure.routes import BUCKET, DENSE, NOWHERE, SPARSE, RoutedIndex
-from tamis.match.default.twins import Twins, with_twins
+from tamis.match.default.structure.routes import (
+    BUCKET,
+    DENSE,
+    NOWHERE,
+    SPARSE,
+    RoutedIndex,
+    restored,
+    trimmed,
+)
 from tamis.match.default.workers import WorkerPool, WorkTally
 from tamis.match.plan import LINES, Plan
 
-Int32s = NDArray[np.int32]
 _AT_ONCE = 20_000  # up to this many clauses, a new layout is applied in one step
 _TOO_OLD = 8  # a plan is worthless once there are this many times more clauses
 _STEP = 16  # clauses moved for a batch: this times events^0.75
@@ -123,14 +129,12 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         self._prepare(batch)
         pairs, twin = self._twins.without(batch.pairs)
         counts, out, used = self._workers.match(
-            self._indexes(), self.clauses.view, self.clauses.width, pairs, self.threads,
-            self._answers.take(),
-        )  # fmt: skip
+            self._indexes(), self.clauses, pairs, self.threads, self._answers.take()
+        )
         self._answers.keep(out, used)
         if len(batch) == 1:  # for a single event, every NumPy call is noticeable
             return Matches(np.array([0, used], np.int64), out[:used])
-        starts = np.zeros(len(pairs.starts), np.int64)
-        np.cumsum(counts, out=starts[1:])
+        starts = offsets(counts)
         if twin is None:
             return Matches(starts, out[:used])
         copies = self._copies.take()
@@ -153,9 +157,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         words = words[: many * width].reshape(many, width)
         places = blocks_of(index.dense) * BLOCK // 64 if index.dense.head[LIVE] else 0
         words[:, places:] = 0  # the dense family overwrites all of its own words
-        self._workers.match_bits(
-            index, self.clauses.view, self.clauses.width, batch.pairs, self.threads, words, bit_of
-        )
+        self._workers.match_bits(index, self.clauses, batch.pairs, self.threads, words, bit_of)
         return Bitmaps(words, slots)
 
     def _number_bits(self, index: RoutedIndex) -> tuple[Int32s, Int32s]:
@@ -204,7 +206,7 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
 
     def plan(self, slots: Slots | None = None, lines: int = LINES) -> Plan:
         indexes = [index.record for index in self._indexes()]
-        return tell(
+        return describe_plan(
             self.clauses, indexes, self._watch.planned_for.events, self.nbytes, slots, lines
         )
 
@@ -272,49 +274,38 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     def _take_over(self, new: RoutedIndex, order: Slots, sample: EventSample) -> None:
         """Switch to a new index, in one step or incrementally."""
         self._planning = None
+        live = self.clauses.live_slots()
+        late = live[~np.isin(live, order)]  # added while the plan was being made
         try:
-            self._place(new, order)
+            if self._index is None or len(order) <= _AT_ONCE:
+                every = np.concatenate([order[np.isin(order, live)], late])
+                self._index = insert_all(Framed(new), self.clauses.view, every)
+            else:
+                self._next = Framed(new)
+                self._moving = np.concatenate([order, late])[::-1].copy()
         except BaseException:
             self.rebuild()
             raise
         self._watch.planned(sample)
         self._bits = None
 
-    def _place(self, new: RoutedIndex, order: Slots) -> None:
-        if self._index is None or len(order) <= _AT_ONCE:
-            order = order[order < self.clauses.slots]
-            live = self.clauses.live_slots()
-            missing = np.setdiff1d(live, order)  # added while the plan was being made
-            order = order[np.isin(order, live)]
-            self._index = insert_all(
-                Framed(new), self.clauses.view, np.concatenate([order, missing])
-            )
-        else:
-            late = self.clauses.live_slots()
-            late = late[~np.isin(late, order)]
-            self._next = Framed(new)
-            self._moving = np.concatenate([order, late])[::-1].copy()
-
     def _move(self, many: int) -> None:
         """Move some clauses to the next index. When all have moved, it becomes the index."""
+        assert self._next is not None
+        assert self._index is not None
         try:
-            self._move_some(many)
+            some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
+            kind = self._index.record.kind
+            some = some[some < len(kind)]
+            some = some[kind[some] != NOWHERE]  # the others were removed, or added to the next
+            remove_all(self._index, self.clauses.view, some)
+            self._next = insert_all(self._next, self.clauses.view, some)
+            self._bits = None
+            if not len(self._moving):
+                self._index, self._next = self._next, None
         except BaseException:
             self.rebuild()
             raise
-
-    def _move_some(self, many: int) -> None:
-        assert self._next is not None
-        assert self._index is not None
-        some, self._moving = self._moving[-many:][::-1], self._moving[:-many]
-        kind = self._index.record.kind
-        some = some[some < len(kind)]
-        some = some[kind[some] != NOWHERE]  # the others were removed, or added to the next index
-        remove_all(self._index, self.clauses.view, some)
-        self._next = insert_all(self._next, self.clauses.view, some)
-        self._bits = None
-        if not len(self._moving):
-            self._index, self._next = self._next, None
 
     # -- saving ------------------------------------------------------------------------------------
 
@@ -324,8 +315,9 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
         self.settle()
         if self._index is None:
             return {}
-        saved = add_prefix("index", flatten(trimmed(self._index.record)))
-        return {**saved, **self._watch.planned_for.arrays()}
+        saved, sample = flatten(trimmed(self._index.record)), self._watch.planned_for
+        arrays: dict[str, NDArray[Any]] = add_prefix("index", saved)
+        return arrays | {"sample.attribute": sample.attribute, "sample.code": sample.code}
 
     def index_facts(self) -> dict[str, Any]:
         return {
@@ -338,7 +330,8 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
             self._index = Framed(restored(take_prefix("index", arrays)))
             self._laid_out = int(facts["laid_out"])
             self._width = len(self._index.record.cells.bound)
-            self._watch.sample = EventSample.restored(arrays, int(facts["events"]))
+            sample = arrays["sample.attribute"], arrays["sample.code"]
+            self._watch.sample = EventSample(*sample, int(facts["events"]))
             self._watch.planned(self._watch.sample)
 
     # -- checks ------------------------------------------------------------------------------------

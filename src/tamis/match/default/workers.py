@@ -17,9 +17,10 @@ from threading import Condition
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.bits import Words
 from tamis.match.base import Tally
 from tamis.match.default.passes.batch_pass import (
     find_matches,
@@ -39,12 +40,9 @@ from tamis.match.default.passes.event_arrays import LINES, VERIFIED
 from tamis.match.default.passes.frame import Framed
 from tamis.match.default.passes.vector import PACKED, WORDS
 from tamis.match.default.structure.family import LIVE, blocks_of
-from tamis.match.default.structure.packed_clauses import PackedClauses
+from tamis.match.default.structure.packed_clauses import PackedTable
 from tamis.match.default.structure.routes import RoutedIndex
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
 _CHUNK = 1024  # events processed together
 _BITMAPS = 32 * 2**20  # bytes of bitmaps per chunk: they are soon read again, from the cache
 _APART = 64  # minimum events per thread when a batch is split by events
@@ -112,17 +110,12 @@ class MatchWorker:
             self._buffers = Framed(buffers)
 
     def find_matches(
-        self,
-        part: WorkUnit,
-        clauses: PackedClauses,
-        width: int,
-        pairs: Pairs,
-        words: Words | None = None,
+        self, part: WorkUnit, table: PackedTable, pairs: Pairs, words: Words | None = None
     ) -> PartialAnswer:
         """Match a work unit. Bitmaps go to `words`, one row per event, or stay in the buffers."""
         index = part.of
         starts, attribute, code = cut(pairs, part.first, part.last)
-        self._fit(index, width, part.last - part.first, len(code))
+        self._fit(index, table.width, part.last - part.first, len(code))
         counts = np.empty(part.last - part.first, np.int64)
         dense = bool(index.dense.head[LIVE]) and part.blocks[0] == 0
         stride = WORDS * blocks_of(index.dense) if dense else 0
@@ -131,7 +124,7 @@ class MatchWorker:
             target, row = words.reshape(-1), words.shape[1]
         while True:
             status, sure, verified = find_matches(
-                index, clauses, starts, attribute, code, self.buffers, part.blocks,
+                index, table.view, starts, attribute, code, self.buffers, part.blocks,
                 target, row, counts,
             )  # fmt: skip
             if status == DONE:
@@ -139,18 +132,13 @@ class MatchWorker:
             self._buffers = Framed(larger_buffers(self.buffers, status))
 
     def match_chunk(
-        self,
-        index: Framed[RoutedIndex],
-        clauses: PackedClauses,
-        width: int,
-        pairs: Pairs,
-        counts: Int64s,
-        out: Int32s,
-        used: int,
-    ) -> tuple[Int32s, int]:
+        self, index: Framed[RoutedIndex], table: PackedTable, pairs: Pairs, counts: Int64s,
+        out: Int32s, used: int,
+    ) -> tuple[Int32s, int]:  # fmt: skip
         """Find and write the matches in one call. Returns `out`, or a longer array, and its end."""
         starts, attribute, code = pairs
-        self._fit(index.record, width, len(counts), len(code))
+        self._fit(index.record, table.width, len(counts), len(code))
+        clauses = table.view
         while True:
             frames = (index.frame, self._buffers.frame)
             status, end = match_chunk(frames, clauses, starts, attribute, code, counts, out, used)
@@ -177,39 +165,30 @@ class WorkerPool:
         return self._workers[0]
 
     def match(
-        self,
-        indexes: Sequence[Framed[RoutedIndex]],
-        clauses: PackedClauses,
-        width: int,
-        pairs: Pairs,
-        threads: int,
-        out: Int32s,
-    ) -> tuple[Int64s, Int32s, int]:
+        self, indexes: Sequence[Framed[RoutedIndex]], table: PackedTable, pairs: Pairs,
+        threads: int, out: Int32s,
+    ) -> tuple[Int64s, Int32s, int]:  # fmt: skip
         """The answer to a batch: the count of each event, the slots, and their number."""
         many = len(pairs.starts) - 1
         counts = np.empty(many, np.int64)
         used = 0
         if len(indexes) == 1 and threads == 1:
             if many == 1:  # shortcut: for a single event, every Python step is noticeable
-                out, used = self.first.match_chunk(
-                    indexes[0], clauses, width, pairs, counts, out, used
-                )
+                out, used = self.first.match_chunk(indexes[0], table, pairs, counts, out, 0)
                 self._tally.count(self.first.work)
                 return counts, out, used
             step = events_at_once(indexes[0].record)
             for at in range(0, many, step):
                 end = min(at + step, many)
-                some = cut(pairs, at, end)
                 out, used = self.first.match_chunk(
-                    indexes[0], clauses, width, some, counts[at:end], out, used
+                    indexes[0], table, cut(pairs, at, end), counts[at:end], out, used
                 )
                 self._tally.count(self.first.work)
             return counts, out, used
-        rounds = _rounds([each.record for each in indexes], many, threads)
-        for parts in rounds:
+        for parts in _rounds([each.record for each in indexes], many, threads):
             workers = self._enough(len(parts))
             found = self._each(
-                lambda job: job[0].find_matches(job[1], clauses, width, pairs),
+                lambda job: job[0].find_matches(job[1], table, pairs),
                 zip(workers, parts, strict=True),
                 threads,
             )
@@ -226,21 +205,18 @@ class WorkerPool:
             jobs = []
             for worker, part, here in zip(workers, parts, found, strict=True):
                 mine = slice(part.first - first, part.last - first)
-                jobs.append((worker, part, here, begin[mine].copy(), out))
+                sizes = (here.pairs, here.verified, here.width)
+                slot_of, starts = part.of.dense.slot_of, begin[mine].copy()
+                given = (worker.buffers, slot_of, sizes, here.counts, starts, out)
+                jobs.append(partial(write_matches, *given))
                 begin[mine] += here.counts
-            self._each(lambda job: _write(*job), jobs, threads)
+            self._each(lambda job: job(), jobs, threads)
         return counts, out, used
 
     def match_bits(
-        self,
-        index: RoutedIndex,
-        clauses: PackedClauses,
-        width: int,
-        pairs: Pairs,
-        threads: int,
-        words: Words,
+        self, index: RoutedIndex, table: PackedTable, pairs: Pairs, threads: int, words: Words,
         bit_of: Int32s,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Write the answer to a batch as bits into the rows of `words`, which must be 0."""
         for parts in _rounds([index], len(words), threads, by_blocks=False):
             workers = self._enough(len(parts))
@@ -248,7 +224,7 @@ class WorkerPool:
             def one(job: tuple[MatchWorker, WorkUnit]) -> None:
                 worker, part = job
                 rows = words[part.first : part.last]
-                found = worker.find_matches(part, clauses, width, pairs, rows)
+                found = worker.find_matches(part, table, pairs, rows)
                 both = (found.pairs, found.verified)
                 mark_bits(worker.buffers, both, bit_of, rows.reshape(-1), rows.shape[1], len(rows))
 
@@ -340,13 +316,6 @@ def _begun(pool: ThreadPoolExecutor, do: Callable[[], _R]) -> Future[_R]:
         return done
 
 
-def _write(
-    worker: MatchWorker, part: WorkUnit, found: PartialAnswer, starts: Int64s, out: Int32s
-) -> None:
-    sizes = (found.pairs, found.verified, found.width)
-    write_matches(worker.buffers, part.of.dense.slot_of, sizes, found.counts, starts, out)
-
-
 def _rounds(
     indexes: Sequence[RoutedIndex], many: int, threads: int, *, by_blocks: bool = True
 ) -> list[list[WorkUnit]]:
@@ -357,7 +326,11 @@ def _rounds(
         step = min(step, -(-many // threads))
         chunks = [(at, min(at + step, many)) for at in range(0, many, step)]
         return [
-            [_whole(index, *chunk) for chunk in chunks[at : at + threads] for index in indexes]
+            [
+                WorkUnit(index, *chunk, (0, blocks_of(index.sparse)))
+                for chunk in chunks[at : at + threads]
+                for index in indexes
+            ]
             for at in range(0, len(chunks), threads)
         ]
     rounds: list[list[WorkUnit]] = []
@@ -371,10 +344,6 @@ def _rounds(
                 parts.append(WorkUnit(index, at, min(at + step, many), (first, last)))
         rounds.append(parts)
     return rounds
-
-
-def _whole(index: RoutedIndex, first: int, last: int) -> WorkUnit:
-    return WorkUnit(index, first, last, (0, blocks_of(index.sparse)))
 
 
 def events_at_once(index: RoutedIndex) -> int:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.index.kernel import kernel
 
 FIRST_FIT, OPTIMAL, EXCLUSIVE, INCLUSIVE = 0, 1, 2, 3
@@ -22,16 +22,14 @@ WIDEST = 22  # maximum number of attributes whose subsets an optimal plan tries:
 class PlannedAttributes(NamedTuple):
     """The attributes to plan for; only the first entries of the arrays are in use."""
 
-    attribute: NDArray[np.int64]
-    rate: NDArray[np.float64]  # ρ
-    several: NDArray[np.bool_]  # several values: inclusive only
-    exclusive: NDArray[np.bool_]  # the plan's decision
+    attribute: Int64s
+    rate: Floats  # ρ
+    several: Bools  # several values: inclusive only
+    exclusive: Bools  # the plan's decision
 
 
 @kernel
-def make_plan(
-    candidates: PlannedAttributes, many: int, how: int
-) -> tuple[NDArray[np.int64], float]:
+def make_plan(candidates: PlannedAttributes, many: int, how: int) -> tuple[Int64s, float]:
     """Plan for the first `many` candidates; returns their order by ρ and the cost μ."""
     order = np.argsort(candidates.rate[:many])
     candidates.exclusive[:many] = how == EXCLUSIVE
@@ -43,7 +41,7 @@ def make_plan(
 
 
 @kernel
-def _cost(candidates: PlannedAttributes, order: NDArray[np.int64]) -> float:
+def _cost(candidates: PlannedAttributes, order: Int64s) -> float:
     """Σ (1 - ρ) over the exclusive attributes; each inclusive one costs the share still left."""
     cost, left = 0.0, 1.0
     for i in order:
@@ -58,7 +56,7 @@ def _cost(candidates: PlannedAttributes, order: NDArray[np.int64]) -> float:
 
 
 @kernel
-def _first_fit(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
+def _first_fit(candidates: PlannedAttributes, order: Int64s) -> None:
     """Lowest matching rate first: exclusive as long as that is cheaper than checking."""
     left = 1.0
     for k in range(len(order)):
@@ -72,7 +70,7 @@ def _first_fit(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _optimal(candidates: PlannedAttributes, order: NDArray[np.int64]) -> None:
+def _optimal(candidates: PlannedAttributes, order: Int64s) -> None:
     """Try every non-empty set of exclusive attributes.
 
     The sets are in Gray code order, so that one attribute changes from each set to the next. Beyond

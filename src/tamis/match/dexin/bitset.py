@@ -5,21 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 
 class BitSet(HoldsArrays):
     """A set of slots, one bit each. add, remove O(1)."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.words: Words = np.zeros(0, np.uint32)
 
     def add(self, slots: Int64s) -> None:
@@ -45,7 +41,7 @@ def _set(words: Words, slots: Int64s) -> None:
 
 
 @kernel
-def strike(words: Words, slots: NDArray[np.int32], start: int, end: int) -> None:
+def strike(words: Words, slots: Int32s, start: int, end: int) -> None:
     """Clear the bits of `slots[start:end]`.
 
     All integers are unsigned, so the compiler need not handle negative indexes. This halves the
@@ -59,7 +55,7 @@ def strike(words: Words, slots: NDArray[np.int32], start: int, end: int) -> None
 
 
 @kernel
-def members(words: Words, out: NDArray[np.int32]) -> int:
+def members(words: Words, out: Int32s) -> int:
     """Write the slots whose bit is set to `out`, ascending; returns their number.
 
     The loop has no branch per bit, so `out` must have one more place than there are members. The

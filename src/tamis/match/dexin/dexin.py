@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.files.arrays import Int8s, Int32s, Int64s, zeros
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
+from tamis.index.verification import NOTHING, answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
@@ -42,7 +42,6 @@ from tamis.match.dexin.interval_ends import (
 from tamis.match.dexin.term_spans import spans_of
 from tamis.match.options import choice, whole_number
 
-Int64s = NDArray[np.int64]
 _PLANS = {"lmrff": FIRST_FIT, "optimal": OPTIMAL, "exclusive": EXCLUSIVE, "inclusive": INCLUSIVE}
 _MANY = 256  # above this many changed ends, recounting beats updating the running sums
 
@@ -63,7 +62,7 @@ class DexinArrays(NamedTuple):
     upto: Int64s  # by list: ends in the cells of its side up to this one
     columns: IntervalColumns
     live: Words
-    exact: NDArray[np.int8]
+    exact: Int8s
 
 
 class PlanOptions(NamedTuple):
@@ -138,6 +137,7 @@ class Dexin(Matcher):
             ),
             PlanOptions(_PLANS[self.plan], self.boundary == "whole", self.clauses.live),
             self._left,
+            zeros(PlannedAttributes, len(self._ends.view.used)),
         )
         self.tally.count(work)
         self.tally.exclusive += int(work[3])
@@ -184,7 +184,7 @@ class Dexin(Matcher):
         self._columns.lay_out(everything, len(self._exact), len(live), self.clauses.width)
         self._upto = _count(self._ends.view, self._ends.lists)
 
-    def _sum(self, attributes: NDArray[np.int32], lists: Int64s, change: int) -> None:
+    def _sum(self, attributes: Int32s, lists: Int64s, change: int) -> None:
         if len(lists) > _MANY or self._ends.lists > len(self._upto):
             self._upto = _count(self._ends.view, self._ends.lists)
         else:
@@ -198,23 +198,18 @@ def _match(
     width: int,
     index: DexinArrays,
     how: PlanOptions,
-    left: NDArray[np.int32],
+    left: Int32s,
+    candidates: PlannedAttributes,
 ) -> tuple[Int64s, Int64s, Int64s, float]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: comparisons, slots read, clauses touched, exclusive attributes
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(4, np.int64)  # comparisons, slots read, clauses touched, exclusive attributes
     total_cost = 0.0
     ends, columns = index.ends, index.columns
     partial = np.empty_like(index.live)
-    candidates = _no_candidates(len(ends.used))
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
-        several = has_several(events.attribute, begin, end)
+        several = bind(events.attribute, begin, end, first, last)
         partial[:] = index.live
         # Step 1: the matching rates. Rare unbound attributes are not worth planning for.
         many = 0
@@ -255,29 +250,15 @@ def _match(
                 else:
                     remain = keep_by_rows(clauses, a, values, left, remain)
         out = ensure_capacity(out, found, remain)
-        for i in range(remain):
-            slot = left[i]
-            ok = True
-            if index.exact[slot] == VERIFY or (
-                several and (how.plan == EXCLUSIVE or index.exact[slot] != EXACT)
-            ):
-                ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
+        full = found + remain
+        out[found:full] = left[:remain]
+        trust = NOTHING if several and how.plan == EXCLUSIVE else trusted(several)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, index.exact, trust, out, found, full
+        )
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work, total_cost
-
-
-@kernel
-def _no_candidates(size: int) -> PlannedAttributes:
-    return PlannedAttributes(
-        np.zeros(size, np.int64),
-        np.zeros(size, np.float64),
-        np.zeros(size, np.bool_),
-        np.zeros(size, np.bool_),
-    )
 
 
 @kernel
@@ -367,9 +348,7 @@ def _count(ends: Ends, lists: int) -> Int64s:
 
 
 @kernel
-def _shift(
-    ends: Ends, upto: Int64s, attributes: NDArray[np.int32], lists: Int64s, change: int
-) -> None:
+def _shift(ends: Ends, upto: Int64s, attributes: Int32s, lists: Int64s, change: int) -> None:
     """Update the sums of `_count` after ends were added to (1) or removed from (-1) lists."""
     for i in range(len(lists)):
         a = attributes[i]

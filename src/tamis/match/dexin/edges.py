@@ -8,10 +8,9 @@ clauses begin and end, so that each cell has the same number of ends.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+from tamis.files.arrays import Int64s
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 
 
 def sorted_ends(low: Int64s, high: Int64s) -> Int64s:
@@ -19,7 +18,7 @@ def sorted_ends(low: Int64s, high: Int64s) -> Int64s:
 
     An interval is exactly a union of cells if both its ends are edges.
     """
-    return np.sort(np.concatenate([low[low > _LOWEST], high[high < _HIGHEST] + 1]))
+    return np.sort(np.concatenate([low[low > LOWEST], high[high < HIGHEST] + 1]))
 
 
 def cut(ends: Int64s, cells: int) -> Int64s:

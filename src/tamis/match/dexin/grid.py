@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
-Int64s = NDArray[np.int64]
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 CELLS = 31  # maximum: two bits per cell plus one fit into a word
 ANY = 1  # the branch of clauses that do not constrain the attribute
 
@@ -42,13 +41,13 @@ def empty_grid(levels: int, width: int) -> CellGrid:
         np.full(levels, -1, np.int64),
         np.ones(levels, np.int64),
         np.zeros((levels, CELLS), np.int64),
-        np.full((levels, CELLS), _LOWEST, np.int64),
-        np.full((levels, CELLS), _HIGHEST, np.int64),
+        np.full((levels, CELLS), LOWEST, np.int64),
+        np.full((levels, CELLS), HIGHEST, np.int64),
     )
 
 
 def choose(
-    attribute: NDArray[np.int32], low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
+    attribute: Int32s, low: Int64s, high: Int64s, levels: int, cells: int, overlap: float
 ) -> CellGrid:
     """A grid over the attributes whose cells rule out the most intervals, best first.
 

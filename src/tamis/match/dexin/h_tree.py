@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import has_several
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.grid import (
     ANY,
@@ -30,8 +31,6 @@ from tamis.match.dexin.grid import (
 )
 from tamis.match.options import real_number, whole_number
 
-Int64s = NDArray[np.int64]
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 Ids = Callable[[Int64s, Int64s], Int64s]
 _ATTRIBUTES = 16  # maximum
 _CHUNK = 8192  # clauses inserted at a time, to bound the temporary memory
@@ -40,7 +39,7 @@ _CHUNK = 8192  # clauses inserted at a time, to bound the temporary memory
 class Guards(NamedTuple):
     """By slot, one interval that the event must satisfy; attribute -1 means no guard."""
 
-    attribute: NDArray[np.int32]
+    attribute: Int32s
     low: Int64s
     high: Int64s
 
@@ -86,20 +85,17 @@ class HTree(Matcher):
         self._grid = grid
         self._nodes = TupleMap()  # (node, branch) -> id; the child node is id + 1
         self._buckets = Postings()  # by id; only the last level has entries
-        self._guards = Guards(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._guards = zeros(Guards)
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._grid,
-                self._nodes.view,
-                (self._buckets.lists, self._buckets.slots, self._guards),
-                self._counters.fit(0, self.clauses.slots).seen,
-                self._counters.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            self._grid,
+            self._nodes.view,
+            (self._buckets.lists, self._buckets.slots, self._guards),
+            self._counters.fit(0, self.clauses.slots).seen,
+            self._counters.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -107,13 +103,9 @@ class HTree(Matcher):
         self._nodes.check()
         self._buckets.check()
         live = self.clauses.live_slots()
-        held = [
-            (number, slot)
-            for number in np.flatnonzero(self._buckets.size).tolist()
-            for slot in self._buckets.items(number)[0].tolist()
-        ]
         ids, clause = self._walk(live, self._nodes.find)[-1]
-        assert sorted(held) == sorted(zip(ids.tolist(), live[clause].tolist(), strict=True))
+        held = zip(*self._buckets.flat(), strict=True)
+        assert sorted(held) == sorted(zip(ids, live[clause], strict=True))
         assert np.bincount(clause, minlength=1).max() <= self.max_clones
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
@@ -121,14 +113,11 @@ class HTree(Matcher):
         if self._since_choice > max(64, self._at_choice):
             slots = self.clauses.live_slots()
             terms = self.terms(slots)
-            told = terms.kind == SOME
-            rows = (terms.attribute[told], terms.low[told], terms.high[told])
+            some = terms.kind == SOME
+            rows = (terms.attribute[some], terms.low[some], terms.high[some])
             self._clear_tree(choose(*rows, self.attributes, self.cells, self.overlap))
             self._since_choice, self._at_choice = 0, len(slots)
-        size, known = self.clauses.slots, self._guards
-        self._guards = Guards(
-            grown(known.attribute, size, -1), grown(known.low, size), grown(known.high, size)
-        )
+        self._guards = Guards(*(grown(each, self.clauses.slots, -1) for each in self._guards))
         _guard(self.clauses.view, slots, self._grid, self._guards)
         for start in range(0, len(slots), _CHUNK):
             chunk = slots[start : start + _CHUNK]
@@ -172,7 +161,7 @@ def _guard(clauses: ClauseArrays, slots: Int64s, grid: CellGrid, guards: Guards)
             if clauses.kind[row] != SOME or not alone:
                 continue
             a, low, high = clauses.attribute[row], clauses.low[row], clauses.high[row]
-            worth = 1 + (low > _LOWEST) + (high < _HIGHEST) + (low == high)
+            worth = 1 + (low > LOWEST) + (high < HIGHEST) + (low == high)
             if a >= len(grid.level) or grid.level[a] < 0:
                 worth += 4
             if worth > best:
@@ -218,25 +207,20 @@ def _match(
     width: int,
     grid: CellGrid,
     nodes: Tuples,
-    buckets: tuple[Lists, NDArray[np.int32], Guards],
+    buckets: tuple[Lists, Int32s, Guards],
     seen: Int64s,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     lists, pool, guards = buckets
     levels = len(grid.cells)
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: terms verified, nodes visited, clauses verified
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # terms verified, nodes visited, clauses verified
     met = np.empty(levels, np.int64)
     ids = np.empty(64, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         for level in range(levels):
             a = grid.attribute[level]
             if a < 0 or a >= width:
@@ -287,7 +271,7 @@ def _descend(nodes: Tuples, met: Int64s, ids: Int64s, work: Int64s) -> tuple[Int
 
 
 @kernel
-def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.int32]:
+def _unseen(slots: Int32s, seen: Int64s, stamp: int) -> Int32s:
     """The slots that the event, which has several values, has not met yet."""
     fresh = np.empty(len(slots), np.int32)
     n = 0
@@ -302,7 +286,7 @@ def _unseen(slots: NDArray[np.int32], seen: Int64s, stamp: int) -> NDArray[np.in
 def _verify(
     clauses: ClauseArrays,
     guards: Guards,
-    slots: NDArray[np.int32],
+    slots: Int32s,
     event: tuple[Int64s, Int64s, Int64s],
     answer: tuple[Int64s, int],
     work: Int64s,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
-from tamis.index.growth import HoldsArrays
+from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.match.dexin.term_spans import Spans
 
-Int64s = NDArray[np.int64]
 _SHARE = 8  # an attribute gets a column if at least one clause in 8 constrains it
 
 
@@ -25,18 +24,14 @@ class IntervalColumns(NamedTuple):
 
     low: Int64s
     high: Int64s
-    needed: NDArray[np.uint8]
+    needed: UInt8s
     column: Int64s  # by attribute; -1: no column
 
 
 class ColumnTable(HoldsArrays):
     """The columns of a matcher. add, remove O(spans)."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.view = _columns(np.zeros(0, np.int64), 0, 0)
 
     def lay_out(self, everything: Spans, slots: int, clauses: int, width: int) -> None:
@@ -55,9 +50,7 @@ class ColumnTable(HoldsArrays):
         top = max(int(spans.slot.max(initial=-1)) + 1, slots)
         old = self.view.low.shape[1]
         width = int(spans.attribute.max(initial=-1)) + 1
-        if width > len(self.view.column):
-            fresh = np.full(width - len(self.view.column), -1, np.int64)
-            self.view = self.view._replace(column=np.concatenate([self.view.column, fresh]))
+        self.view = self.view._replace(column=grown(self.view.column, width, -1))
         if top > old:
             popular = np.flatnonzero(self.view.column >= 0)
             wider = _columns(popular, max(top, old * 3 // 2, 64), len(self.view.column))
@@ -67,9 +60,9 @@ class ColumnTable(HoldsArrays):
             self.view = wider
         known = np.flatnonzero(self.view.column[spans.attribute] >= 0)
         column = self.view.column[spans.attribute[known]]
-        slot, told = spans.slot[known], ~spans.unequal[known]
-        self.view.low[column[told], slot[told]] = spans.low[known][told]
-        self.view.high[column[told], slot[told]] = spans.high[known][told]
+        slot, bounded = spans.slot[known], ~spans.unequal[known]
+        self.view.low[column[bounded], slot[bounded]] = spans.low[known][bounded]
+        self.view.high[column[bounded], slot[bounded]] = spans.high[known][bounded]
         self.view.needed[column, slot] = 1
 
     def remove(self, slots: Int64s) -> None:
@@ -103,9 +96,7 @@ def _columns(attributes: Int64s, slots: int, width: int) -> IntervalColumns:
 
 
 @kernel
-def keep(
-    columns: IntervalColumns, column: int, values: Int64s, left: NDArray[np.int32], many: int
-) -> int:
+def keep(columns: IntervalColumns, column: int, values: Int64s, left: Int32s, many: int) -> int:
     """Keep the slots of `left[:many]` that one column accepts; returns their number.
 
     The loop has no branch per slot, which would be mispredicted half of the time. Indexes are
@@ -137,7 +128,7 @@ def keep(
 
 @kernel
 def keep_by_rows(
-    clauses: ClauseArrays, attribute: int, values: Int64s, left: NDArray[np.int32], many: int
+    clauses: ClauseArrays, attribute: int, values: Int64s, left: Int32s, many: int
 ) -> int:
     """Like `keep`, for an attribute without a column: reads the clauses themselves."""
     kept = 0

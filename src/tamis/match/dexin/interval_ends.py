@@ -14,18 +14,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.index.blocks import Blocks, Lists
+from tamis.files.arrays import Int8s, Int32s, Int64s
+from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
-from tamis.index.ordered_lists import OrderedLists, bisect_right
+from tamis.index.ordered_lists import KeyedLists, OrderedLists, bisect_right
 from tamis.match.dexin.bitset import Words, strike
 from tamis.match.dexin.term_spans import Spans
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 LOW, HIGH, NOT, NO_LOW = 0, 1, 2, 3
 _FEW = 32  # minimum ends per cell: for a rare attribute, one list is faster to read than many
 
@@ -45,7 +43,7 @@ class Ends(NamedTuple):
 
 class _Entries(NamedTuple):
     attribute: Int32s
-    side: NDArray[np.int8]
+    side: Int8s
     key: Int64s
     slot: Int32s
 
@@ -60,11 +58,10 @@ class EndLists(HoldsArrays):
     def __init__(self, cells: int, ordered: bool) -> None:
         self._most = cells
         self._ordered = ordered
-        self.clear()
+        super().__init__()
 
     def clear(self) -> None:
-        """Remove everything and release the memory."""
-        self._lists: Blocks = OrderedLists() if self._ordered else Blocks(np.int64, np.int32)
+        self._lists = OrderedLists() if self._ordered else KeyedLists()
         none = np.zeros(0, np.int64)
         self._used, self._first, self._cells, self._cut, self._cuts = none, none, none, none, none
         self._numbered = 0  # lists in use
@@ -94,9 +91,9 @@ class EndLists(HoldsArrays):
         self.clear()
         entries = _entries(everything)
         width = int(everything.attribute.max(initial=-1)) + 1
-        told = entries.side != NO_LOW
+        ends = entries.side != NO_LOW
         self._used = np.unique(everything.attribute).astype(np.int64)
-        self._cuts, counts = _cut(entries.attribute[told], entries.key[told], width, self._most)
+        self._cuts, counts = _cut(entries.attribute[ends], entries.key[ends], width, self._most)
         self._cut = np.cumsum(counts) - counts
         self._cells = np.zeros(width, np.int64)
         self._cells[self._used] = counts[self._used] + 1
@@ -122,12 +119,7 @@ class EndLists(HoldsArrays):
         """Remove the ends of spans; returns the attribute and the list of each end."""
         entries = _entries(spans)
         lists = _lists_of(self.view, entries)
-        if isinstance(self._lists, OrderedLists):
-            self._lists.remove(lists, entries.key, entries.slot)
-        else:
-            missing = _take_out(self.view, lists, entries.key, entries.slot)
-            assert missing < 0, f"slot {entries.slot[missing]} is not in list {lists[missing]}"
-            self._lists.removed(len(lists))
+        self._lists.remove(lists, entries.key, entries.slot)
         return entries.attribute, lists
 
     def check(self, everything: Spans) -> None:
@@ -135,10 +127,7 @@ class EndLists(HoldsArrays):
         self._lists.check()
         entries = _entries(everything)
         expected = np.stack([_lists_of(self.view, entries), entries.key, entries.slot])
-        numbers = np.repeat(np.arange(len(self._lists)), self._lists.size)
-        offsets = np.cumsum(self._lists.size) - self._lists.size
-        places = np.arange(len(numbers)) + (self._lists.start - offsets)[numbers]
-        held = np.stack([numbers, *(pool[places] for pool in self._lists.pools)])
+        held = np.stack(self._lists.flat())
         assert held.shape == expected.shape, "as many ends as the clauses have"
         expected, held = expected[:, np.lexsort(expected)], held[:, np.lexsort(held)]
         assert (expected == held).all(), "every end stands in the list of its cell"
@@ -148,10 +137,7 @@ class EndLists(HoldsArrays):
 
     def _put(self, entries: _Entries) -> Int64s:
         lists = _lists_of(self.view, entries)
-        if isinstance(self._lists, OrderedLists):
-            self._lists.add(lists, entries.key, entries.slot)
-        else:
-            self._lists.append(lists, entries.key, entries.slot)
+        self._lists.add(lists, entries.key, entries.slot)
         return lists
 
     def _introduce(self, attributes: Int32s) -> None:
@@ -230,23 +216,6 @@ def _lists_of(ends: Ends, entries: _Entries) -> Int64s:
         cell = 0 if side == NO_LOW else cell_of(ends, a, entries.key[i])
         lists[i] = list_of(ends, a, side, cell)
     return lists
-
-
-@kernel
-def _take_out(ends: Ends, lists: Int64s, keys: Int64s, slots: Int32s) -> int:
-    """Remove each (key, slot); the last entry fills the gap. Returns a missing one or -1."""
-    for i in range(len(lists)):
-        at = lists[i]
-        place = ends.lists.start[at]
-        last = place + ends.lists.size[at] - 1
-        while place <= last and (ends.slots[place] != slots[i] or ends.keys[place] != keys[i]):
-            place += 1
-        if place > last:
-            return i
-        ends.keys[place] = ends.keys[last]
-        ends.slots[place] = ends.slots[last]
-        ends.lists.size[at] -= 1
-    return -1
 
 
 @kernel

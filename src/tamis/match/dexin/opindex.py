@@ -5,27 +5,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.files.arrays import Int8s, Int32s, Int64s, zeros
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.elementary_predicates import (
-    EXACT,
-    VERIFY,
     ElementaryPredicates,
+    clauses_of,
     elementary_predicates,
-    has_several,
 )
 from tamis.index.growth import ensure_capacity, grown
-from tamis.index.kernel import kernel
+from tamis.index.kernel import inlined, kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.pivots import PivotLists, Pivots, inverts, lists_under, no_probes, probe
 from tamis.match.options import whole_number
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _BITS = 62  # maximum number of bits per signature word
 _SPARSE = 8  # if more than one counter in 8 is lowered, restoring all is cheaper than tracking
 
@@ -35,7 +32,7 @@ class SlotCounts(NamedTuple):
 
     all: Int32s  # number of predicates
     left: Int32s  # predicates not yet satisfied; equal to `all` between events
-    exact: NDArray[np.int8]  # how exactly the predicates represent the clause
+    exact: Int8s  # how exactly the predicates represent the clause
     touched: Int32s  # scratch: slots with a lowered counter ...
     ready: Int32s  # ... and slots with none left; one spare entry for the branchless write
 
@@ -74,19 +71,10 @@ class OpIndex(Matcher):
         self._lists = PivotLists(self.segments, self.signature)
         self._always = SlotSet()  # clauses without a predicate to count
         self._pivot = np.zeros(0, np.int32)  # by slot; -1: no pivot
-        self._counts = _counts(0)
+        self._counts = zeros(SlotCounts, 1)
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._lists.view,
-                self._counts,
-                self._always.slots,
-            )
-        )
+        return self.run(_match, batch, self._lists.view, self._counts, self._always.slots)
 
     def check(self) -> None:
         super().check()
@@ -113,12 +101,8 @@ class OpIndex(Matcher):
             found = elementary_predicates(self.clauses.view, slots)
             self._since_choice, self._at_choice = 0, len(slots)
         counts = np.diff(found.starts)
-        size, known = self.clauses.slots, self._counts
-        self._pivot = grown(self._pivot, size, -1)
-        self._counts = SlotCounts(
-            *(grown(each, size) for each in (known.all, known.left, known.exact)),
-            *(grown(each, size + 1) for each in (known.touched, known.ready)),
-        )
+        self._pivot = grown(self._pivot, self.clauses.slots, -1)
+        self._counts = SlotCounts(*(grown(each, self.clauses.slots + 1) for each in self._counts))
         self._counts.all[slots] = self._counts.left[slots] = counts
         self._counts.exact[slots] = found.exact
         self._always.add(slots[counts == 0])
@@ -143,12 +127,6 @@ class OpIndex(Matcher):
         self._frequency = change
 
 
-def _counts(slots: int) -> SlotCounts:
-    all, left = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
-    touched, ready = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
-    return SlotCounts(all, left, np.zeros(slots, np.int8), touched, ready)
-
-
 def _mentioned(found: ElementaryPredicates) -> Int32s:
     """The attributes that clauses mention, once per clause."""
     first = np.ones(len(found.attribute), np.bool_)
@@ -162,8 +140,7 @@ def _with_predicates(
 ) -> tuple[Slots, ElementaryPredicates]:
     """Drop the clauses without predicates."""
     some = np.diff(found.starts) > 0
-    starts = np.concatenate([found.starts[:-1][some], found.starts[-1:]])
-    return slots[some], found._replace(starts=starts, exact=found.exact[some])
+    return slots[some], clauses_of(found, some)
 
 
 @kernel
@@ -187,17 +164,13 @@ def _match(
     counts: SlotCounts,
     always: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates compared, lists read, counters lowered
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # predicates compared, lists read, counters lowered
     probes = no_probes(64)
     ids, which = np.empty(64, np.int64), np.empty(64, np.int64)
     most_noted = len(counts.all) // _SPARSE
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         if 5 * (end - begin) > len(probes.key):
             probes = no_probes(5 * (end - begin))
@@ -220,23 +193,20 @@ def _match(
                 compared += block[1]
                 # Most of the time goes into these two calls: one write per predicate compared.
                 if compared <= most_noted:
-                    touched, ready = _lower_noting(
-                        pivots, block, bounds, counts, touched, ready, work
+                    touched, ready = _lower(
+                        pivots, block, bounds, counts, touched, ready, work, True
                     )
                 else:
-                    ready = _lower(pivots, block, bounds, counts, ready, work)
+                    _, ready = _lower(pivots, block, bounds, counts, 0, ready, work, False)
         work[0] += compared
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         out = ensure_capacity(out, found, ready + len(always))
-        for i in range(ready):
-            out[found + i] = counts.ready[i]
-        event_values = (first, last, events.code)
-        found += _keep(clauses, counts.exact, several, event_values, out[found : found + ready])
-        for i in range(len(always)):
-            out[found + i] = always[i]
-        found += _keep(
-            clauses, counts.exact, several, event_values, out[found : found + len(always)]
+        full = found + ready
+        out[found:full] = counts.ready[:ready]
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counts.exact, trusted(several), out, found, full
         )
         unbind(events.attribute, begin, end, first, last)
         if compared <= most_noted:
@@ -248,39 +218,22 @@ def _match(
     return starts, out[:found], work
 
 
-@kernel
-def _keep(
-    clauses: ClauseArrays,
-    exact: NDArray[np.int8],
-    several: bool,
-    event: tuple[Int64s, Int64s, Int64s],
-    slots: Int64s,
-) -> int:
-    """Verify the clauses that are not exact; moves those that hold to the front."""
-    first, last, code = event
-    kept = 0
-    for slot in slots:
-        ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-        if not ok:
-            ok, _ = holds(clauses, slot, first, last, code)
-        slots[kept] = slot
-        kept += ok
-    return kept
-
-
-@kernel
+@inlined
 def _lower(
     pivots: Pivots,
     block: tuple[int, int],
     bounds: tuple[int, int, bool],
     counts: SlotCounts,
+    touched: int,
     ready: int,
     work: Int64s,
-) -> int:
+    noting: bool,
+) -> tuple[int, int]:
     """Lower the counters of the satisfied predicates of a list; collect clauses with none left.
 
-    The outcome is unpredictable, so the loop has no branch (1.6 ns a predicate; 4.4 with a branch
-    when half are satisfied). Slots are unsigned: a possibly negative one costs another comparison.
+    With `noting`, a constant, it also records the lowered counters. The outcome is unpredictable,
+    so the loop has no branch (1.6 ns a predicate; 4.4 with a branch when half are satisfied). Slots
+    are unsigned: a possibly negative one costs another comparison.
     """
     start, size = block
     low, high, inverted = bounds
@@ -289,36 +242,10 @@ def _lower(
         slot = np.uint32(pivots.slots[place])
         constant = pivots.constants[place]
         agrees = np.int32(((low <= constant) & (constant <= high)) != inverted)
-        left = counts.left[slot] - agrees
-        counts.left[slot] = left
-        counts.ready[ready] = slot
-        ready += int(agrees & (left == 0))
-        lowered += int(agrees)
-    work[2] += lowered
-    return ready
-
-
-@kernel
-def _lower_noting(
-    pivots: Pivots,
-    block: tuple[int, int],
-    bounds: tuple[int, int, bool],
-    counts: SlotCounts,
-    touched: int,
-    ready: int,
-    work: Int64s,
-) -> tuple[int, int]:
-    """Like `_lower`, but also records the lowered counters."""
-    start, size = block
-    low, high, inverted = bounds
-    lowered = 0
-    for place in range(start, start + size):
-        slot = np.uint32(pivots.slots[place])
-        constant = pivots.constants[place]
-        agrees = np.int32(((low <= constant) & (constant <= high)) != inverted)
         left = counts.left[slot]
-        counts.touched[touched] = slot
-        touched += int(agrees & (left == counts.all[slot]))
+        if noting:
+            counts.touched[touched] = slot
+            touched += int(agrees & (left == counts.all[slot]))
         left -= agrees
         counts.left[slot] = left
         counts.ready[ready] = slot

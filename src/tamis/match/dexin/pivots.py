@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.index.blocks import Blocks, Lists
+from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import (
     AT_LEAST,
     AT_MOST,
@@ -26,9 +26,9 @@ from tamis.index.elementary_predicates import (
 )
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
+from tamis.index.ordered_lists import KeyedLists
 from tamis.index.tuple_map import TupleMap, Tuples, find
 
-Int64s = NDArray[np.int64]
 _PIVOT = 35  # a key has a pivot's row above these bits, attribute and comparator below
 
 
@@ -39,11 +39,11 @@ class Pivots(NamedTuple):
     clauses: Int64s  # number of clauses by row
     signs: Int64s  # signature words by row and comparator
     bits: int  # bits used per word
-    used: NDArray[np.bool_]  # by comparator: whether any list exists
+    used: Bools  # by comparator: whether any list exists
     keys: Tuples  # (row, attribute, comparator) and the value of an equality -> list
     lists: Lists
     constants: Int64s
-    slots: NDArray[np.int32]
+    slots: Int32s
 
 
 class Probes(NamedTuple):
@@ -62,7 +62,7 @@ class PivotLists(HoldsArrays):
     def __init__(self, segments: int, signature: int) -> None:
         self._bits = signature
         self._keys = TupleMap()
-        self._lists = Blocks(np.int64, np.int32)
+        self._lists = KeyedLists()
         self._row = np.zeros(0, np.int64)
         self._clauses = np.zeros(0, np.int64)
         self._signs = np.zeros((0, COMPARATORS, segments), np.int64)
@@ -82,9 +82,7 @@ class PivotLists(HoldsArrays):
             *self._lists.pools,
         )
 
-    def add(
-        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> None:
+    def add(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
         """Store clauses, which must have predicates, under their pivots."""
         self._make_rows(np.unique(pivot))
         np.add.at(self._clauses, self._row[pivot], 1)
@@ -92,40 +90,28 @@ class PivotLists(HoldsArrays):
         self._lists.append(ids, predicates.constant, np.repeat(slots, np.diff(predicates.starts)))
         _sign(self.view, fresh)
 
-    def remove(
-        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> None:
+    def remove(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
         """Remove clauses from their pivots."""
         np.subtract.at(self._clauses, self._row[pivot], 1)
         ids = self._keys.find(*self._keys_of(predicates, pivot))
         gone = np.repeat(slots, np.diff(predicates.starts))
-        missing = _remove(self.view, ids, predicates.constant, gone)
-        assert missing < 0, f"a predicate of slot {gone[missing]} is not in list {ids[missing]}"
-        self._lists.removed(len(ids))
+        self._lists.remove(ids, predicates.constant, gone)
         self._keys.remove(ids)
 
-    def check(
-        self, slots: Int64s, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> None:
+    def check(self, slots: Int64s, predicates: ElementaryPredicates, pivot: Int32s) -> None:
         """Raise unless exactly these clauses are stored."""
         self._keys.check()
         self._lists.check()
         assert (np.bincount(self._row[pivot], minlength=len(self._clauses)) == self._clauses).all()
         ids = self._keys.find(*self._keys_of(predicates, pivot))
         columns = (ids, predicates.constant, np.repeat(slots, np.diff(predicates.starts)))
-        held = (
-            (number, constant, slot)
-            for number in np.flatnonzero(self._lists.size).tolist()
-            for constant, slot in zip(*self._lists.items(number), strict=True)
-        )
+        held = zip(*self._lists.flat(), strict=True)
         assert sorted(held) == sorted(zip(*columns, strict=True))
         before = self._signs.copy()
         _sign(self.view, ids)
         assert (before == self._signs).all(), "the bits of all lists are set"
 
-    def _keys_of(
-        self, predicates: ElementaryPredicates, pivot: NDArray[np.int32]
-    ) -> tuple[Int64s, Int64s]:
+    def _keys_of(self, predicates: ElementaryPredicates, pivot: Int32s) -> tuple[Int64s, Int64s]:
         """The list key of each predicate, in the form that `TupleMap` takes."""
         keys = np.zeros((len(predicates.attribute), 2), np.int64)
         keys[:, 0] = np.repeat(self._row[pivot], np.diff(predicates.starts)) << _PIVOT
@@ -134,7 +120,7 @@ class PivotLists(HoldsArrays):
         keys[equal, 1] = predicates.constant[equal]
         return np.arange(0, 2 * len(keys) + 1, 2), keys.reshape(-1)
 
-    def _make_rows(self, pivots: NDArray[np.int32]) -> None:
+    def _make_rows(self, pivots: Int32s) -> None:
         """Ensure that each of the attributes has a row."""
         self._row = grown(self._row, int(pivots.max(initial=-1)) + 1, -1)
         fresh = pivots[self._row[pivots] < 0]
@@ -165,28 +151,6 @@ def _sign(pivots: Pivots, ids: Int64s) -> None:
 
 
 @kernel
-def _remove(pivots: Pivots, ids: Int64s, constants: Int64s, slots: Int64s) -> int:
-    """Remove a predicate from list `ids[i]`; the last entry fills the gap.
-
-    Returns the position of a missing predicate, or -1.
-    """
-    lists, held = pivots.lists, pivots.slots
-    for i in range(len(ids)):
-        place = lists.start[ids[i]]
-        last = place + lists.size[ids[i]] - 1
-        while place <= last and (
-            held[place] != slots[i] or pivots.constants[place] != constants[i]
-        ):
-            place += 1
-        if place > last:
-            return i
-        held[place] = held[last]
-        pivots.constants[place] = pivots.constants[last]
-        lists.size[ids[i]] -= 1
-    return -1
-
-
-@kernel
 def no_probes(size: int) -> Probes:
     """Allocate space for `size` probes."""
     return Probes(
@@ -200,7 +164,7 @@ def no_probes(size: int) -> Probes:
 
 @kernel
 def probe(
-    attribute: NDArray[np.int32], code: Int64s, begin: int, end: int, pivots: Pivots, out: Probes
+    attribute: Int32s, code: Int64s, begin: int, end: int, pivots: Pivots, out: Probes
 ) -> int:
     """Write the probes of an event (its pairs are `begin:end`); returns their number.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import VERIFY, has_several
+from tamis.files.arrays import Int8s, Int32s, Int64s
+from tamis.index.clauses import ClauseArrays, bind, unbind
+from tamis.index.elementary_predicates import IF_SINGLE
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
+from tamis.index.verification import NOTHING, answer_arrays, keep_matching
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.bitset import BitSet, Words, members, strike
 from tamis.match.dexin.interval_ends import (
@@ -26,8 +27,6 @@ from tamis.match.dexin.interval_ends import (
 )
 from tamis.match.dexin.term_spans import spans_of
 from tamis.match.options import whole_number
-
-Int64s = NDArray[np.int64]
 
 
 class Rein(Matcher):
@@ -58,17 +57,7 @@ class Rein(Matcher):
         self._left = np.zeros(0, np.int32)
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._ends.view,
-                self._live.words,
-                self._exact,
-                self._left,
-            )
-        )
+        return self.run(_match, batch, self._ends.view, self._live.words, self._exact, self._left)
 
     def check(self) -> None:
         super().check()
@@ -106,22 +95,17 @@ def _match(
     width: int,
     ends: Ends,
     live: Words,
-    exact: NDArray[np.int8],
-    left: NDArray[np.int32],
+    exact: Int8s,
+    left: Int32s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: ends compared, buckets read, marks made
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # ends compared, buckets read, marks made
     unmarked = np.empty_like(live)
     none = np.full(len(ends.first), -1, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
-        several = has_several(events.attribute, begin, end)
+        several = bind(events.attribute, begin, end, first, last)
         unmarked[:] = live
         # Nearly all of the time goes into the marks.
         lists, struck = strike_unbound(ends, first, last, none, unmarked)
@@ -134,14 +118,10 @@ def _match(
                 _mark(ends, a, values.min(), values.max(), unmarked, work)
         many = members(unmarked, left)
         out = ensure_capacity(out, found, many)
-        for i in range(many):
-            slot = left[i]
-            ok = True
-            if several or exact[slot] == VERIFY:
-                ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
+        full = found + many
+        out[found:full] = left[:many]
+        trust = NOTHING if several else IF_SINGLE
+        found, _ = keep_matching(clauses, first, last, events.code, exact, trust, out, found, full)
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work

@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Bools, Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters, CounterScratch
-from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
-from tamis.index.kernel import kernel
+from tamis.index.kernel import inlined, kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.value_hierarchy import LEVELS, Tables, ValueHierarchy, cells_of, lists_of
 from tamis.match.options import flag, whole_number
 
-Int64s = NDArray[np.int64]
 _BULK = 64  # from this many clauses on, a counting pass before writing beats sorting the entries
 _COUNT = 0xFFFF  # the low bits of a counter: cells met; the high bits: partly covered cells met
 _DOUBT = 0x10000
@@ -32,8 +31,8 @@ _SPARSE = 8  # if more than one counter in 8 is raised, a full scan is cheaper t
 class Wanted(NamedTuple):
     """By slot: the number of counted terms, and whether other terms remain."""
 
-    terms: NDArray[np.int32]  # -1 if none is counted, or for an empty slot
-    verify: NDArray[np.bool_]
+    terms: Int32s  # -1 if none is counted, or for an empty slot
+    verify: Bools
 
 
 class Tama(Matcher):
@@ -70,23 +69,20 @@ class Tama(Matcher):
         self._hierarchy = ValueHierarchy(self.levels)
         self._postings = Postings()
         self._always = SlotSet()  # clauses with no counted term
-        self._wanted = Wanted(np.zeros(0, np.int32), np.zeros(0, np.bool_))
+        self._wanted = zeros(Wanted)
 
     def find(self, batch: EventBatch) -> Matches:
         size = len(self._wanted.terms)
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._hierarchy.view,
-                (self._postings.lists, self._postings.slots),
-                self._wanted,
-                self._always.slots,
-                self._counters.fit(size, size),
-                self._counters.stamps(len(batch.pairs.code)),
-                self.exact,
-            )
+        return self.run(
+            _match,
+            batch,
+            self._hierarchy.view,
+            (self._postings.lists, self._postings.slots),
+            self._wanted,
+            self._always.slots,
+            self._counters.fit(size, size),
+            self._counters.stamps(len(batch.pairs.code)),
+            self.exact,
         )
 
     def check(self) -> None:
@@ -101,13 +97,9 @@ class Tama(Matcher):
         assert len(self._wanted.terms) % _RUN == 0, "whole runs: kernels read to the end of one"
         assert (self._wanted.terms >= 0).sum() == (terms > 0).sum()
         assert set(self._always.slots.tolist()) == set(live[terms == 0].tolist())
-        held = {
-            (number, slot)
-            for number in np.flatnonzero(self._postings.size).tolist()
-            for slot in self._postings.items(number)[0].tolist()
-        }
+        held = set(zip(*self._postings.flat(), strict=True))
         slot = np.repeat(live, np.diff(starts))
-        assert held == set(zip(lists.tolist(), slot.tolist(), strict=True))
+        assert held == set(zip(lists, slot, strict=True))
         assert self._postings.total == len(held) == len(lists), "a clause stands once in a list"
 
     def index_clauses(self, slots: Slots, terms: Terms) -> None:
@@ -117,8 +109,8 @@ class Tama(Matcher):
             slots = self.clauses.live_slots()
             terms = self.terms(slots)
             self._since_cut, self._at_cut = 0, len(terms.low)
-        told = terms.kind == SOME
-        self._hierarchy.cut(terms.attribute[told], terms.low[told], terms.high[told])
+        some = terms.kind == SOME
+        self._hierarchy.cut(terms.attribute[some], terms.low[some], terms.high[some])
         self._postings.number(self._hierarchy.lists)
         have = len(self._wanted.terms)
         if self.clauses.slots > have:
@@ -156,7 +148,7 @@ def _most(clauses: ClauseArrays, slot: int) -> int:
 @kernel
 def _lists_of_all(
     clauses: ClauseArrays, slots: Int64s, tables: Tables
-) -> tuple[Int64s, Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+) -> tuple[Int64s, Int64s, Int32s, Bools]:
     """The lists of clause i as `lists[starts[i]:starts[i + 1]]`, and the results of `lists_of`."""
     starts = np.zeros(len(slots) + 1, np.int64)
     terms = np.zeros(len(slots), np.int32)
@@ -173,7 +165,7 @@ def _lists_of_all(
 @kernel
 def _count(
     clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: int
-) -> tuple[Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+) -> tuple[Int64s, Int32s, Bools]:
     """The number of the clauses in each list, and the results of `lists_of` for each clause."""
     more = np.zeros(lists, np.int64)
     terms = np.zeros(len(slots), np.int32)
@@ -189,7 +181,7 @@ def _count(
 
 @kernel
 def _write(
-    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: NDArray[np.int32]
+    clauses: ClauseArrays, slots: Int64s, tables: Tables, lists: Lists, pool: Int32s
 ) -> None:
     """Write the clauses into their lists, which have enough space."""
     out = np.empty(1024, np.int64)
@@ -207,7 +199,7 @@ def _match(
     clauses: ClauseArrays,
     width: int,
     tables: Tables,
-    postings: tuple[Lists, NDArray[np.int32]],
+    postings: tuple[Lists, Int32s],
     wanted: Wanted,
     always: Int64s,
     scratch: CounterScratch,
@@ -215,20 +207,17 @@ def _match(
     exact: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
     lists = postings[0]
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: terms verified, cells visited, counters raised
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # terms verified, cells visited, counters raised
     hits, touched = scratch.hits, scratch.touched
     met = np.empty(64, np.int64)
     of = np.empty(64, np.int64)  # for each list met, the first pair of its attribute
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         met = ensure_capacity(met, 0, (end - begin) * (LEVELS + 1))
         of = ensure_capacity(of, 0, (end - begin) * (LEVELS + 1))
+        several = bind(events.attribute, begin, end, first, last)
         many = total = 0
         pair = begin
         for at in range(begin, end):
@@ -242,15 +231,14 @@ def _match(
         work[1] += many
         work[2] += total
         # Most of the time goes here: one write per clause in each cell met.
-        if has_several(events.attribute, begin, end):
+        if several:
             raised = _raise_once(met[:many], of, postings, scratch)
         elif total * _SPARSE < len(wanted.terms):
-            raised = _raise_noting(met[:many], postings, hits, touched)
+            raised = _raise(met[:many], postings, hits, touched, True)
         else:
-            _raise(met[:many], postings, hits)
+            _raise(met[:many], postings, hits, touched, False)
             raised = _reached(hits, wanted.terms, touched)
         out = ensure_capacity(out, found, raised + len(always))
-        bind(events.attribute, begin, end, first, last)
         values = (first, last, events.code)
         for slots in (touched[:raised], always):
             kept, looked = _decide(clauses, slots, values, wanted, hits, exact, out[found:])
@@ -267,7 +255,7 @@ def _decide(
     slots: Int64s,
     event: tuple[Int64s, Int64s, Int64s],
     wanted: Wanted,
-    hits: NDArray[np.int32],
+    hits: Int32s,
     exact: bool,
     out: Int64s,
 ) -> tuple[int, int]:
@@ -288,40 +276,33 @@ def _decide(
     return n, looked
 
 
-@kernel
-def _raise(met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32]) -> None:
-    """Raise the counters of all clauses in the lists met."""
-    lists, pool = postings
-    for number in met:
-        step = 1 if number >= 0 else 1 + _DOUBT
-        start = lists.start[max(number, ~number)]
-        for place in range(start, start + lists.size[max(number, ~number)]):
-            hits[np.uint32(pool[place])] += step  # unsigned: no test for negative indexes
-
-
-@kernel
-def _raise_noting(
-    met: Int64s, postings: tuple[Lists, NDArray[np.int32]], hits: NDArray[np.int32], touched: Int64s
+@inlined
+def _raise(
+    met: Int64s, postings: tuple[Lists, Int32s], hits: Int32s, touched: Int64s, noting: bool
 ) -> int:
-    """Like `_raise`, but also records the raised slots; returns their number."""
+    """Raise the counters of all clauses in the lists met.
+
+    With `noting`, a constant, it also records the raised slots, and returns their number.
+    """
     lists, pool = postings
     raised = 0
     for number in met:
         step = 1 if number >= 0 else 1 + _DOUBT
         start = lists.start[max(number, ~number)]
         for place in range(start, start + lists.size[max(number, ~number)]):
-            slot = np.uint32(pool[place])
-            touched[raised] = slot
-            raised += hits[slot] == 0
+            slot = np.uint32(pool[place])  # unsigned: no test for negative indexes
+            if noting:
+                touched[raised] = slot
+                raised += hits[slot] == 0
             hits[slot] += step
     return raised
 
 
 @kernel
 def _raise_once(
-    met: Int64s, of: Int64s, postings: tuple[Lists, NDArray[np.int32]], scratch: CounterScratch
+    met: Int64s, of: Int64s, postings: tuple[Lists, Int32s], scratch: CounterScratch
 ) -> int:
-    """Like `_raise_noting`, but once per attribute, even if several of its values meet a clause."""
+    """Like `_raise`, `noting`, but once per attribute, even if several values meet a clause."""
     lists, pool = postings
     hits, touched, seen, _ = scratch
     raised = 0
@@ -342,7 +323,7 @@ def _raise_once(
 
 
 @kernel
-def _reached(hits: NDArray[np.int32], wanted: NDArray[np.int32], out: Int64s) -> int:
+def _reached(hits: Int32s, wanted: Int32s, out: Int64s) -> int:
     """The slots of full counters among all slots; resets the other counters.
 
     Few runs have a full counter, so most runs take only a few vector instructions (0.1 ns a slot).

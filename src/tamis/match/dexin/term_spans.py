@@ -11,13 +11,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
-from tamis.index.elementary_predicates import EXACT, HIGHEST, IF_SINGLE, LOWEST, VERIFY
+from tamis.index.elementary_predicates import (
+    EXACT,
+    HIGHEST,
+    IF_SINGLE,
+    LOWEST,
+    VERIFY,
+    is_complement,
+)
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
 
 
 class Spans(NamedTuple):
@@ -26,12 +31,12 @@ class Spans(NamedTuple):
     If `unequal`, low and high are the single excluded value.
     """
 
-    slot: NDArray[np.int32]
-    attribute: NDArray[np.int32]
+    slot: Int32s
+    attribute: Int32s
     low: Int64s
     high: Int64s
-    unequal: NDArray[np.bool_]
-    exact: NDArray[np.int8]  # by clause: EXACT, IF_SINGLE (it has an unequal span), or VERIFY
+    unequal: Bools
+    exact: Int8s  # by clause: EXACT, IF_SINGLE (it has an unequal span), or VERIFY
 
 
 @kernel
@@ -66,7 +71,7 @@ def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
                 if clauses.kind[row] == SOME:
                     low[n] = clauses.low[row:after].min()
                     high[n] = clauses.high[row:after].max()
-                    if after - row == 2 and _all_but_one(clauses, row):
+                    if after - row == 2 and is_complement(clauses, row):
                         unequal[n] = True
                         low[n] = high[n] = clauses.high[row] + 1
                         exact[i] = max(exact[i], IF_SINGLE)
@@ -75,13 +80,3 @@ def spans_of(clauses: ClauseArrays, slots: Int64s) -> Spans:
                 n += 1
             row = after
     return Spans(of_slot[:n], attribute[:n], low[:n], high[:n], unequal[:n], exact)
-
-
-@kernel
-def _all_but_one(clauses: ClauseArrays, row: int) -> bool:
-    """Whether two rows cover everything but one value."""
-    return bool(
-        clauses.low[row] == LOWEST
-        and clauses.high[row + 1] == HIGHEST
-        and clauses.low[row + 1] - clauses.high[row] == 2
-    )

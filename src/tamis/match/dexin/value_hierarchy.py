@@ -11,17 +11,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, zeros
 from tamis.index.blocks import Lists
 from tamis.index.clauses import SOME, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.dexin.edges import cut, sorted_ends
 
-Int64s = NDArray[np.int64]
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 LEVELS = 20  # maximum; level 20 has half a million cells
 
 
@@ -50,11 +49,10 @@ class ValueHierarchy(HoldsArrays):
 
     def __init__(self, levels: int) -> None:
         self._cells = 1 << (levels - 1)
-        nothing = np.zeros(0, np.int64)
-        self.view = Tables(nothing, nothing, nothing, nothing, nothing)
+        self.view = zeros(Tables)
         self.lists = 0  # number of lists
 
-    def cut(self, attribute: NDArray[np.int32], low: Int64s, high: Int64s) -> None:
+    def cut(self, attribute: Int32s, low: Int64s, high: Int64s) -> None:
         """Build tables for attributes without one, from the given intervals."""
         if not len(attribute):
             return
@@ -130,11 +128,11 @@ def _cover(clauses: ClauseArrays, row: int, after: int, tables: Tables, out: Int
         low, high = clauses.low[r], clauses.high[r]
         left = bisect_right(tables.edge, start, stop, low) - start
         right = bisect_right(tables.edge, start, stop, high) - start
-        left_whole = low == _LOWEST or (left > 0 and tables.edge[start + left - 1] == low)
-        right_whole = high == _HIGHEST or (
+        left_whole = low == LOWEST or (left > 0 and tables.edge[start + left - 1] == low)
+        right_whole = high == HIGHEST or (
             start + right < stop and tables.edge[start + right] - 1 == high
         )
-        if high == _HIGHEST:
+        if high == HIGHEST:
             right = leaves - 1  # the cells behind the last edge are empty
         within = left == right
         if not left_whole or (within and not right_whole):

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import EXACT, VERIFY, has_several
+from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.gryphon.factoring import Factored, Factoring, roots_of
 from tamis.match.gryphon.level_tree import LevelTree
@@ -34,8 +35,6 @@ from tamis.match.gryphon.related_tests import RelatedTests
 from tamis.match.gryphon.successors import Successors, leap, successors
 from tamis.match.options import choice, flag, real_number, whole_number
 
-Int64s = NDArray[np.int64]
-
 
 class Search(NamedTuple):
     """Everything a search reads from the index."""
@@ -45,8 +44,8 @@ class Search(NamedTuple):
     follow: Successors
     leaps: bool  # whether the search uses `follow`
     lists: Lists
-    slots: NDArray[np.int32]
-    exact: NDArray[np.int8]  # by slot
+    slots: Int32s
+    exact: Int8s  # by slot
     always: Int64s  # slots without a path
     seen: Int64s  # by slot: stamp of the last event that met it
 
@@ -159,9 +158,7 @@ class Aguilera(Matcher):
             self._counters.fit(0, keys).seen,
         )
         stamp = self._counters.stamps(len(batch))
-        return self.tallied(
-            *_match(batch.pairs, self.clauses.view, self.clauses.width, search, stamp)
-        )
+        return self.run(_match, batch, search, stamp)
 
     def check(self) -> None:
         super().check()
@@ -169,11 +166,7 @@ class Aguilera(Matcher):
         self._always.check()
         live = self.clauses.live_slots()
         placed = self._shape.check(self.clauses.view, live)
-        lists = np.repeat(np.arange(len(self._postings)), self._postings.size)
-        inside = np.arange(len(lists)) - np.repeat(
-            np.cumsum(self._postings.size) - self._postings.size, self._postings.size
-        )
-        slots = self._postings.slots[self._postings.start[lists] + inside]
+        lists, slots = self._postings.flat()
         there, wanted = np.lexsort((slots, lists)), np.lexsort((placed.slots, placed.lists))
         assert (lists[there] == placed.lists[wanted]).all(), "lists hold what paths lead to"
         assert (slots[there] == placed.slots[wanted]).all(), "lists hold what paths lead to"
@@ -231,17 +224,13 @@ _UNFACTORED = Factoring().view
 def _match(
     events: Pairs, clauses: ClauseArrays, width: int, search: Search, stamp: int
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: tests and terms evaluated, nodes visited, slots touched
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # tests and terms evaluated, nodes visited, slots touched
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     roots = np.empty(len(search.tree.roots), np.int64)
     stack = np.empty(256, np.int64)
     lists = np.empty(256, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         several = has_several(events.attribute, begin, end)
         if several:
@@ -264,10 +253,11 @@ def _match(
             visits += visited
         work[0] += visits - many
         work[1] += visits
+        full = found
         for i in range(many):
             start = search.lists.start[lists[i]]
             size = search.lists.size[lists[i]]
-            out = ensure_capacity(out, found, size)
+            out = ensure_capacity(out, full, size)
             work[2] += size
             for place in range(start, start + size):
                 slot = search.slots[place]
@@ -275,22 +265,16 @@ def _match(
                     if search.seen[slot] == stamp + event:
                         continue
                     search.seen[slot] = stamp + event
-                exact = search.exact[slot]
-                ok = exact == EXACT or (exact < VERIFY and not several)
-                if not ok:
-                    ok, looked = holds(clauses, slot, first, last, code)
-                    work[0] += looked
-                if ok:
-                    out[found] = slot
-                    found += 1
-        out = ensure_capacity(out, found, len(search.always))
+                out[full] = slot
+                full += 1
+        out = ensure_capacity(out, full, len(search.always))
         work[2] += len(search.always)
-        for slot in search.always:
-            ok, looked = holds(clauses, slot, first, last, code)
-            work[0] += looked
-            if ok:
-                out[found] = slot
-                found += 1
+        out[full : full + len(search.always)] = search.always
+        full += len(search.always)
+        found, looked = keep_matching(
+            clauses, first, last, code, search.exact, trusted(several), out, found, full
+        )
+        work[0] += looked
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from tamis.index.growth import HoldsArrays
 
-Int64s = NDArray[np.int64]
-
 
 class AttributeOrder(HoldsArrays):
     """Attributes and their places in the order. New ones go to the end; places never change."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find
 
-Int64s = NDArray[np.int64]
 _CANDIDATES = 16  # attributes considered, most popular first
 _ROOTS = 4  # limit on the total number of trees, per clause
 

@@ -14,10 +14,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.index.clauses import SOME, ClauseArrays
-from tamis.index.elementary_predicates import EXACT, VERIFY
+from tamis.files.arrays import Bools, Int8s, Int64s, offsets
+from tamis.index.clauses import ClauseArrays
+from tamis.index.elementary_predicates import (
+    EXACT,
+    VERIFY,
+    elementary_predicates,
+    key_predicates,
+    predicates_of,
+)
 from tamis.index.growth import HoldsArrays
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.attribute_order import AttributeOrder
@@ -39,7 +45,6 @@ from tamis.match.gryphon.match_tree import (
     replace,
 )
 
-Int64s = NDArray[np.int64]
 _ROOM = 1 << 18  # at most this many nodes are created between two reservations
 _LEVELS = 64  # limit for a plain tree, in which every clause costs one node per level
 _ROOT, _STAR, _VALUE = 0, 1, 2  # how a node is attached
@@ -51,7 +56,7 @@ class EdgeLabels(NamedTuple):
     starts: Int64s
     attribute: Int64s
     value: Int64s
-    whole: NDArray[np.bool_]  # whether the clause has no other predicates
+    whole: Bools  # whether the clause has no other predicates
 
 
 class Paths(NamedTuple):
@@ -62,8 +67,8 @@ class Paths(NamedTuple):
     value: Int64s
     rank: Int64s  # by clause and index attribute: rank of the value, -1 for all values
     copies: Int64s  # number of roots; 0 for a clause without a path
-    unseen: NDArray[np.bool_]  # whether the value of an index attribute has no tree
-    exact: NDArray[np.int8]
+    unseen: Bools  # whether the value of an index attribute has no tree
+    exact: Int8s
 
 
 class Levels(NamedTuple):
@@ -105,7 +110,7 @@ class LevelTree(HoldsArrays):
         paths = paths_of(labels, self._order.place, self.factoring.view)
         lists = np.empty(int(paths.copies.sum()), np.int64)
         depth = np.diff(paths.starts) if self.spliced else np.full(len(slots), len(self._order))
-        nodes = np.concatenate([[0], np.cumsum(paths.copies * (depth + 1))])
+        nodes = offsets(paths.copies * (depth + 1))
         start = done = 0
         while start < len(slots):
             stop = int(np.searchsorted(nodes, nodes[start] + _ROOM))
@@ -165,35 +170,12 @@ def _placed(slots: Int64s, paths: Paths, lists: Int64s) -> Placed:
     return Placed(lists, np.repeat(slots, paths.copies), slots[paths.copies == 0], paths.exact)
 
 
-@kernel
 def labels_of(clauses: ClauseArrays, slots: Int64s) -> EdgeLabels:
     """The equalities of some clauses; of several on one attribute (`contains`), the first."""
-    most = 0
-    for slot in slots:
-        most += clauses.size[slot]
-    starts = np.zeros(len(slots) + 1, np.int64)
-    attribute = np.empty(most, np.int64)
-    value = np.empty(most, np.int64)
-    whole = np.ones(len(slots), np.bool_)
-    n = 0
-    for i in range(len(slots)):
-        row = clauses.start[slots[i]]
-        end = row + clauses.size[slots[i]]
-        while row < end:
-            after = row + 1
-            while after < end and clauses.term[after] == clauses.term[row]:
-                after += 1
-            point = after - row == 1 and clauses.low[row] == clauses.high[row]
-            second = n > starts[i] and attribute[n - 1] == clauses.attribute[row]
-            if clauses.kind[row] == SOME and point and not second:
-                attribute[n] = clauses.attribute[row]
-                value[n] = clauses.low[row]
-                n += 1
-            else:
-                whole[i] = False
-            row = after
-        starts[i + 1] = n
-    return EdgeLabels(starts, attribute[:n], value[:n], whole)
+    found = elementary_predicates(clauses, slots)
+    keys = predicates_of(found, key_predicates(found))
+    whole = (np.diff(keys.starts) == np.diff(found.starts)) & (found.exact == EXACT)
+    return EdgeLabels(keys.starts, keys.attribute.astype(np.int64), keys.constant, whole)
 
 
 @kernel

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int8s, Int64s
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import kernel
 from tamis.index.pair_map import PairCells, PairMap, find, pop, put
-
-Int64s = NDArray[np.int64]
 
 EXAMINE, AT_MOST, EQUALS = 0, 1, 2
 """Kinds of test: the value itself (the result is the value), value <= c, value = c (1 or 0)."""
@@ -64,7 +63,7 @@ class Placed(NamedTuple):
     lists: Int64s
     slots: Int64s
     rest: Int64s
-    exact: NDArray[np.int8]  # of each clause, as in `elementary`
+    exact: Int8s  # of each clause, as in `elementary`
 
 
 class MatchTree(HoldsArrays):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int8s, Int64s
 from tamis.index.clauses import ClauseArrays
 from tamis.index.elementary_predicates import (
     AT_LEAST,
@@ -46,7 +46,6 @@ from tamis.match.gryphon.match_tree import (
     replace,
 )
 
-Int64s = NDArray[np.int64]
 _CHUNK = 8192  # clauses placed between two reservations
 _REACH = 1024  # maximum number of star edges that one insertion follows. Unrelated tests (`!=` on
 # many constants) form one chain of stars; without a limit, insertion would be quadratic.
@@ -58,7 +57,7 @@ class Tests(NamedTuple):
     test: Int64s
     constant: Int64s
     result: Int64s
-    done: NDArray[np.bool_]
+    done: Bools
 
 
 class KnownBounds(NamedTuple):
@@ -138,7 +137,7 @@ class RelatedTests(HoldsArrays):
         assert wrong < 0, f"the path of slot {live[wrong]} does not fit its clause"
         return self._placed(live, found.exact)
 
-    def _placed(self, slots: Int64s, exact: NDArray[np.int8]) -> Placed:
+    def _placed(self, slots: Int64s, exact: Int8s) -> Placed:
         lists = self._list[slots]
         has = lists >= 0
         return Placed(lists[has], slots[has], slots[~has], exact)
@@ -248,12 +247,12 @@ def _implied(kind: int, constant: int, low: int, high: int) -> int:
 
 
 @kernel
-def _asked(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -> bool:
+def _is_among(tests: Int64s, constants: Int64s, n: int, test: int, constant: int) -> bool:
     """Whether a test is among the first n."""
-    asked = False
+    found = False
     for i in range(n):
-        asked |= tests[i] == test and constants[i] == constant
-    return asked
+        found |= tests[i] == test and constants[i] == constant
+    return found
 
 
 @kernel
@@ -294,7 +293,7 @@ def _place(tree: MatchTreeArrays, tests: Tests, n: int, known: KnownBounds, stam
             else:
                 result = _implied(kind, constant, known.low[a], known.high[a])
                 if kind == EQUALS:  # no predicate requires "yes"
-                    if result == 0 or _asked(tests.test, tests.constant, n, node.test, constant):
+                    if result == 0 or _is_among(tests.test, tests.constant, n, node.test, constant):
                         below, result = node.second, 0
                 elif result >= 0:
                     below = node.first if result else node.second

@@ -15,13 +15,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.gryphon.match_tree import FREE, KINDS, LEAF, MatchTreeArrays, child
-
-Int64s = NDArray[np.int64]
 
 
 class Successors(NamedTuple):
@@ -32,7 +30,7 @@ class Successors(NamedTuple):
     """
 
     starts: Int64s
-    nodes: NDArray[np.int32]
+    nodes: Int32s
 
 
 @kernel

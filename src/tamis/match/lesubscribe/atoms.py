@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.clauses import MISSING, NONE, ClauseArrays
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
 
 
 class Atoms(NamedTuple):
@@ -26,7 +24,7 @@ class Atoms(NamedTuple):
 
     starts: Int64s
     level: Int64s
-    missing: NDArray[np.bool_]
+    missing: Bools
     rows: Int64s
     low: Int64s
     high: Int64s

@@ -11,16 +11,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int32s, Int64s, offsets, runs
 from tamis.index.blocks import Lists
-from tamis.index.elementary_predicates import EQUAL, ElementaryPredicates
+from tamis.index.elementary_predicates import ElementaryPredicates
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.index.tuple_map import TupleMap, Tuples, find_in
 
-Int64s = NDArray[np.int64]
 _LOOK_UP = 8  # one random key look-up costs as much as scanning 8 keys
 _SUBSET = 4  # looking up one subset of the event's attributes costs as much as testing 4 schemas
 
@@ -36,20 +35,16 @@ class Clusters(NamedTuple):
     keys: Tuples
     keys_top: int
     listed: Lists
-    listed_schemas: NDArray[np.int32]
+    listed_schemas: Int32s
     uses: Int64s  # by attribute: number of schemas with it
     lists: Lists
-    slots: NDArray[np.int32]  # list i has the slots of key i
+    slots: Int32s  # list i has the slots of key i
 
 
 class EqualityClusters(HoldsArrays):
     """Slots by schema and key. add, remove O(equalities), find O(schemas that the event binds)."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.schemas = TupleMap()
         self.keys = TupleMap()
         self._listed = Postings()
@@ -75,9 +70,7 @@ class EqualityClusters(HoldsArrays):
             self._postings.slots,
         )
 
-    def add(
-        self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
+    def add(self, slots: Int64s, found: ElementaryPredicates, keyed: Bools) -> Bools:
         """Add the clauses with `keyed` predicates (see `key_predicates`); returns their mask."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas, fresh = self.schemas.add(starts, attributes)
@@ -86,9 +79,7 @@ class EqualityClusters(HoldsArrays):
         self._postings.append(keys, slots[has])
         return has
 
-    def remove(
-        self, slots: Int64s, found: ElementaryPredicates, keyed: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
+    def remove(self, slots: Int64s, found: ElementaryPredicates, keyed: Bools) -> Bools:
         """Remove the clauses with keyed predicates; returns their mask."""
         starts, attributes, values, has = _keys(found, keyed)
         schemas = self.schemas.find(starts, attributes)
@@ -144,36 +135,15 @@ class EqualityClusters(HoldsArrays):
     def _attributes(self, ids: Int64s) -> tuple[Int64s, Int64s]:
         """The attributes of some schemas, and the position in `ids` that each belongs to."""
         view = self.schemas.view
-        sizes = view.size[ids].astype(np.int64)
-        owner = np.repeat(np.arange(len(ids)), sizes)
-        ahead = np.cumsum(sizes) - sizes
-        return owner, view.values[(view.start[ids] - ahead)[owner] + np.arange(len(owner))]
+        _, places = runs(view.start[ids], view.size[ids])
+        return np.repeat(np.arange(len(ids)), view.size[ids]), view.values[places]
 
 
-@kernel
-def key_predicates(found: ElementaryPredicates) -> NDArray[np.bool_]:
-    """Which predicates form the keys: the first equality on each attribute of a clause.
-
-    Another value of the event may satisfy a second equality on the same attribute (`contains`
-    twice), so it cannot be part of the key.
-    """
-    keyed = np.zeros(len(found.attribute), np.bool_)
-    for i in range(len(found.starts) - 1):
-        last = -1
-        for at in range(found.starts[i], found.starts[i + 1]):
-            if found.comparator[at] == EQUAL and found.attribute[at] != last:
-                keyed[at] = True
-                last = found.attribute[at]
-    return keyed
-
-
-def _keys(
-    found: ElementaryPredicates, keyed: NDArray[np.bool_]
-) -> tuple[Int64s, Int64s, Int64s, NDArray[np.bool_]]:
+def _keys(found: ElementaryPredicates, keyed: Bools) -> tuple[Int64s, Int64s, Int64s, Bools]:
     """Starts, attributes and values of the keyed predicates, and which clauses have any."""
-    starts = np.concatenate([[0], np.cumsum(keyed)])[found.starts]
+    starts = offsets(keyed)[found.starts]
     has = np.diff(starts) > 0
-    starts = np.concatenate([[0], starts[1:][has]])
+    starts = np.append(0, starts[1:][has])
     return starts, found.attribute[keyed].astype(np.int64), found.constant[keyed], has
 
 
@@ -189,7 +159,7 @@ def _with_schema(starts: Int64s, schemas: Int64s, values: Int64s) -> tuple[Int64
 @kernel
 def partial(
     clusters: Clusters,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     event: tuple[int, int],
     bound: tuple[Int64s, Int64s],
@@ -267,7 +237,7 @@ def _by_subset(schemas: Tuples, names: Int64s) -> Int64s:
 @kernel
 def _by_test(
     schemas: Tuples,
-    listed: tuple[Lists, NDArray[np.int32]],
+    listed: tuple[Lists, Int32s],
     names: Int64s,
     tests: int,
     bound: tuple[Int64s, Int64s],

@@ -15,14 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, zeros
 from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_right
 from tamis.match.lesubscribe.atoms import Atoms
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 UInt64s = NDArray[np.uint64]
 
 END = -1  # the target of an edge after which no clause is possible
@@ -48,8 +47,7 @@ class DecisionGraph(NamedTuple):
 
 def empty() -> DecisionGraph:
     """A graph without nodes."""
-    none, few = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return DecisionGraph(few, none, few, none, few, np.zeros(1, np.int64), few)
+    return zeros(DecisionGraph)._replace(dones=np.zeros(1, np.int64))
 
 
 @kernel

@@ -5,26 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.files.arrays import Int64s
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.elementary_predicates import elementary_predicates, key_predicates, predicates_of
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots, Tally
-from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
+from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, partial
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
     PredicateCounters,
     count,
-    predicates_of,
 )
-
-Int64s = NDArray[np.int64]
 
 
 @dataclass
@@ -75,17 +73,14 @@ class EqualityPreferred(Matcher):
         self._always = SlotSet()  # clauses with no predicate to look up or count
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._clusters.view,
-                self._counting.view,
-                (self.unkeyed.slots, self._always.slots),
-                self._counting.scratch(),
-                self._counting.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            self._clusters.view,
+            self._counting.view,
+            (self.unkeyed.slots, self._always.slots),
+            self._counting.scratch(),
+            self._counting.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -132,20 +127,15 @@ def _match(
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     unkeyed, always = others
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates, lists read, counters raised, partially satisfied
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(4, np.int64)  # predicates, lists read, counters raised, partially satisfied
     keys = np.empty(64, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     hits, touched = scratch.hits, scratch.touched
-    needed, exact, members = counted.needed, counted.exact, clusters.slots
-    for event in range(n):
+    needed, members = counted.needed, clusters.slots
+    for event in range(len(starts) - 1):
         pairs = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, pairs[0], pairs[1])
-        bind(events.attribute, pairs[0], pairs[1], first, last)
+        several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: the clauses whose equalities hold.
         keys, many, looked = partial(
             clusters, events.attribute, events.code, pairs, (first, last), keys
@@ -158,31 +148,25 @@ def _match(
         work[1] += looked + satisfied
         work[2] += additions
         # Step 3: compare the counters of clauses that are partially satisfied or have no key.
+        full = found
         for i in range(many):
             start, size = clusters.lists.start[keys[i]], clusters.lists.size[keys[i]]
             work[3] += size
-            out = ensure_capacity(out, found, size)
+            out = ensure_capacity(out, full, size + 1)
             for place in range(start, start + size):
                 slot = members[place]
-                if hits[slot] == ~needed[slot]:
-                    ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-                    if not ok:
-                        ok, _ = holds(clauses, slot, first, last, events.code)
-                    out[found] = slot
-                    found += ok
+                out[full] = slot
+                full += hits[slot] == ~needed[slot]
         rest = unkeyed if len(unkeyed) < raised else touched[:raised]
-        out = ensure_capacity(out, found, len(rest) + len(always))
+        out = ensure_capacity(out, full, len(rest) + len(always) + 1)
         for slot in rest:
-            if hits[slot] == needed[slot]:
-                ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-                if not ok:
-                    ok, _ = holds(clauses, slot, first, last, events.code)
-                out[found] = slot
-                found += ok
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            out[found] = slot
-            found += ok
+            out[full] = slot
+            full += hits[slot] == needed[slot]
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), out, found, full
+        )
         unbind(events.attribute, pairs[0], pairs[1], first, last)
         for i in range(raised):
             hits[touched[i]] = 0

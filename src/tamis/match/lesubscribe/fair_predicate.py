@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.files.arrays import Int64s
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.elementary_predicates import elementary_predicates
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.predicate_counts import CountArrays, PredicateCounters, count
 from tamis.match.options import choice
-
-Int64s = NDArray[np.int64]
 
 
 class FairPredicate(Matcher):
@@ -44,19 +43,15 @@ class FairPredicate(Matcher):
         self._always = SlotSet()  # clauses with no predicate to count
 
     def find(self, batch: EventBatch) -> Matches:
-        starts, slots, work = _match(
-            batch.pairs,
-            (self.clauses.view, self.clauses.width),
+        return self.run(
+            _match,
+            batch,
             self._counting.view,
             self._always.slots,
             self._counting.scratch(),
             self._counting.stamps(len(batch)),
             self.final == "all",
         )
-        self.tally.predicates += int(work[0])
-        self.tally.nodes += int(work[0])  # the list of each satisfied predicate is read
-        self.tally.subscriptions += int(work[1])
-        return Matches(starts, slots)
 
     def check(self) -> None:
         super().check()
@@ -80,48 +75,38 @@ class FairPredicate(Matcher):
 @kernel
 def _match(
     events: Pairs,
-    table: tuple[ClauseArrays, int],
+    clauses: ClauseArrays,
+    width: int,
     counted: CountArrays,
     always: Int64s,
     scratch: CounterScratch,
     stamp: int,
     final_all: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    clauses, width = table
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates satisfied, lists read, counters raised
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(2, np.int64)  # predicates satisfied, counters raised
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         raised, many, additions = count(
             counted, events.attribute, events.code, (begin, end), scratch, stamp + event
         )
         work[0] += many
-        work[1] += additions
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
-        candidates = len(counted.needed) if final_all else raised
-        out = ensure_capacity(out, found, candidates + len(always))
-        for i in range(candidates):
+        work[1] += many  # the list of each satisfied predicate is read
+        work[2] += additions
+        several = bind(events.attribute, begin, end, first, last)
+        compared = len(counted.needed) if final_all else raised
+        out = ensure_capacity(out, found, compared + len(always) + 1)
+        full = found
+        for i in range(compared):
             slot = i if final_all else scratch.touched[i]
-            if scratch.hits[slot] == 0 or scratch.hits[slot] != counted.needed[slot]:
-                continue
-            exact = counted.exact[slot]
-            ok = exact == EXACT or (exact < VERIFY and not several)
-            if not ok:
-                ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            if ok:
-                out[found] = slot
-                found += 1
+            out[full] = slot
+            full += scratch.hits[slot] != 0 and scratch.hits[slot] == counted.needed[slot]
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), out, found, full
+        )
         unbind(events.attribute, begin, end, first, last)
         for i in range(raised):
             scratch.hits[scratch.touched[i]] = 0

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.clauses import SOME, ClauseArrays, bind, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.atoms import Atoms, atoms_of
 from tamis.match.lesubscribe.decision_graph import (
@@ -28,8 +28,6 @@ from tamis.match.lesubscribe.decision_graph import (
     empty,
 )
 from tamis.match.options import Option, choice, flag, whole_number
-
-Int64s = NDArray[np.int64]
 
 _ORDERS = ("selective", "popular", "schema")
 _START = 64  # number of clauses in the first graph tried
@@ -111,15 +109,12 @@ class Gough(Matcher):
         if self._changes > (max(_REBUILD, self._at_build // 2) if self._at_build else 0):
             self._renew()
         seen = self._counters.fit(0, len(self._slot)).seen
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                self._graph,
-                GraphSlots(self._slot, self._levels, self._side.slots, seen),
-                self._counters.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            self._graph,
+            GraphSlots(self._slot, self._levels, self._side.slots, seen),
+            self._counters.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -247,7 +242,7 @@ def _first(atoms: Atoms, clauses: int) -> Atoms:
 
 
 @kernel
-def _fits(clauses: ClauseArrays, slots: Int64s) -> NDArray[np.bool_]:
+def _fits(clauses: ClauseArrays, slots: Int64s) -> Bools:
     """Which clauses a path can represent: those with terms, at most one per attribute."""
     fit = np.empty(len(slots), np.bool_)
     for i in range(len(slots)):
@@ -269,18 +264,13 @@ def _match(
     found: GraphSlots,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates tested, nodes visited, clauses found or verified
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     many = 0
-    work = np.zeros(3, np.int64)  # predicates tested, nodes visited, clauses found or verified
     stack = np.empty(1024, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
-        several = has_several(events.attribute, begin, end)
+        several = bind(events.attribute, begin, end, first, last)
         listed = found.slot[:0]
         if several and _paths(found.levels, first, last, len(found.slot)) > len(found.slot):
             listed = found.slot  # verifying all clauses is cheaper than following all paths

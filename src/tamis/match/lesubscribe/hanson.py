@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Floats, Int32s, Int64s
 from tamis.index.blocks import Lists
-from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, holds, unbind
+from tamis.index.clauses import MISSING, NONE, SOME, ClauseArrays, bind, finite_ends, holds, unbind
 from tamis.index.counters import Counters
-from tamis.index.elementary_predicates import HIGHEST, LOWEST, has_several
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.lesubscribe.ibs_tree import IbsTreeNodes, IbsTrees, descend
 from tamis.match.options import Option
 
-Int64s = NDArray[np.int64]
-Selectivity = Callable[[NDArray[np.int32], Int64s, Int64s], NDArray[Any]]
+Selectivity = Callable[[Int32s, Int64s, Int64s], NDArray[Any]]
 """Maps attributes and closed intervals of codes to the share of events inside each interval."""
 
 _SAMPLE = 1 << 15  # at most this many clauses are sampled for statistics
@@ -56,7 +57,7 @@ class Trees(NamedTuple):
 
     nodes: IbsTreeNodes
     lists: Lists
-    owners: NDArray[np.int32]
+    owners: Int32s
 
 
 class Hanson(Matcher):
@@ -97,17 +98,14 @@ class Hanson(Matcher):
         self._since_build = 0  # clauses added since
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
-                self._access,
-                self._always.slots,
-                self._counters.fit(0, len(self._access)).seen,
-                self._counters.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            Trees(self._trees.nodes, self._trees.lists, self._trees.owners),
+            self._access,
+            self._always.slots,
+            self._counters.fit(0, len(self._access)).seen,
+            self._counters.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -155,24 +153,18 @@ class Hanson(Matcher):
 
     def _choose(self, slots: Slots) -> None:
         """Choose the access predicate of each clause."""
-        if self.access == "selective":
-            _choose(self.clauses.view, slots, self._statistics, self._access)
-            return
         terms = self.terms(slots)
+        rows = terms.attribute, terms.low, terms.high
         share = np.zeros(len(terms.low))
-        if callable(self.access):
-            share[:] = self.access(terms.attribute, terms.low, terms.high)
-        _choose_told(self.clauses.view, slots, terms.starts, share, self._access)
+        if self.access == "selective":
+            share = _shares(self._statistics, *rows)
+        elif callable(self.access):
+            share[:] = self.access(*rows)
+        _choose(self.clauses.view, slots, terms.starts, share, self._access)
 
 
 def _statistics(terms: Terms) -> EndStatistics:
-    some = terms.kind == SOME
-    attribute = np.concatenate([terms.attribute[some]] * 2)
-    end = np.concatenate([terms.low[some], terms.high[some]])
-    finite = (end != LOWEST) & (end != HIGHEST)
-    attribute, end = attribute[finite], end[finite]
-    order = np.lexsort((end, attribute))
-    attribute, end = attribute[order], end[order]
+    attribute, end = finite_ends(*terms[1:])
     first = np.ones(len(end), np.bool_)
     first[1:] = (attribute[1:] != attribute[:-1]) | (end[1:] != end[:-1])
     counts = np.bincount(attribute[first])
@@ -180,45 +172,27 @@ def _statistics(terms: Terms) -> EndStatistics:
 
 
 @kernel
-def _share(statistics: EndStatistics, a: int, low: int, high: int) -> float:
-    """The share of an attribute's ends that an interval covers; counts at least one end."""
-    if a + 1 >= len(statistics.starts):
-        return 1.0
-    start, end = statistics.starts[a], statistics.starts[a + 1]
-    if start == end:
-        return 1.0
-    first = bisect_left(statistics.ends, start, end, low)
-    last = first + 1 if low == high else bisect_right(statistics.ends, first, end, high)
-    return float(max(1, last - first) / (end - start))
+def _shares(statistics: EndStatistics, attribute: Int32s, low: Int64s, high: Int64s) -> Floats:
+    """The share of an attribute's ends that each interval covers; counts at least one end."""
+    shares = np.ones(len(low))
+    for i in range(len(low)):
+        a = attribute[i]
+        if a + 1 >= len(statistics.starts):
+            continue
+        start, end = statistics.starts[a], statistics.starts[a + 1]
+        if start == end:
+            continue
+        first = bisect_left(statistics.ends, start, end, low[i])
+        last = bisect_right(statistics.ends, first, end, high[i])
+        shares[i] = max(1, last - first) / (end - start)
+    return shares
 
 
 @kernel
-def _choose(clauses: ClauseArrays, slots: Int64s, statistics: EndStatistics, access: Any) -> None:
-    for slot in slots:
-        start = clauses.start[slot]
-        end = start + clauses.size[slot]
-        best, least = _NO_TERM, 2.0
-        row = start
-        while row < end:
-            first = row
-            share = 0.0
-            while row < end and clauses.term[row] == clauses.term[first]:
-                share += _share(
-                    statistics, clauses.attribute[row], clauses.low[row], clauses.high[row]
-                )
-                row += 1
-            if clauses.kind[first] == NONE:
-                share = 1.0
-            if clauses.kind[first] != MISSING and share < least:
-                best, least = first - start, share
-        access[slot] = best
-
-
-@kernel
-def _choose_told(
-    clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: NDArray[np.float64], access: Any
+def _choose(
+    clauses: ClauseArrays, slots: Int64s, starts: Int64s, shares: Floats, access: Any
 ) -> None:
-    """Like `_choose`, with given shares per row; the first of equal terms wins."""
+    """Choose the terms with the least share of events, given by row; the first of equals wins."""
     for i in range(len(slots)):
         start = clauses.start[slots[i]]
         end = start + clauses.size[slots[i]]
@@ -277,18 +251,13 @@ def _match(
     seen: Int64s,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates tested, nodes visited, candidates
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # predicates tested, nodes visited, candidates
     nodes, lists, owners = trees
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, begin, end)
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         for at in range(begin, end):
             a = events.attribute[at]
             if a >= len(nodes.root):

@@ -17,15 +17,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.blocks import Lists
-from tamis.index.growth import HoldsArrays, ensure_capacity
+from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
-
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 
 BELOW, AT, ABOVE = 0, 1, 2
 """Node n has the mark lists `3 * n + BELOW`, `3 * n + AT` and `3 * n + ABOVE`."""
@@ -52,10 +49,9 @@ class IbsTrees(HoldsArrays):
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
-        self.clear()
+        super().__init__()
 
     def clear(self) -> None:
-        """Remove all trees and release the memory."""
         self.nodes = _nodes(0, 0)
         self._marks = Postings()
         self._free: list[int] = []
@@ -147,14 +143,7 @@ class IbsTrees(HoldsArrays):
         lists, marked = _marks(self.nodes, trees, low, high, owners)
         assert len(lists) == self._marks.total, "the number of marks fits the intervals"
         expected = np.stack([lists, marked])
-        found = np.stack(
-            [
-                np.repeat(np.arange(len(self.lists.size)), self.lists.size),
-                np.concatenate([self._marks.items(i)[0] for i in range(len(self.lists.size))])
-                if len(self.lists.size)
-                else marked,
-            ]
-        )
+        found = np.stack(self._marks.flat())
         for marks in (expected, found):
             marks[:] = marks[:, np.lexsort(marks[::-1])]
         assert (expected == found).all(), "marks stand where a walk puts them"
@@ -221,9 +210,7 @@ class IbsTrees(HoldsArrays):
             getattr(self.nodes, field)[: len(before)] = before
 
     def _flag(self, owners: Int64s) -> None:
-        size = int(owners.max()) + 1
-        if size > len(self._flags):
-            self._flags = np.zeros(max(size, 2 * len(self._flags)), np.uint8)
+        self._flags = grown(self._flags, int(owners.max()) + 1)
 
 
 def _nodes(trees: int, size: int) -> IbsTreeNodes:
@@ -327,7 +314,7 @@ def _rotate(
     nodes: IbsTreeNodes,
     lists: Lists,
     pool: Int32s,
-    flags: NDArray[np.uint8],
+    flags: UInt8s,
     tree: int,
     node: int,
     side: int,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches
 
 
@@ -30,17 +29,11 @@ class Naive(Matcher):
 
 
 @kernel
-def _match(
-    events: Pairs, clauses: ClauseArrays, width: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    slots = np.empty(1024, np.int64)
+def _match(events: Pairs, clauses: ClauseArrays, width: int) -> tuple[Int64s, Int64s, int]:
+    starts, slots, _, first, last = answer_arrays(events.starts, width)
     found = 0
     looked = 0
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         bind(events.attribute, begin, end, first, last)
         for slot in range(len(clauses.size)):

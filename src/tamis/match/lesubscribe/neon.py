@@ -5,35 +5,32 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
-from tamis.index.blocks import Blocks, Lists
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s, zeros
+from tamis.index.blocks import Lists
+from tamis.index.clauses import ClauseArrays, bind, unbind
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import (
     AT_LEAST,
     AT_MOST,
     COMPARATORS,
     EQUAL,
-    EXACT,
     HIGHEST,
     LOWEST,
     UNEQUAL,
-    VERIFY,
     ElementaryPredicates,
     elementary_predicates,
-    has_several,
 )
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
-from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
+from tamis.index.ordered_lists import KeyedLists, OrderedLists, bisect_left, bisect_right
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.options import flag
 
-Int64s = NDArray[np.int64]
 _BULK = 16  # from this many clauses on, one pass over the rows beats a search per row
 
 
@@ -42,14 +39,14 @@ class PredicateRows(NamedTuple):
 
     lists: Lists
     constant: Int64s
-    slot: NDArray[np.int32]
+    slot: Int32s
 
 
 class PredicateNumbers(NamedTuple):
     """By slot: the number of predicates, and how exactly they represent the clause."""
 
-    predicates: NDArray[np.int32]
-    exact: NDArray[np.int8]
+    predicates: Int32s
+    exact: Int8s
 
 
 class Neon(Matcher):
@@ -74,10 +71,10 @@ class Neon(Matcher):
     value_index = flag(False, "keep equalities sorted by value")
 
     def clear(self) -> None:
-        self._rows = Blocks(np.int64, np.int32)  # by operation: a * COMPARATORS + comparator
+        self._rows = KeyedLists()  # by operation: a * COMPARATORS + comparator
         self._sorted = OrderedLists()  # by attribute: its equalities, if there is a value index
         self._always = SlotSet()  # clauses with no predicate to evaluate
-        self._counts = PredicateNumbers(np.zeros(0, np.int32), np.zeros(0, np.int8))
+        self._counts = zeros(PredicateNumbers)
         self._counters = Counters()
 
     @property
@@ -86,19 +83,16 @@ class Neon(Matcher):
         return int((self._rows.size > 0).sum() + (self._sorted.size > 0).sum())
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                PredicateRows(self._rows.lists, *self._rows.pools),
-                PredicateRows(self._sorted.lists, *self._sorted.pools),
-                self._counts,
-                self._always.slots,
-                # One spare entry: the branchless loop writes a slot to `touched` before it knows
-                # whether the slot counts.
-                self._counters.fit(len(self._counts.predicates) + 1),
-            )
+        return self.run(
+            _match,
+            batch,
+            PredicateRows(self._rows.lists, *self._rows.pools),
+            PredicateRows(self._sorted.lists, *self._sorted.pools),
+            self._counts,
+            self._always.slots,
+            # One spare entry: the branchless loop writes a slot to `touched` before it knows
+            # whether the slot counts.
+            self._counters.fit(len(self._counts.predicates) + 1),
         )
 
     def check(self) -> None:
@@ -108,10 +102,7 @@ class Neon(Matcher):
         self._always.check()
         live = self.clauses.live_slots()
         assert self._rows.total + self._sorted.total == int(self._counts.predicates[live].sum())
-        rows = np.concatenate(
-            [part.items(at)[1] for part in (self._rows, self._sorted) for at in range(len(part))]
-            or [np.zeros(0, np.int32)]
-        )
+        rows = np.concatenate([self._rows.flat()[2], self._sorted.flat()[2]])
         counted = np.bincount(rows, minlength=len(self._counts.predicates))
         assert (counted == self._counts.predicates).all(), "a clause has all its rows"
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
@@ -139,26 +130,15 @@ class Neon(Matcher):
         if len(slots) >= _BULK:
             gone = np.zeros(len(self._counts.predicates), np.bool_)
             gone[slots] = True
-            _sweep(
-                PredicateRows(self._rows.lists, *self._rows.pools),
-                np.unique(operation[~indexed]),
-                gone,
-            )
-            _sweep(
-                PredicateRows(self._sorted.lists, *self._sorted.pools), np.unique(attribute), gone
-            )
-            self._rows.removed(int((~indexed).sum()))
-            self._sorted.removed(int(indexed.sum()))
+            self._rows.sweep(np.unique(operation[~indexed]), gone)
+            self._sorted.sweep(np.unique(attribute), gone)
         else:
-            rows = PredicateRows(self._rows.lists, *self._rows.pools)
-            _take_out(rows, operation[~indexed], found.constant[~indexed], slot[~indexed])
-            self._rows.removed(int((~indexed).sum()))
-            if indexed.any():
-                self._sorted.remove(attribute, found.constant[indexed], slot[indexed])
+            self._rows.remove(operation[~indexed], found.constant[~indexed], slot[~indexed])
+            self._sorted.remove(attribute, found.constant[indexed], slot[indexed])
         self._counts.predicates[slots] = 0
         self._always.remove(slots[counts == 0])
 
-    def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, NDArray[np.bool_]]:
+    def _operations(self, found: ElementaryPredicates) -> tuple[Int64s, Bools]:
         """The operation of each predicate, and whether the value index holds it."""
         operation = found.attribute.astype(np.int64) * COMPARATORS + found.comparator
         return operation, (found.comparator == EQUAL) & self.value_index
@@ -175,17 +155,13 @@ def _match(
     always: Int64s,
     scratch: CounterScratch,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates evaluated, operations, predicates satisfied
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # predicates evaluated, operations, predicates satisfied
     hits, touched = scratch.hits, scratch.touched
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
-        bind(events.attribute, begin, end, first, last)
+        several = bind(events.attribute, begin, end, first, last)
         raised = 0
         at = begin
         while at < end:
@@ -201,29 +177,25 @@ def _match(
             if a < len(by_value.lists.size) and by_value.lists.size[a] > 0:
                 raised = _select(by_value, a, values, hits, touched, raised, work)
             at = after
-        several = has_several(events.attribute, begin, end)
-        out = ensure_capacity(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always) + 1)
+        full = found
         for i in range(raised):
             slot = touched[i]
-            if hits[slot] == counts.predicates[slot]:
-                exact = counts.exact[slot]
-                ok = exact == EXACT or (exact < VERIFY and not several)
-                if not ok:
-                    ok, _ = holds(clauses, slot, first, last, events.code)
-                out[found] = slot
-                found += ok
+            out[full] = slot
+            full += hits[slot] == counts.predicates[slot]
             hits[slot] = 0
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            out[found] = slot
-            found += ok
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counts.exact, trusted(several), out, found, full
+        )
         unbind(events.attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], work
 
 
 @kernel
-def _group(rows: PredicateRows, operation: int) -> tuple[Int64s, NDArray[np.int32]]:
+def _group(rows: PredicateRows, operation: int) -> tuple[Int64s, Int32s]:
     """The constants and slots of one operation."""
     start = rows.lists.start[operation]
     end = start + rows.lists.size[operation]
@@ -235,7 +207,7 @@ def _evaluate(
     rows: PredicateRows,
     operation: int,
     values: Int64s,
-    hits: NDArray[np.int32],
+    hits: Int32s,
     touched: Int64s,
     raised: int,
     work: Int64s,
@@ -282,7 +254,7 @@ def _select(
     by_value: PredicateRows,
     attribute: int,
     values: Int64s,
-    hits: NDArray[np.int32],
+    hits: Int32s,
     touched: Int64s,
     raised: int,
     work: Int64s,
@@ -307,38 +279,3 @@ def _select(
             raised += hits[slot] == 0
             hits[slot] += 1
     return raised
-
-
-@kernel
-def _take_out(rows: PredicateRows, operations: Int64s, constants: Int64s, slots: Int64s) -> None:
-    """Remove single rows; the last row of the operation fills each gap."""
-    for i in range(len(operations)):
-        constant, slot = _group(rows, operations[i])
-        wanted = np.int32(slots[i])
-        row = 0
-        while slot[row] != wanted or constant[row] != constants[i]:
-            row += 1
-            while row + 256 <= len(slot):  # 256 rows at a time, compiled to SIMD
-                some = slot[row : row + 256]
-                there = 0
-                for k in range(256):
-                    there += some[k] == wanted
-                if there:
-                    break
-                row += 256
-        slot[row] = slot[-1]
-        constant[row] = constant[-1]
-        rows.lists.size[operations[i]] -= 1
-
-
-@kernel
-def _sweep(rows: PredicateRows, operations: Int64s, gone: NDArray[np.bool_]) -> None:
-    """Remove all rows of some clauses in one pass over their operations."""
-    for operation in operations:
-        constant, slot = _group(rows, operation)
-        kept = 0
-        for row in range(len(slot)):
-            slot[kept] = slot[row]
-            constant[kept] = constant[row]
-            kept += not gone[slot[kept]]
-        rows.lists.size[operation] = kept

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.counters import Counters, CounterScratch
 from tamis.index.elementary_predicates import ElementaryPredicates
@@ -18,27 +18,21 @@ from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.match.lesubscribe.predicates import PredicateIndex, Predicates, satisfied
 
-Int64s = NDArray[np.int64]
-
 
 class CountArrays(NamedTuple):
     """View for kernels: predicates, their slot lists, and the predicates each slot needs."""
 
     predicates: Predicates
     lists: Lists
-    slots: NDArray[np.int32]
-    needed: NDArray[np.int32]
-    exact: NDArray[np.int8]
+    slots: Int32s
+    needed: Int32s
+    exact: Int8s
 
 
 class PredicateCounters(HoldsArrays):
     """The counted predicates of clauses, with scratch space for counting."""
 
-    def __init__(self) -> None:
-        self.clear()
-
     def clear(self) -> None:
-        """Remove everything and release the memory."""
         self.predicates = PredicateIndex()
         self.postings = Postings()
         self._needed = np.zeros(0, np.int32)
@@ -64,7 +58,7 @@ class PredicateCounters(HoldsArrays):
         """The stamp of the first event of a batch; the next ones count up from it."""
         return self._counters.stamps(events)
 
-    def add(self, slots: Int64s, found: ElementaryPredicates, needed: NDArray[np.int32]) -> None:
+    def add(self, slots: Int64s, found: ElementaryPredicates, needed: Int32s) -> None:
         """Count the predicates of some clauses; their slots must hold no predicates yet."""
         size = int(slots.max(initial=-1)) + 1
         self._needed = grown(self._needed, size)
@@ -90,35 +84,10 @@ class PredicateCounters(HoldsArrays):
         assert not self._counters.scratch.hits.any(), "counters are zero between events"
 
 
-def clauses_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
-    """Select some of the clauses."""
-    counts = np.diff(found.starts)
-    return _chosen(found, np.repeat(which, counts), which)
-
-
-def predicates_of(found: ElementaryPredicates, which: NDArray[np.bool_]) -> ElementaryPredicates:
-    """Keep all clauses, but select some of their predicates."""
-    return _chosen(found, which, np.ones(len(found.exact), np.bool_))
-
-
-def _chosen(
-    found: ElementaryPredicates, predicates: NDArray[np.bool_], clauses: NDArray[np.bool_]
-) -> ElementaryPredicates:
-    ahead = np.concatenate([[0], np.cumsum(predicates)])[found.starts]
-    starts = np.concatenate([[0], ahead[1:][clauses]])
-    return ElementaryPredicates(
-        starts,
-        found.attribute[predicates],
-        found.comparator[predicates],
-        found.constant[predicates],
-        found.exact[clauses],
-    )
-
-
 @kernel
 def count(
     counted: CountArrays,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     event: tuple[int, int],
     scratch: CounterScratch,

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
 from tamis.index.pair_map import PairCells, PairMap, find
 from tamis.index.predicate_ids import PredicateIds
-
-Int64s = NDArray[np.int64]
 
 
 class Predicates(NamedTuple):
@@ -28,7 +24,7 @@ class Predicates(NamedTuple):
     cells: PairCells
     lists: Lists
     keys: Int64s
-    values: NDArray[np.int32]
+    values: Int32s
 
 
 class PredicateIndex(PredicateIds):

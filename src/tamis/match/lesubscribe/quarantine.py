@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Bools, Int64s, offsets
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.counters import CounterScratch
-from tamis.index.elementary_predicates import EXACT, VERIFY, elementary_predicates, has_several
+from tamis.index.elementary_predicates import (
+    EXACT,
+    clauses_of,
+    elementary_predicates,
+    key_predicates,
+)
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
-from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, key_predicates, partial
+from tamis.match.lesubscribe.clusters import Clusters, EqualityClusters, partial
 from tamis.match.lesubscribe.equality_preferred import ClusterTally
 from tamis.match.lesubscribe.predicate_counts import (
     CountArrays,
     PredicateCounters,
-    clauses_of,
     count,
 )
-
-Int64s = NDArray[np.int64]
 
 
 class Quarantine(Matcher):
@@ -55,17 +58,14 @@ class Quarantine(Matcher):
         self.unkeyed = 0  # how many clauses are quarantined
 
     def find(self, batch: EventBatch) -> Matches:
-        return self.tallied(
-            *_match(
-                batch.pairs,
-                self.clauses.view,
-                self.clauses.width,
-                (self._clusters.view, self._whole),
-                self._counting.view,
-                self._always.slots,
-                self._counting.scratch(),
-                self._counting.stamps(len(batch)),
-            )
+        return self.run(
+            _match,
+            batch,
+            (self._clusters.view, self._whole),
+            self._counting.view,
+            self._always.slots,
+            self._counting.scratch(),
+            self._counting.stamps(len(batch)),
         )
 
     def check(self) -> None:
@@ -83,20 +83,19 @@ class Quarantine(Matcher):
         keyed = key_predicates(found)
         has_key = self._clusters.add(slots, found, keyed)
         self._whole = grown(self._whole, self.clauses.slots)
-        left = np.diff(np.concatenate([[0], np.cumsum(~keyed)])[found.starts])
+        left = np.diff(offsets(~keyed)[found.starts])
         self._whole[slots] = (left == 0) & (found.exact == EXACT)
-        apart = ~has_key & (left > 0)
+        apart = ~has_key
         self._counting.add(slots[apart], clauses_of(found, apart), left[apart].astype(np.int32))
-        self.unkeyed += int(apart.sum())
-        self._always.add(slots[~has_key & (left == 0)])
+        self.unkeyed += int((left[apart] > 0).sum())
+        self._always.add(slots[apart & (left == 0)])
 
     def drop_clauses(self, slots: Slots) -> None:
         found = elementary_predicates(self.clauses.view, slots)
         has_key = self._clusters.remove(slots, found, key_predicates(found))
         some = np.diff(found.starts) > 0
-        apart = ~has_key & some
-        self._counting.remove(slots[apart], clauses_of(found, apart))
-        self.unkeyed -= int(apart.sum())
+        self._counting.remove(slots[~has_key], clauses_of(found, ~has_key))
+        self.unkeyed -= int((some & ~has_key).sum())
         self._always.remove(slots[~some])
 
 
@@ -105,27 +104,22 @@ def _match(
     events: Pairs,
     clauses: ClauseArrays,
     width: int,
-    clustered: tuple[Clusters, NDArray[np.bool_]],
+    clustered: tuple[Clusters, Bools],
     counted: CountArrays,
     always: Int64s,
     scratch: CounterScratch,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     clusters, whole = clustered
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: predicates, lists read, counters raised, partially satisfied
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(4, np.int64)  # predicates, lists read, counters raised, partially satisfied
     keys = np.empty(64, np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     hits, touched = scratch.hits, scratch.touched
-    needed, exact, members = counted.needed, counted.exact, clusters.slots
-    for event in range(n):
+    needed, members = counted.needed, clusters.slots
+    for event in range(len(starts) - 1):
         pairs = events.starts[event], events.starts[event + 1]
-        several = has_several(events.attribute, pairs[0], pairs[1])
-        bind(events.attribute, pairs[0], pairs[1], first, last)
+        several = bind(events.attribute, pairs[0], pairs[1], first, last)
         # Step 1: verify the clauses whose equalities hold.
         keys, many, looked = partial(
             clusters, events.attribute, events.code, pairs, (first, last), keys
@@ -151,20 +145,18 @@ def _match(
         work[1] += looked + satisfied
         work[2] += additions
         # Step 3: compare their counters.
-        out = ensure_capacity(out, found, raised + len(always))
+        out = ensure_capacity(out, found, raised + len(always) + 1)
+        full = found
         for i in range(raised):
             slot = touched[i]
-            if hits[slot] == needed[slot]:
-                ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-                if not ok:
-                    ok, _ = holds(clauses, slot, first, last, events.code)
-                out[found] = slot
-                found += ok
+            out[full] = slot
+            full += hits[slot] == needed[slot]
             hits[slot] = 0
-        for slot in always:
-            ok, _ = holds(clauses, slot, first, last, events.code)
-            out[found] = slot
-            found += ok
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, _ = keep_matching(
+            clauses, first, last, events.code, counted.exact, trusted(several), out, found, full
+        )
         unbind(events.attribute, pairs[0], pairs[1], first, last)
         starts[event + 1] = found
     return starts, out[:found], work

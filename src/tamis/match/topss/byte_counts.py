@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s, UInt8s, offsets
 from tamis.index.kernel import kernel
-
-Int64s = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 MOST = 255  # the largest count that fits into a byte
 _RUN = 64
 
 
 @kernel
-def full(hits: Bytes, wanted: Bytes, base: int, out: Int64s, found: int) -> int:
+def full(hits: UInt8s, wanted: UInt8s, base: int, out: Int64s, found: int) -> int:
     """Append the slots (from `base` on) with full counters to `out[:found]`; reset the counters.
 
     A slot with target 0 is not counted. `out` has space for all slots plus one.
@@ -34,27 +31,12 @@ def full(hits: Bytes, wanted: Bytes, base: int, out: Int64s, found: int) -> int:
     return found
 
 
-@kernel
 def by_event(ends: Int64s, events: int, slots: Int64s) -> tuple[Int64s, Int64s]:
     """Regroup slots that were found tile by tile into starts and slots per event.
 
     Run k belongs to event `k % events`. It ends at `ends[k]` and begins where the previous run
     ends.
     """
-    starts = np.zeros(events + 1, np.int64)
-    begin = 0
-    for k in range(len(ends)):
-        starts[k % events + 1] += ends[k] - begin
-        begin = ends[k]
-    for event in range(events):
-        starts[event + 1] += starts[event]
-    free = starts[:-1].copy()
-    out = np.empty(len(slots), np.int64)
-    begin = 0
-    for k in range(len(ends)):
-        event = k % events
-        for at in range(begin, ends[k]):
-            out[free[event]] = slots[at]
-            free[event] += 1
-        begin = ends[k]
-    return starts, out
+    event = np.repeat(np.arange(len(ends)) % events, np.diff(ends, prepend=0))
+    starts = offsets(np.bincount(event, minlength=events))
+    return starts, slots[np.argsort(event, kind="stable")]

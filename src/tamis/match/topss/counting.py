@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.files.arrays import Bools, Int64s
 from tamis.index.bits import Words
 from tamis.index.elementary_predicates import (
     ElementaryPredicates,
     elementary_predicates,
+    predicates_of,
 )
 from tamis.index.growth import grown
 from tamis.match.base import Slots
@@ -30,7 +32,6 @@ from tamis.match.topss.predicate_table import PredicateTable
 from tamis.match.topss.predicate_vector import PredicateVector, distinct
 from tamis.match.topss.verification import CandidateMatcher
 
-Int64s = NDArray[np.int64]
 DOMAIN = 16_384  # the paper says "several thousand values"
 LIMIT = 4 << 30
 _VECTORS = 4 << 20  # bytes of bit vectors per chunk: they stay in cache until stage 2 reads them
@@ -118,22 +119,14 @@ class CountingMatcher(CandidateMatcher):
         self._wanted[slots] = 0
         self._forget(slots, counted)
 
-    def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, NDArray[np.bool_]]:
+    def _countable(self, slots: Slots) -> tuple[ElementaryPredicates, Bools]:
         """The predicates of clauses that fit into a byte counter, and a mask of these clauses."""
         found = elementary_predicates(self.clauses.view, slots)
         counts = np.diff(found.starts)
         counted = (counts > 0) & (counts <= MOST)
         if (counts > MOST).any():
             kept = np.repeat(counted, counts)
-            starts = np.zeros(len(slots) + 1, np.int64)
-            np.cumsum(np.where(counted, counts, 0), out=starts[1:])
-            found = ElementaryPredicates(
-                starts,
-                found.attribute[kept],
-                found.comparator[kept],
-                found.constant[kept],
-                found.exact,
-            )
+            found = predicates_of(found, kept)
         return found, counted
 
 
@@ -177,6 +170,17 @@ class MatrixCounting(CountingMatcher):
         wider = np.zeros((rows, columns), self.kind)
         wider[:have_rows, :have_columns] = self._matrix
         self._matrix = wider
+
+    def _associate(self, ids: Int64s, slots: Slots) -> None:
+        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
+        self._mark(ids[by_row], slots[by_row], True)
+
+    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
+        self._mark(ids, slots, False)
+
+    @abstractmethod
+    def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
+        """Write the entries in rows `ids` and columns `slots`."""
 
     def _bytes(self, rows: int, columns: int) -> int:
         return rows * columns * int(np.dtype(self.kind).itemsize)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Int64s, UInt8s
 from tamis.index.bits import Words, clear_bit, lowest, set_bit
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.base import Slots
-from tamis.match.topss.byte_counts import Bytes, by_event
+from tamis.match.topss.byte_counts import by_event
 from tamis.match.topss.counting import MatrixCounting
 
-Int64s = NDArray[np.int64]
 _PLANES = 8  # binary digits of a counter: it counts to 255
 _TILE = 512  # words of 64 slots: the planes of a tile stay in the L1 cache
 _RUN = 32  # words that are skipped together if all are zero
@@ -67,12 +66,8 @@ class CountingBit(MatrixCounting):
         super().drop_clauses(slots)
         _write(self._digits, slots, self._wanted)
 
-    def _associate(self, ids: Int64s, slots: Slots) -> None:
-        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
-        _set_all(self._matrix, ids[by_row], slots[by_row])
-
-    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
-        _clear_all(self._matrix, ids, slots)
+    def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
+        _write_all(self._matrix, ids, slots, on)
 
     def _total(self) -> int:
         return int(np.bitwise_count(self._matrix).sum())
@@ -85,26 +80,25 @@ class CountingBit(MatrixCounting):
 
 
 @kernel
-def _write(digits: Words, slots: Int64s, wanted: Bytes) -> None:
+def _write(digits: Words, slots: Int64s, wanted: UInt8s) -> None:
     """Write the digits of some slots' numbers of predicates into the planes."""
     for slot in slots:
         for plane in range(len(digits)):
-            if (wanted[slot] >> plane) & 1:
-                set_bit(digits[plane], slot)
-            else:
-                clear_bit(digits[plane], slot)
+            _write_bit(digits[plane], slot, (wanted[slot] >> plane) & 1 == 1)
 
 
 @kernel
-def _set_all(matrix: Words, ids: Int64s, slots: Int64s) -> None:
+def _write_all(matrix: Words, ids: Int64s, slots: Int64s, on: bool) -> None:
     for i in range(len(ids)):
-        set_bit(matrix[ids[i]], slots[i])
+        _write_bit(matrix[ids[i]], slots[i], on)
 
 
 @kernel
-def _clear_all(matrix: Words, ids: Int64s, slots: Int64s) -> None:
-    for i in range(len(ids)):
-        clear_bit(matrix[ids[i]], slots[i])
+def _write_bit(words: Words, place: int, on: bool) -> None:
+    if on:
+        set_bit(words, place)
+    else:
+        clear_bit(words, place)
 
 
 @kernel

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s, UInt8s
 from tamis.index.bits import Words, lowest
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
 from tamis.match.base import Slots
-from tamis.match.topss.byte_counts import Bytes, by_event, full
+from tamis.match.topss.byte_counts import by_event, full
 from tamis.match.topss.counting import MatrixCounting
 
-Int64s = NDArray[np.int64]
 _TILE = 16_384  # the counters of a tile stay in the L1 cache while rows are added to them
 
 
@@ -34,12 +33,8 @@ class CountingByte(MatrixCounting):
 
     name = "counting-byte"
 
-    def _associate(self, ids: Int64s, slots: Slots) -> None:
-        by_row = np.argsort(ids, kind="stable")  # touch the memory of a large matrix in order
-        self._matrix[ids[by_row], slots[by_row]] = 1
-
-    def _dissociate(self, ids: Int64s, slots: Slots) -> None:
-        self._matrix[ids, slots] = 0
+    def _mark(self, ids: Int64s, slots: Slots, on: bool) -> None:
+        self._matrix[ids, slots] = on
 
     def _total(self) -> int:
         return int(self._matrix.sum())
@@ -51,7 +46,7 @@ class CountingByte(MatrixCounting):
 
 
 @kernel
-def _count(bits: Words, matrix: Bytes, wanted: Bytes) -> tuple[Int64s, Int64s, int]:
+def _count(bits: Words, matrix: UInt8s, wanted: UInt8s) -> tuple[Int64s, Int64s, int]:
     events = len(bits)
     tiles = (len(wanted) + _TILE - 1) // _TILE
     ends = np.zeros(tiles * events, np.int64)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.bits import Words, lowest
 from tamis.index.blocks import Lists
 from tamis.index.growth import ensure_capacity
@@ -12,10 +12,9 @@ from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
 from tamis.match.base import Slots
 from tamis.match.options import choice
-from tamis.match.topss.byte_counts import Bytes, full
+from tamis.match.topss.byte_counts import full
 from tamis.match.topss.counting import CountingMatcher
 
-Int64s = NDArray[np.int64]
 _STEP = 64  # the paper does not say by how much its lists grow
 
 
@@ -65,7 +64,7 @@ class CountingList(CountingMatcher):
 
 @kernel
 def _count(
-    bits: Words, lists: Lists, pool: NDArray[np.int32], wanted: Bytes, hits: Bytes
+    bits: Words, lists: Lists, pool: Int32s, wanted: UInt8s, hits: UInt8s
 ) -> tuple[Int64s, Int64s, int, int]:
     events = len(bits)
     starts = np.zeros(events + 1, np.int64)

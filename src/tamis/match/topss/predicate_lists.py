@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.bits import Words, set_bit
 from tamis.index.blocks import Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
-from tamis.index.kernel import kernel
+from tamis.index.kernel import inlined, kernel
 from tamis.index.ordered_lists import OrderedLists, bisect_left, bisect_right
-from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
+from tamis.match.topss.predicate_vector import PredicateVector
 
 
 class Runs(NamedTuple):
@@ -20,7 +20,7 @@ class Runs(NamedTuple):
 
     lists: Lists
     keys: Int64s
-    values: NDArray[np.int32]
+    values: Int32s
 
 
 class PredicateLists(PredicateVector):
@@ -46,9 +46,7 @@ class PredicateLists(PredicateVector):
     def evaluate(
         self, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
     ) -> tuple[int, int]:
-        run = _walk_all if self._linear else _bisect_all
-        looked, lists = run(self.view, starts, attribute, code, bits)
-        return looked, lists
+        return _evaluate(self.view, starts, attribute, code, bits, self._linear)
 
     def check(self) -> None:
         super().check()
@@ -79,8 +77,8 @@ def _find_all(runs: Runs, cluster: Int64s, constant: Int64s) -> Int64s:
 
 
 @kernel
-def _bisect_all(
-    runs: Runs, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
+def _evaluate(
+    runs: Runs, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words, linear: bool
 ) -> tuple[int, int]:
     looked = 0
     lists = 0
@@ -89,62 +87,59 @@ def _bisect_all(
         satisfied[:] = np.uint64(0)
         for at in range(starts[event], starts[event + 1]):
             base = attribute[at] * COMPARATORS
-            v = code[at]
             for cluster in range(base, min(base + COMPARATORS, len(runs.lists.size))):
-                if runs.lists.size[cluster] == 0:
-                    continue
-                lists += 1
-                comparator = cluster - base
-                start = runs.lists.start[cluster]
-                end = start + runs.lists.size[cluster]
-                skip_from = skip_to = end
-                if comparator == AT_MOST:
-                    start = bisect_left(runs.keys, start, end, v)
-                elif comparator == AT_LEAST:
-                    end = bisect_right(runs.keys, start, end, v)
-                elif comparator == EQUAL:
-                    start = bisect_left(runs.keys, start, end, v)
-                    end = bisect_right(runs.keys, start, end, v)
-                elif comparator == UNEQUAL:
-                    skip_from = bisect_left(runs.keys, start, end, v)
-                    skip_to = bisect_right(runs.keys, skip_from, end, v)
-                # One random write per satisfied predicate; after a bulk load, ids ascend with keys.
-                for place in range(start, end):
-                    if not skip_from <= place < skip_to:
-                        set_bit(satisfied, runs.values[place])
-                        looked += 1
+                if runs.lists.size[cluster] > 0:
+                    lists += 1
+                    if linear:
+                        looked += _walk(runs, cluster, code[at], satisfied)
+                    else:
+                        looked += _bisect(runs, cluster, code[at], satisfied)
     return looked, lists
 
 
-@kernel
-def _walk_all(
-    runs: Runs, starts: Int64s, attribute: Int32s, code: Int64s, bits: Words
-) -> tuple[int, int]:
+@inlined
+def _bisect(runs: Runs, cluster: int, v: int, satisfied: Words) -> int:
+    """Set the bits of the predicates that value v satisfies; returns their number."""
+    comparator = cluster % COMPARATORS
+    start = runs.lists.start[cluster]
+    end = start + runs.lists.size[cluster]
+    skip_from = skip_to = end
+    if comparator == AT_MOST:
+        start = bisect_left(runs.keys, start, end, v)
+    elif comparator == AT_LEAST:
+        end = bisect_right(runs.keys, start, end, v)
+    elif comparator == EQUAL:
+        start = bisect_left(runs.keys, start, end, v)
+        end = bisect_right(runs.keys, start, end, v)
+    elif comparator == UNEQUAL:
+        skip_from = bisect_left(runs.keys, start, end, v)
+        skip_to = bisect_right(runs.keys, skip_from, end, v)
     looked = 0
-    lists = 0
-    for event in range(len(bits)):
-        satisfied = bits[event]
-        satisfied[:] = np.uint64(0)
-        for at in range(starts[event], starts[event + 1]):
-            base = attribute[at] * COMPARATORS
-            v = code[at]
-            for cluster in range(base, min(base + COMPARATORS, len(runs.lists.size))):
-                if runs.lists.size[cluster] == 0:
-                    continue
-                lists += 1
-                comparator = cluster - base
-                start = runs.lists.start[cluster]
-                for place in range(start, start + runs.lists.size[cluster]):
-                    looked += 1
-                    c = runs.keys[place]
-                    # Constants ascend: after one above v, all others are above v too.
-                    if c > v and comparator in (AT_LEAST, EQUAL):
-                        break
-                    if (
-                        comparator in (BOUND, AT_LEAST)
-                        or (comparator == AT_MOST and v <= c)
-                        or (comparator == EQUAL and v == c)
-                        or (comparator == UNEQUAL and v != c)
-                    ):
-                        set_bit(satisfied, runs.values[place])
-    return looked, lists
+    # One random write per satisfied predicate; after a bulk load, ids ascend with keys.
+    for place in range(start, end):
+        if not skip_from <= place < skip_to:
+            set_bit(satisfied, runs.values[place])
+            looked += 1
+    return looked
+
+
+@inlined
+def _walk(runs: Runs, cluster: int, v: int, satisfied: Words) -> int:
+    """Like `_bisect`, but from the head of the list; returns the number of constants examined."""
+    comparator = cluster % COMPARATORS
+    start = runs.lists.start[cluster]
+    looked = 0
+    for place in range(start, start + runs.lists.size[cluster]):
+        looked += 1
+        c = runs.keys[place]
+        # Constants ascend: after one above v, all others are above v too.
+        if c > v and comparator in (AT_LEAST, EQUAL):
+            break
+        if (
+            comparator in (BOUND, AT_LEAST)
+            or (comparator == AT_MOST and v <= c)
+            or (comparator == EQUAL and v == c)
+            or (comparator == UNEQUAL and v != c)
+        ):
+            set_bit(satisfied, runs.values[place])
+    return looked

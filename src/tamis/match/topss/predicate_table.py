@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Int32s, Int64s
 from tamis.index.bits import Words, clear_bit, lowest, mask, set_bit
 from tamis.index.blocks import Blocks, Lists
 from tamis.index.elementary_predicates import AT_LEAST, AT_MOST, BOUND, COMPARATORS, EQUAL, UNEQUAL
 from tamis.index.growth import grown
 from tamis.index.kernel import kernel
 from tamis.index.ordered_lists import bisect_left
-from tamis.match.topss.predicate_vector import Int32s, Int64s, PredicateVector
+from tamis.match.topss.predicate_vector import PredicateVector
 
 _SHIFTED = 16  # up to one new constant in 16 shifts the cells; more cause a new layout
 
@@ -27,7 +28,7 @@ class Domains(NamedTuple):
 
     base: Int64s
     span: Int64s  # number of cells per comparator
-    ranked: NDArray[np.bool_]
+    ranked: Bools
     lists: Lists
     constants: Int64s
 
@@ -37,7 +38,7 @@ class TableCells(NamedTuple):
 
     domains: Domains
     lists: Lists
-    ids: NDArray[np.int32]
+    ids: Int32s
     word_lists: Lists
     occupied: Words  # one bit per cell
 
@@ -233,7 +234,7 @@ def _shift(items: NDArray[Any], have: int, gaps: Int64s, fresh: NDArray[Any]) ->
 
 
 @kernel
-def _bitmap(ids: NDArray[np.int32]) -> Words:
+def _bitmap(ids: Int32s) -> Words:
     words = np.zeros((len(ids) + 63) // 64, np.uint64)
     for place in range(len(ids)):
         if ids[place] >= 0:
@@ -291,9 +292,7 @@ def _find_all(cells: TableCells, cluster: Int64s, constant: Int64s) -> Int64s:
 
 
 @kernel
-def _put_all(
-    cells: TableCells, cluster: Int64s, constant: Int64s, ids: Int64s
-) -> NDArray[np.bool_]:
+def _put_all(cells: TableCells, cluster: Int64s, constant: Int64s, ids: Int64s) -> Bools:
     """Write ids into their cells; returns a mask of those that have a cell."""
     done = np.zeros(len(ids), np.bool_)
     for i in range(len(ids)):

@@ -9,14 +9,11 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.bits import Words
 from tamis.index.kernel import kernel
 from tamis.index.predicate_ids import PredicateIds
-
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 
 
 class PredicateVector(PredicateIds):

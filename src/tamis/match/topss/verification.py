@@ -5,18 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
-from tamis.index.clauses import ClauseArrays, bind, holds, unbind
-from tamis.index.elementary_predicates import EXACT, IF_SINGLE, VERIFY, has_several
+from tamis.files.arrays import Bools, Int8s, Int32s, Int64s, offsets
+from tamis.index.clauses import ClauseArrays, bind, unbind
+from tamis.index.elementary_predicates import IF_SINGLE, VERIFY, has_several
 from tamis.index.growth import ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.slot_set import SlotSet
+from tamis.index.verification import answer_arrays, keep_matching, trusted
 from tamis.match.base import Matcher, Matches, Slots
 
-Int64s = NDArray[np.int64]
-Events = tuple[Int64s, NDArray[np.int32], Int64s]
+Events = tuple[Int64s, Int32s, Int64s]
 """Starts, attribute and code of pairs: event i has the pairs `starts[i]:starts[i + 1]`."""
 
 
@@ -44,8 +44,7 @@ class CandidateMatcher(Matcher):
         if size >= len(batch):
             return Matches(*self._verified(batch.pairs))
         parts = [self._verified(batch[at : at + size].pairs) for at in range(0, len(batch), size)]
-        starts = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
+        starts = offsets(np.concatenate([np.diff(starts) for starts, _ in parts]))
         return Matches(starts, np.concatenate([slots for _, slots in parts]))
 
     def _verified(self, pairs: Pairs) -> tuple[Int64s, Int64s]:
@@ -71,14 +70,14 @@ class CandidateMatcher(Matcher):
         others = np.setdiff1d(self.clauses.live_slots(), self._always.slots)
         assert (self._inexact == np.bincount(self._exact[others], minlength=3)).all()
 
-    def _note(self, slots: Slots, found: NDArray[np.bool_], exact: NDArray[np.int8]) -> None:
+    def _note(self, slots: Slots, found: Bools, exact: Int8s) -> None:
         """Record which new clauses are `found` by their predicates and how `exact` these are."""
         self._exact = grown(self._exact, self.clauses.slots)
-        self._exact[slots] = exact
+        self._exact[slots] = np.where(found, exact, VERIFY)
         self._always.add(slots[~found])
         self._inexact += np.bincount(exact[found], minlength=3)
 
-    def _forget(self, slots: Slots, found: NDArray[np.bool_]) -> None:
+    def _forget(self, slots: Slots, found: Bools) -> None:
         """Forget clauses; `found` marks those found by their predicates."""
         self._always.remove(slots[~found])
         self._inexact -= np.bincount(self._exact[slots[found]], minlength=3)
@@ -90,7 +89,7 @@ def verified(
     candidates: tuple[Int64s, Int64s],
     clauses: ClauseArrays,
     width: int,
-    exact: NDArray[np.int8],
+    exact: Int8s,
     always: Int64s,
 ) -> tuple[Int64s, Int64s, int]:
     """Starts and slots of the candidates that hold, and the number of terms examined.
@@ -100,40 +99,29 @@ def verified(
     """
     pair_starts, attribute, code = events
     old, slots = candidates
-    n = len(pair_starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(len(slots) + len(always), np.int64)
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
+    starts, out, _, first, last = answer_arrays(pair_starts, width)
     found = 0
     looked = 0
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = pair_starts[event], pair_starts[event + 1]
-        several = has_several(attribute, begin, end)
-        bind(attribute, begin, end, first, last)
-        out = ensure_capacity(out, found, old[event + 1] - old[event] + len(always))
-        for at in range(old[event], old[event + 1]):
-            slot = slots[at]
-            ok = exact[slot] == EXACT or (exact[slot] < VERIFY and not several)
-            if not ok:
-                ok, terms = holds(clauses, slot, first, last, code)
-                looked += terms
-            if ok:
-                out[found] = slot
-                found += 1
-        for slot in always:
-            ok, terms = holds(clauses, slot, first, last, code)
-            looked += terms
-            if ok:
-                out[found] = slot
-                found += 1
+        several = bind(attribute, begin, end, first, last)
+        many = old[event + 1] - old[event]
+        out = ensure_capacity(out, found, many + len(always))
+        full = found + many
+        out[found:full] = slots[old[event] : old[event + 1]]
+        out[full : full + len(always)] = always
+        full += len(always)
+        found, terms = keep_matching(
+            clauses, first, last, code, exact, trusted(several), out, found, full
+        )
+        looked += terms
         unbind(attribute, begin, end, first, last)
         starts[event + 1] = found
     return starts, out[:found], looked
 
 
 @kernel
-def any_several(starts: Int64s, attribute: NDArray[np.int32]) -> bool:
+def any_several(starts: Int64s, attribute: Int32s) -> bool:
     """Whether any event has several values of an attribute."""
     for event in range(len(starts) - 1):
         if has_several(attribute, starts[event], starts[event + 1]):

@@ -93,9 +93,7 @@ def _weight(data: bytes, picture: Picture) -> int:
 
 
 def _bytes(image: Any) -> bytes:
-    if isinstance(image, bytes):
-        return image
-    if isinstance(image, bytearray | memoryview):
+    if isinstance(image, bytes | bytearray | memoryview):
         return bytes(image)
     if isinstance(image, str):
         try:

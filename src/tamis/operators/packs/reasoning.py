@@ -13,53 +13,20 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from tamis.model.operator import Parameter, Signature
-from tamis.operators.operator import Operator
+from tamis.operators.packs.pack_operator import PackOperator
 from tamis.operators.packs.reasoning_ontology import Ontology, OntologyError, facts_of
 from tamis.operators.serialization import remember_pack_call
 
 if TYPE_CHECKING:
     from rdflib import Graph
 
-__all__ = ["Ontology", "OntologyError", "ReasoningOperator", "pack"]
+__all__ = ["Ontology", "OntologyError", "pack"]
 
 _TRIPLE = {"subject": "text", "property": "text", "object": "any"}
-
-
-class ReasoningOperator(Operator):
-    """An operator over an ontology; it refuses constants that can never hold."""
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        reads: Sequence[str],
-        gives: Mapping[str, str],
-        refusal: Callable[..., str | None] | None = None,
-        cost: float,
-        timeout: float = 1.0,
-        run: str,
-    ) -> None:
-        function.__name__ = function.__qualname__ = name
-        parameters = tuple(Parameter(each, kind, True) for each, kind in gives.items())
-        self._refusal = refusal
-        super().__init__(
-            function,
-            Signature(name, parameters, tuple(reads)),
-            cost=cost,
-            timeout=timeout,
-            run=run,
-        )
-
-    def check(self, arguments: Sequence[Any]) -> str | None:
-        """Why these constants can never hold (None stands for a variable); else None."""
-        return None if self._refusal is None else self._refusal(**self.handed(arguments))
 
 
 def pack(
@@ -68,7 +35,7 @@ def pack(
     attribute: str = "subject",
     facts: str = "facts",
     prefix: str = "",
-) -> tuple[ReasoningOperator, ReasoningOperator, ReasoningOperator]:
+) -> tuple[PackOperator, PackOperator, PackOperator]:
     """`isA`, `holds` and `known` over an ontology: a file (Turtle, RDF/XML, …) or an rdflib graph.
 
     The inference happens here. `isA` reads `attribute`, and `holds` reads `facts`. `prefix` goes
@@ -78,9 +45,9 @@ def pack(
     ['city_isA', 'city_holds', 'city_known']
     """
     if ontology is None:
-        asked = Ontology.default()
+        used = Ontology.default()
     else:
-        asked = ontology if isinstance(ontology, Ontology) else Ontology(ontology)
+        used = ontology if isinstance(ontology, Ontology) else Ontology(ontology)
     subject_as, facts_as = attribute.replace(".", "_"), facts.replace(".", "_")
 
     # The name of the attribute is only known at run time: hence **read.
@@ -90,8 +57,8 @@ def pack(
         if not isinstance(subject, str):
             raise OntologyError(f"{attribute} is a name of the ontology, got {subject!r:.80}")
         if concept is None:
-            return asked.concepts(subject)
-        return [concept] if asked.is_a(subject, concept) else None
+            return used.concepts(subject)
+        return [concept] if used.is_a(subject, concept) else None
 
     def holds(
         subject: str | None = None,
@@ -100,29 +67,30 @@ def pack(
         **read: Any,
     ) -> list[tuple[Any, ...]]:
         """What follows from the ontology and the facts of the event."""
-        return asked.rows(subject, property, object, facts_of(read[facts_as]))
+        return used.rows(subject, property, object, facts_of(read[facts_as]))
 
     def known(
         subject: str | None = None, property: str | None = None, object: Any = None
     ) -> list[tuple[Any, ...]]:
         """What follows from the ontology."""
-        return asked.rows(subject, property, object)
+        return used.rows(subject, property, object)
 
-    def no_concept(concept: str | None) -> str | None:
-        return None if concept is None else asked.refusal(concept)
+    def check_concept(concept: str | None) -> None:
+        if concept is not None:
+            used.check_concept(concept)
 
     made = (
-        ReasoningOperator(
+        PackOperator(
             prefix + "isA",
             is_a,
             reads=(attribute,),
             gives={"concept": "text"},
-            refusal=no_concept,
+            validate=check_concept,
             cost=0.01,
             run="here",
         ),
         # Pure Python: a thread does not make it faster, but the caller can stop waiting.
-        ReasoningOperator(
+        PackOperator(
             prefix + "holds",
             holds,
             reads=(facts,),
@@ -131,10 +99,10 @@ def pack(
             timeout=10.0,
             run="thread",
         ),
-        ReasoningOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
+        PackOperator(prefix + "known", known, reads=(), gives=_TRIPLE, cost=0.02, run="here"),
     )
     given = {
-        "ontology": None if ontology is None else asked,
+        "ontology": None if ontology is None else used,
         "attribute": attribute,
         "facts": facts,
         "prefix": prefix,
@@ -143,11 +111,11 @@ def pack(
 
 
 @cache
-def _default() -> dict[str, ReasoningOperator]:
+def _default() -> dict[str, PackOperator]:
     return {each.name: each for each in pack()}
 
 
-def __getattr__(name: str) -> ReasoningOperator:
+def __getattr__(name: str) -> PackOperator:
     # Made at first use: a program with its own ontology need not wait for ours.
     if name in ("isA", "holds", "known"):
         return _default()[name]

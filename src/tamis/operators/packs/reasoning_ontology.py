@@ -13,7 +13,6 @@ cached: many conditions query one event, and a situation may last for many event
 from __future__ import annotations
 
 import logging
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 from xml.sax import SAXException
 
-from tamis.errors import OperatorError, nearest
+from tamis.errors import OperatorError, suggestion
+from tamis.operators.results import UnfitError, plain_value
 
 try:
     from owlrl import OWLRL_Semantics
@@ -53,7 +53,6 @@ _WORDS = (
     *(OWL.equivalentClass, OWL.equivalentProperty, OWL.Class, OWL.ObjectProperty),
 )
 _RULE_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-_INT64 = 1 << 63
 _PREFIXES = {"rdf": str(RDF), "rdfs": str(RDFS), "owl": str(OWL), "xsd": str(XSD)}
 
 
@@ -109,23 +108,21 @@ class Ontology:
         return _from_text, (self._source.serialize(format="turtle"),)
 
     @staticmethod
+    @lru_cache(1)
     def default() -> Ontology:
         """The ontology that comes with tamis: vehicles and boats of a city."""
-        return _default()
+        return _from_text((files("tamis") / "data" / _SHIPPED).read_text(encoding="utf-8"))
 
     @_silenced()
-    def refusal(self, concept: str) -> str | None:
-        """Why a condition cannot use a concept; None if it can."""
-        try:
-            found = self._closed.named(concept)
-        except OntologyError as error:
-            return str(error)
-        if found is not None and self._is_concept(found):
-            return None
+    def check_concept(self, concept: str) -> None:
+        """Raise if a condition cannot use a concept."""
+        found = self._closed.named(concept)
+        if found is not None and found in self._concepts.get(found, ()):
+            return
         known = {self._closed.name(each) for each in set().union(*self._concepts.values())}
-        hint = nearest(concept, [each for each in known if each is not None])
+        hint = suggestion(concept, [each for each in known if each is not None])
         what = "unknown concept" if found is None else "not a concept of the ontology:"
-        return f"{what} {concept!r}" + (f"; {hint}" if hint else "")
+        raise OntologyError(f"{what} {concept!r}{hint}")
 
     @_silenced()
     def is_a(self, subject: str, concept: str) -> bool:
@@ -148,15 +145,12 @@ class Ontology:
         object: Any,
         facts: Sequence[Fact] = (),
     ) -> list[tuple[Any, ...]]:
-        """All (subject, property, object) that hold, where None stands for any, named as asked.
+        """All (subject, property, object) that hold; None stands for any.
 
         An unknown name has no rows. It is not an error: an event may contain new individuals.
         """
         closure = self._with(tuple(dict.fromkeys(facts))) if facts else self._closed
         return sorted(set(closure.rows(subject, property, object)), key=repr)
-
-    def _is_concept(self, node: Node) -> bool:
-        return node in self._concepts.get(node, ())
 
     def _extended(self, facts: tuple[Fact, ...]) -> _Closure:
         with_facts = _copy(self._source)
@@ -227,14 +221,14 @@ class _Closure:
     def rows(
         self, subject: str | None, property_: str | None, object_: Any
     ) -> Iterator[tuple[Any, ...]]:
-        asked: list[URIRef | None] = []
+        nodes: list[URIRef | None] = []
         for name in (subject, property_):
             node = None if name is None else self.named(name)
             if name is not None and node is None:
                 return
-            asked.append(node)
+            nodes.append(node)
         wanted = self.named(object_) if isinstance(object_, str) else None
-        for found in self.graph.triples((asked[0], asked[1], wanted)):
+        for found in self.graph.triples((nodes[0], nodes[1], wanted)):
             value = self._value(found[2]) if wanted is None else object_
             if object_ is not None and not _same(value, object_):
                 continue
@@ -268,25 +262,19 @@ def _fact(at: int, given: Any) -> Fact:
     for what, name in (("subject", subject), ("property", property_)):
         if not isinstance(name, str) or not name:
             raise OntologyError(f"the {what} of fact {at} is a name, got {_short(name)}")
-        _refuse_unfit(f"the {what} of fact {at}", name)
+        _check_value(f"the {what} of fact {at}", name)
     if not isinstance(object_, str | int | float) or object_ == "":
         raise OntologyError(f"the object of fact {at} is a name or a value, got {_short(object_)}")
-    _refuse_unfit(f"the object of fact {at}", object_)
+    _check_value(f"the object of fact {at}", object_)
     return Fact(subject, property_, object_, type(object_).__name__)
 
 
-def _refuse_unfit(what: str, value: str | float) -> None:
+def _check_value(what: str, value: str | float) -> None:
     """Refuse a value that an operator may not return."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise OntologyError(f"{what} has a lone surrogate") from None
-    elif isinstance(value, int):
-        if not -_INT64 <= value < _INT64:
-            raise OntologyError(f"{what} does not fit 64 bits")
-    elif not math.isfinite(value):
-        raise OntologyError(f"{what} is not a finite number: {value}")
+    try:
+        plain_value(value, "any")
+    except UnfitError as error:
+        raise OntologyError(f"{what} cannot be used: {error}") from None
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -301,23 +289,18 @@ def _read(source: str | PathLike[str] | Graph) -> tuple[Graph, str]:
     where = Path(source)
     try:
         text = where.read_text(encoding="utf-8")
-        found = Graph(bind_namespaces="none")
-        found.parse(data=text, format=guess_format(str(where)) or "turtle")
+        found = _parsed(text, guess_format(str(where)) or "turtle")
     except (OSError, ValueError, SyntaxError, SAXException, RdfError) as error:
         raise OntologyError(f"{source}: cannot be read as an ontology: {error}") from error
     return found, str(source)
 
 
+def _parsed(text: str, form: str = "turtle") -> Graph:
+    return Graph(bind_namespaces="none").parse(data=text, format=form)
+
+
 def _from_text(turtle: str) -> Ontology:
-    graph = Graph(bind_namespaces="none")
-    graph.parse(data=turtle, format="turtle")
-    return Ontology(graph)
-
-
-@lru_cache(1)
-def _default() -> Ontology:
-    text = (files("tamis") / "data" / _SHIPPED).read_text(encoding="utf-8")
-    return _from_text(text)
+    return Ontology(_parsed(turtle))
 
 
 def _copy(graph: Graph, without_vocabulary: bool = False) -> Graph:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tamis.operators.packs.batch_operator import BatchOperator
+from tamis.operators.packs.pack_operator import BatchOperator
 from tamis.operators.packs.spatial_boundary import Position
-from tamis.operators.packs.spatial_places import PlaceError, Places
+from tamis.operators.packs.spatial_places import PlaceError, Places, check_distance
 from tamis.operators.registry import register
 from tamis.operators.serialization import remember_pack_call
 
@@ -65,8 +65,6 @@ def pack(
 
     def loc_in(positions: Sequence[Any], place: Sequence[str]) -> list[bool | PlaceError]:
         """Whether the position is in the region."""
-        for name in set(place):
-            known.check(name, region=True)
         return _each(positions, place, known.pairs_in)
 
     def loc_within(
@@ -86,24 +84,26 @@ def pack(
             positions, positions, lambda found, _: [list(names) for names in known.at(found)]
         )
 
-    def no_region(place: str | None) -> str | None:
-        return None if place is None else known.refusal(place, region=True)
+    def check_region(place: str | None) -> None:
+        if place is not None:
+            known.check(place, region=True)
 
-    def no_reach(place: str, metres: float | None) -> str | None:
-        refusal = known.refusal(place)
-        return refusal if metres is None else refusal or known.no_distance(metres)
+    def check_reach(place: str, metres: float | None) -> None:
+        known.check(place)
+        if metres is not None:
+            check_distance(metres)
 
     def make(name: str, answer: Callable[..., list[Any]], **rest: Any) -> BatchOperator:
-        return BatchOperator(prefix + name, answer, attribute=attribute, module=__name__, **rest)
+        return BatchOperator(prefix + name, answer, attribute=attribute, **rest)
 
     text, metres = {"place": "text"}, {"metres": "number"}
     made = (
-        make("locIn", loc_in, arguments=text, refusal=no_region, cost=0.005, pairs=True),
+        make("locIn", loc_in, arguments=text, validate=check_region, cost=0.005, pairs=True),
         make(
             "locWithin",
             loc_within,
             arguments=text | metres,
-            refusal=no_reach,
+            validate=check_reach,
             cost=0.02,
             pairs=True,
         ),
@@ -112,11 +112,11 @@ def pack(
             distance_from,
             arguments=text,
             gives=metres,
-            refusal=no_reach,
+            validate=check_reach,
             cost=0.02,
             pairs=True,
         ),
-        make("placesAt", places_at, gives=text, refusal=no_region, cost=0.005),
+        make("placesAt", places_at, gives=text, validate=check_region, cost=0.005),
     )
     return remember_pack_call(
         pack, {"places": places, "attribute": attribute, "prefix": prefix}, made
@@ -153,6 +153,4 @@ def _degrees(what: str, given: object, most: float) -> float:
     return float(given)
 
 
-locIn, locWithin, distanceFrom, placesAt = pack()  # noqa: N816 - as in conditions
-for _each_of_them in (locIn, locWithin, distanceFrom, placesAt):
-    register(_each_of_them)
+locIn, locWithin, distanceFrom, placesAt = map(register, pack())  # noqa: N816 - as in conditions

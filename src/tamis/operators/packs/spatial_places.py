@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from shapely.geometry import Point
 from shapely.geometry import shape as shape_of
 from shapely.geometry.base import BaseGeometry
 
-from tamis.errors import TamisError, nearest
+from tamis.errors import TamisError, nearest, suggestion
 from tamis.operators.packs.spatial_boundary import Boundary, Position, geodesics, surely_farther
 
 CACHED = 4096  # positions with cached answers, for each question
@@ -43,9 +43,9 @@ class Places(Mapping[str, BaseGeometry]):
     >>> places.at([(0.2, 0.2), (0.8, 0.8)])
     [('Park',), ()]
 
-    All methods take a list of positions and return a list. Answers are cached by position: one
-    query of an R-tree finds the regions of all new positions, however many subscriptions ask about
-    however many places.
+    A question is about a list of positions, each with its own place. Answers are cached by
+    position: one query of an R-tree finds the regions of all new positions, however many
+    subscriptions ask about however many places.
 
     A region over the antimeridian has two parts, as GeoJSON requires, or longitudes beyond 180.
     """
@@ -87,9 +87,14 @@ class Places(Mapping[str, BaseGeometry]):
         return cls(found)
 
     @staticmethod
+    @cache
     def default() -> Places:
         """The places that come with tamis: the boroughs of New York, and some landmarks."""
-        return _default()
+        found: dict[str, BaseGeometry] = {}
+        for name in _SHIPPED:
+            text = (files("tamis") / "data" / name).read_text(encoding="utf-8")
+            found.update(Places.from_geojson(json.loads(text)))
+        return Places(found)
 
     def __or__(self, others: Places) -> Places:
         """The union of two gazetteers; no name may be in both."""
@@ -114,59 +119,27 @@ class Places(Mapping[str, BaseGeometry]):
         regions = len(self._regions)
         return f"Places({regions} regions, {len(self) - regions} points)"
 
-    def refusal(self, name: str, *, region: bool = False) -> str | None:
-        """Why a condition cannot use `name`; None if it can."""
-        if name not in self._shapes:
-            hint = nearest(name, self)
-            return f"unknown place {name!r}" + (f"; {hint}" if hint else "")
-        if region and self._shapes[name].geom_type not in _REGIONS:
-            return f"{name!r} is a point, and nothing is in a point; use locWithin or distanceFrom"
-        return None
-
-    @staticmethod
-    def no_distance(metres: object) -> str | None:
-        """Why `metres` is not a distance; None if it is one."""
-        if isinstance(metres, (int, float)) and not isinstance(metres, bool) and metres >= 0:
-            return None
-        return f"a distance is a number of metres, 0 or more, got {metres!r}"
-
     def check(self, name: str, *, region: bool = False) -> None:
         """Raise if a condition cannot use `name`."""
-        refusal = self.refusal(name, region=region)
-        if refusal is not None:
-            raise PlaceError(refusal)
+        if name not in self._shapes:
+            raise PlaceError(f"unknown place {name!r}{suggestion(name, self)}")
+        if region and self._shapes[name].geom_type not in _REGIONS:
+            raise PlaceError(
+                f"{name!r} is a point, and nothing is in a point; use locWithin or distanceFrom"
+            )
 
     def at(self, positions: Sequence[Position]) -> list[tuple[str, ...]]:
         """For each position the names of the regions that contain it, in alphabetical order."""
         return self._at(positions)
 
-    def contains(self, name: str, positions: Sequence[Position]) -> list[bool]:
-        """For each position whether it is in the region `name`."""
-        self.check(name, region=True)
-        return [name in found for found in self._at(positions)]
-
-    def metres(self, name: str, positions: Sequence[Position]) -> list[float]:
-        """For each position the distance to the place `name`; 0 inside a region."""
-        self.check(name)
-        if name not in self._metres:
-            self._metres[name] = _AnswerCache(lambda new: self._measure(name, new))
-        return self._metres[name](positions)
-
-    def within(self, name: str, metres: float, positions: Sequence[Position]) -> list[bool]:
-        """For each position whether it is at most `metres` from the place `name`."""
-        refusal = self.refusal(name) or self.no_distance(metres)
-        if refusal is not None:
-            raise PlaceError(refusal)
-        return self.pairs_within(positions, [(name, metres)] * len(positions))
-
-    # -- many places at once: each position has its own place ------------------------------------
-
     def pairs_in(self, positions: Sequence[Position], names: Sequence[str]) -> list[bool]:
         """For each position whether it is in its region."""
+        for name in set(names):
+            self.check(name, region=True)
         return [name in at for name, at in zip(names, self._at(positions), strict=True)]
 
     def pairs_apart(self, positions: Sequence[Position], names: Sequence[str]) -> list[float]:
-        """For each position the distance to its place."""
+        """For each position the distance to its place; 0 inside a region."""
         found = np.zeros(len(names))
         groups: dict[str, list[int]] = {}
         for at, name in enumerate(names):
@@ -174,23 +147,22 @@ class Places(Mapping[str, BaseGeometry]):
         points: list[int] = []
         for name, mine in groups.items():
             self.check(name)
-            if self._shapes[name].geom_type == "Point":
+            if name in self._point:
                 points += mine
             else:
-                found[mine] = self.metres(name, [positions[at] for at in mine])
+                found[mine] = self._metres_to(name, [positions[at] for at in mine])
         if points:
             ends = np.array([self._point[names[at]] for at in points])
             found[points] = geodesics(np.array([positions[at] for at in points]), ends)
-        return [float(each) for each in found]
+        return found.tolist()
 
     def pairs_within(
         self, positions: Sequence[Position], reaches: Sequence[tuple[str, float]]
     ) -> list[bool]:
         """For each position whether it is within its distance of its place."""
         for name, metres in set(reaches):
-            refusal = self.refusal(name) or self.no_distance(metres)
-            if refusal is not None:
-                raise PlaceError(refusal)
+            self.check(name)
+            check_distance(metres)
         if not positions:
             return []
         balls = np.array([self._boundary(name).ball for name, _ in reaches])
@@ -199,7 +171,7 @@ class Places(Mapping[str, BaseGeometry]):
         apart = self.pairs_apart([positions[at] for at in near], [reaches[at][0] for at in near])
         within = np.zeros(len(reaches), np.bool_)
         within[near] = apart <= most[near]
-        return [bool(each) for each in within]
+        return within.tolist()
 
     def _boundary(self, name: str) -> Boundary:
         # Two threads may both make one; either is good.
@@ -207,9 +179,13 @@ class Places(Mapping[str, BaseGeometry]):
             self._boundaries[name] = Boundary(self._shapes[name])
         return self._boundaries[name]
 
+    def _metres_to(self, name: str, positions: Sequence[Position]) -> list[float]:
+        """The distances to a region; 0 inside."""
+        if name not in self._metres:
+            self._metres[name] = _AnswerCache(partial(self._measure, name))
+        return self._metres[name](positions)
+
     def _measure(self, name: str, positions: Sequence[Position]) -> list[float]:
-        if self._shapes[name].geom_type == "Point":
-            return self._boundary(name).distances(positions)
         inside = [name in found for found in self._at(positions)]
         outside = [where for where, within in zip(positions, inside, strict=True) if not within]
         measured = iter(self._boundary(name).distances(outside))
@@ -217,15 +193,15 @@ class Places(Mapping[str, BaseGeometry]):
 
     def _find(self, positions: Sequence[Position]) -> list[tuple[str, ...]]:
         # At the antimeridian and the poles, one point on the Earth is several points on a map.
-        asked = [(at, each) for at, where in enumerate(positions) for each in _on_map(where)]
-        points = np.array([each for _, each in asked], dtype=np.float64)
+        probes = [(at, each) for at, where in enumerate(positions) for each in _on_map(where)]
+        points = np.array([each for _, each in probes], dtype=np.float64)
         probe, region = self._tree.query(shapely.points(points))
         inside = shapely.intersects_xy(
             self._region_shapes[region], points[probe, 0], points[probe, 1]
         )
         found: list[set[int]] = [set() for _ in positions]
         for one, which in zip(probe[inside].tolist(), region[inside].tolist(), strict=True):
-            found[asked[one][0]].add(which)
+            found[probes[one][0]].add(which)
         for at, (_, latitude) in enumerate(positions):
             if abs(latitude) == 90.0:
                 pole = shapely.linestrings([(-180.0, latitude), (180.0, latitude)])
@@ -251,13 +227,10 @@ class _AnswerCache(Generic[_Answer]):
         return [known[where] for where in positions]
 
 
-@cache
-def _default() -> Places:
-    found: dict[str, BaseGeometry] = {}
-    for name in _SHIPPED:
-        text = (files("tamis") / "data" / name).read_text(encoding="utf-8")
-        found.update(Places.from_geojson(json.loads(text)))
-    return Places(found)
+def check_distance(metres: object) -> None:
+    """Raise if `metres` is not a distance."""
+    if not isinstance(metres, (int, float)) or isinstance(metres, bool) or not metres >= 0:
+        raise PlaceError(f"a distance is a number of metres, 0 or more, got {metres!r}")
 
 
 def _on_map(position: Position) -> tuple[Position, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 import re2
 
 from tamis.errors import TamisError
-from tamis.operators.packs.batch_operator import BatchOperator
+from tamis.operators.packs.pack_operator import BatchOperator
 from tamis.operators.packs.text_words import Words, words_of
 from tamis.operators.registry import register
 from tamis.operators.serialization import remember_pack_call
@@ -48,7 +48,7 @@ class TextError(TamisError, ValueError):
 
 
 def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, ...]:
-    """The five operators over another attribute.
+    """The operators over another attribute.
 
     `prefix` goes before their names, so that one engine can have several packs.
 
@@ -57,18 +57,18 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, .
     """
 
     def make(name: str, answer: Callable[..., list[Any]], **rest: Any) -> BatchOperator:
-        return BatchOperator(prefix + name, answer, attribute=attribute, module=__name__, **rest)
+        return BatchOperator(prefix + name, answer, attribute=attribute, **rest)
 
     word, words, pattern = {"word": "text"}, {"words": "text"}, {"pattern": "text"}
     made = (
-        make("hasKeyword", _has_keyword, arguments=word, refusal=_no_keyword, cost=0.01),
-        make("hasPhrase", _has_phrase, arguments=words, refusal=_no_phrase, cost=0.01),
+        make("hasKeyword", _has_keyword, arguments=word, validate=_keyword, cost=0.01),
+        make("hasPhrase", _has_phrase, arguments=words, validate=_phrase, cost=0.01),
         # A pattern is a small program of a subscriber: in a thread its call can be abandoned.
         make(
             "matchesPattern",
             _matches_pattern,
             arguments=pattern,
-            refusal=_no_pattern,
+            validate=_compiled,
             cost=0.02,
             run="thread",
         ),
@@ -77,7 +77,7 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, .
             _pattern_groups,
             arguments=pattern,
             gives={"group": "text"},
-            refusal=_no_groups,
+            validate=_with_group,
             cost=0.05,
             run="thread",
         ),
@@ -88,15 +88,13 @@ def pack(*, attribute: str = "text", prefix: str = "") -> tuple[BatchOperator, .
 
 def _has_keyword(texts: Sequence[Any], word: str) -> list[bool | TextError]:
     """Whether the text contains the word."""
-    _raise(_no_keyword(word))
-    wanted = _wanted(word)
+    wanted = _keyword(word)
     return _each(texts, lambda text: words_of(text).has(wanted))
 
 
 def _has_phrase(texts: Sequence[Any], words: str) -> list[bool | TextError]:
     """Whether the text contains these words, one right after the other."""
-    _raise(_no_phrase(words))
-    wanted = _wanted(words)
+    wanted = _phrase(words)
     return _each(texts, lambda text: words_of(text).has(wanted))
 
 
@@ -113,8 +111,7 @@ def _matches_pattern(texts: Sequence[Any], pattern: str) -> list[bool | TextErro
 
 def _pattern_groups(texts: Sequence[Any], pattern: str) -> list[list[str] | TextError]:
     """What the first group of the pattern matches, in all places of the text."""
-    compiled = _compiled(pattern)
-    _raise(_no_groups(pattern))
+    compiled = _with_group(pattern)
 
     def groups(text: str) -> list[str]:
         found: dict[str, None] = {}
@@ -127,47 +124,35 @@ def _pattern_groups(texts: Sequence[Any], pattern: str) -> list[list[str] | Text
     return _each(texts, groups)
 
 
-def _no_keyword(word: str) -> str | None:
+def _keyword(word: str) -> tuple[str, ...]:
+    """The word of a condition."""
     if len(word.split()) > 1:
-        return f"{word!r:.{_SHOWN}} has several words; use hasPhrase"
-    return _no_phrase(word)
+        raise TextError(f"{word!r:.{_SHOWN}} has several words; use hasPhrase")
+    return _phrase(word)
 
 
-def _no_phrase(words: str) -> str | None:
-    if _wanted(words):
-        return None
-    return f"{words!r:.{_SHOWN}} contains no word; use matchesPattern to find signs"
+@lru_cache(maxsize=1 << 16)
+def _phrase(words: str) -> tuple[str, ...]:
+    """The words of a condition; cached apart from those of texts, which change."""
+    found = Words(words).listed
+    if not found:
+        raise TextError(f"{words!r:.{_SHOWN}} contains no word; use matchesPattern to find signs")
+    return found
 
 
-def _no_pattern(pattern: str) -> str | None:
-    try:
-        _compiled(pattern)
-    except TextError as error:
-        return str(error)
-    return None
-
-
-def _no_groups(pattern: str, group: str | None = None) -> str | None:
-    refusal = _no_pattern(pattern)
-    if refusal is None and _compiled(pattern).groups == 0:
-        return f"pattern {pattern!r:.{_SHOWN}} has no group; put (…) around the part that you want"
-    return refusal
-
-
-def _raise(refusal: str | None) -> None:
-    if refusal is not None:
-        raise TextError(refusal)
+def _with_group(pattern: str, group: str | None = None) -> re2._Regexp:
+    compiled = _compiled(pattern)
+    if compiled.groups == 0:
+        raise TextError(
+            f"pattern {pattern!r:.{_SHOWN}} has no group; put (…) around the part that you want"
+        )
+    return compiled
 
 
 def _stop_if_abandoned() -> None:
     """Free the processor, and do not be inside RE2 when the program ends."""
-    _raise("the caller no longer waits" if is_abandoned() else None)
-
-
-@lru_cache(maxsize=1 << 16)
-def _wanted(words: str) -> tuple[str, ...]:
-    """The words of a condition; cached apart from those of texts, which change."""
-    return Words(words).listed
+    if is_abandoned():
+        raise TextError("the caller no longer waits")
 
 
 @lru_cache(maxsize=1024)
@@ -208,6 +193,4 @@ def _no_text(given: object) -> TextError:
     return TextError(f"expected text, got {given!r:.{_SHOWN}}{lone}")
 
 
-hasKeyword, hasPhrase, matchesPattern, patternGroups, wordCount = pack()  # noqa: N816 - as in conditions
-for _each_of_them in (hasKeyword, hasPhrase, matchesPattern, patternGroups, wordCount):
-    register(_each_of_them)
+hasKeyword, hasPhrase, matchesPattern, patternGroups, wordCount = map(register, pack())  # noqa: N816

@@ -108,9 +108,8 @@ def folded(text: str) -> str:
 def _words(text: str) -> Iterator[str]:
     kept = folded(text).translate(_KEPT)
     if not kept.isascii():
-        kept = normalize(
-            "NFKC", kept
-        )  # a removed character may have been between a letter and its mark
+        # A removed character may have been between a letter and its mark.
+        kept = normalize("NFKC", kept)
     unspaced = not kept.isascii() and _RUN.search(kept) is not None
     for found in _WORD.findall(kept):
         if unspaced and _RUN.match(found):

@@ -19,6 +19,7 @@ number of pixels. OpenCV releases the interpreter, so the detectors run in threa
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def motion(image: Any, previous: Any) -> float:
 def faceCount(image: Any) -> int:  # noqa: N802
     """The number of frontal faces of at least 24 pixels."""
     grey = _grey(_reduced(decoded(image)))
-    found = _detectors.faces().detectMultiScale(
+    found = _detectors.faces.detectMultiScale(
         grey, scaleFactor=_STEP, minNeighbors=_AGREEING, minSize=_SMALLEST_FACE
     )
     return len(found)
@@ -90,7 +91,7 @@ def pedestrianCount(image: Any) -> int:  # noqa: N802
     height, width = picture.shape[:2]
     if width + 2 * _MARGIN < _WINDOW[0] or height + 2 * _MARGIN < _WINDOW[1]:
         return 0
-    found, _ = _detectors.people().detectMultiScale(
+    found, _ = _detectors.people.detectMultiScale(
         picture, winStride=(8, 8), padding=(_MARGIN, _MARGIN), scale=_STEP
     )
     return len(found)
@@ -99,22 +100,15 @@ def pedestrianCount(image: Any) -> int:  # noqa: N802
 class _Detectors(threading.local):
     """The models, loaded at first use, separately for each thread: a cascade has state."""
 
-    def __init__(self) -> None:
-        self._faces: cv2.CascadeClassifier | None = None
-        self._people: cv2.HOGDescriptor | None = None
-
+    @cached_property
     def faces(self) -> cv2.CascadeClassifier:
-        if self._faces is None:
-            where = Path(haarcascades) / _FACE
-            self._faces = cv2.CascadeClassifier(str(where))
-        return self._faces
+        return cv2.CascadeClassifier(str(Path(haarcascades) / _FACE))
 
+    @cached_property
     def people(self) -> cv2.HOGDescriptor:
-        if self._people is None:
-            self._people = cv2.HOGDescriptor()
-            model = cv2.HOGDescriptor.getDefaultPeopleDetector()
-            self._people.setSVMDetector(np.asarray(model, np.float32))
-        return self._people
+        found = cv2.HOGDescriptor()
+        found.setSVMDetector(np.asarray(found.getDefaultPeopleDetector(), np.float32))
+        return found
 
 
 _detectors = _Detectors()

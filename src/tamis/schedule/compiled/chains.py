@@ -7,13 +7,16 @@ clause c at `start[c]`; see `graph`. `p`, `doubt` and `cost` are those of `Predi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int32s, Int64s
 from tamis.index.kernel import inlined, kernel
-from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE, Int32s, Int64s
-from tamis.schedule.compiled.odds import bounded
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE
 
-Floats = NDArray[np.float64]
+
+@inlined
+def bounded(chance: float, doubt: float) -> float:
+    """The optimistic end of an uncertain probability, away from 0 and 1: dividing by it is safe."""
+    return min(max(chance + doubt, LEAST), 1 - LEAST)
 
 
 @inlined

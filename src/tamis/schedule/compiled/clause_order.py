@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, batch_recorder
 from tamis.schedule.compiled.event_graph import event_graph
-from tamis.schedule.compiled.graph import BITS, Int8s, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS
 from tamis.schedule.compiled.run_state import (
     CLAUSE,
     COMPLETE,
+    COMPLETED,
     DEAD,
     EVALUATED,
     LITERAL,
     MATCHED,
+    OPEN,
     UNDECIDED,
+    UNKNOWN,
     WAY,
+    batch_recorder,
     run_state,
     settle,
 )

@@ -8,17 +8,13 @@ negated one, neither a call that binds or tests variables. A FAULT kills all of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.errors import SchedulerError
-
-Int8s = NDArray[np.int8]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-_Kind = TypeVar("_Kind", bound=np.generic)
+from tamis.files.arrays import Int32s, Int64s, zeros
+from tamis.index.growth import grown
 
 ON_FALSE, ON_TRUE, NEVER = 0, 1, 2  # which outcome kills the clause; a fault always does
 FALSE, TRUE, FAULT = 0, 1, 2  # outcomes of a predicate
@@ -56,11 +52,11 @@ class ClauseGraph:
         self._reset()
 
     def _reset(self) -> None:
-        self.arrays = GraphArrays(
-            np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), _empty()
-        )
-        self.degree = _empty()  # per predicate: clauses that have it
-        self.call = _empty()  # per predicate: the call that answers it; -1: a call of its own
+        self.arrays = zeros(GraphArrays)
+        self.degree = np.zeros(0, np.int32)  # per predicate: clauses that have it
+        self.call = np.zeros(
+            0, np.int32
+        )  # per predicate: the call that answers it; -1: a call of its own
         self._in_use: dict[int, int] = {}  # per call: how many of its predicates some clause has
         self._shared = 0  # calls that answer several predicates
         self._owner: dict[int, int] = {}  # of each clause
@@ -97,7 +93,7 @@ class ClauseGraph:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """UInt8s of the arrays."""
         return sum(part.nbytes for part in (*self.arrays, self.degree, self.call))
 
     def clauses(self) -> Int64s:
@@ -139,8 +135,7 @@ class ClauseGraph:
             raise SchedulerError(
                 f"predicates and calls are numbered 0 to {LARGEST}, got {predicate} and {call}"
             )
-        if predicate >= len(self.call):
-            self.call = grow(self.call, predicate + 1, -1)
+        self.call = grown(self.call, predicate + 1, -1)
         used = predicate < len(self.degree) and self.degree[predicate] > 0
         if used:
             self._count(predicate, -1)
@@ -224,27 +219,13 @@ class ClauseGraph:
             return free.pop()
         place = self._top
         self._top += length
-        if self._top > len(self.arrays.pool):
-            self.arrays = self.arrays._replace(pool=grow(self.arrays.pool, self._top))
+        self.arrays = self.arrays._replace(pool=grown(self.arrays.pool, self._top))
         return place
 
     def _fit(self, clause: int, predicate: int) -> None:
-        if clause >= len(self.arrays.size):
-            start, size, group, pool = self.arrays
-            grown = clause + 1
-            self.arrays = GraphArrays(
-                grow(start, grown), grow(size, grown), grow(group, grown), pool
-            )
-        if predicate >= len(self.degree):
-            self.degree = grow(self.degree, predicate + 1)
-
-
-def grow(array: NDArray[_Kind], wanted: int, fill: float = 0) -> NDArray[_Kind]:
-    """A longer copy of an array, with at least `wanted` items; the new ones hold `fill`."""
-    have = len(array)
-    grown = np.full(max(wanted, have + have // 2, 8), fill, array.dtype)
-    grown[:have] = array
-    return grown
+        start, size, group = (grown(each, clause + 1) for each in self.arrays[:3])
+        self.arrays = GraphArrays(start, size, group, self.arrays.pool)
+        self.degree = grown(self.degree, predicate + 1)
 
 
 def check_outcome(outcome: int) -> None:
@@ -273,7 +254,3 @@ def _literals(clause: int, predicates: Sequence[int], kills: Sequence[int]) -> l
             )
         masks[int(predicate)] = masks.get(int(predicate), 0) | _MASKS[int(kill)]
     return [predicate << BITS | mask for predicate, mask in masks.items()]
-
-
-def _empty() -> Int32s:
-    return np.zeros(0, np.int32)

@@ -7,27 +7,28 @@ kernels do the rare work: they price clauses and fill buckets.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.batch_results import COMPLETED, OPEN, UNKNOWN, batch_recorder
+from tamis.schedule.compiled.chains import bounded
 from tamis.schedule.compiled.event_graph import event_graph
-from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE, Int8s, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS, FALSE, KILLS, LEAST, TRUE
 from tamis.schedule.compiled.greedy_state import BUCKETS, greedy_state
-from tamis.schedule.compiled.odds import bounded
 from tamis.schedule.compiled.run_state import (
     COMPLETE,
+    COMPLETED,
     DEAD,
     EVALUATED,
     MATCHED,
     NOW,
+    OPEN,
     UNDECIDED,
+    UNKNOWN,
     Singles,
+    batch_recorder,
     run_state,
     settle,
 )
-
-Floats = NDArray[np.float64]
 
 FINE = 21  # bits of a float32 that a bucket leaves out: 4 buckets for a factor of 2
 FEW = 64  # at most this many undecided clauses are priced at every step

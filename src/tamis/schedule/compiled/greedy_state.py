@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.kernel import kernel
 from tamis.schedule.compiled.event_graph import SIZES, FlatEventGraph
-from tamis.schedule.compiled.graph import Int32s, Int64s
 from tamis.schedule.compiled.run_state import NOW, FlatRunState, Singles, allocate_state
 
 BUCKETS = 1024

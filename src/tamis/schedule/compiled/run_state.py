@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int8s, Int32s, Int64s
 from tamis.index.kernel import kernel
-from tamis.schedule.compiled.batch_results import OPEN, UNKNOWN
 from tamis.schedule.compiled.event_graph import SIZES, FlatEventGraph, event_graph
-from tamis.schedule.compiled.graph import BITS, Int8s, Int32s, Int64s
+from tamis.schedule.compiled.graph import BITS
+
+if TYPE_CHECKING:
+    from numba import Dispatcher
 
 Singles = NDArray[np.float32]
 
+UNKNOWN = -1  # the outcome of a predicate without a result
 UNDECIDED, DEAD, COMPLETE, SETTLED = range(4)  # a clause; settled: an alternative has matched
-EVALUATED, MATCHED, WAY, CLAUSE, LITERAL = range(2, 7)  # items of `now`, after OPEN and COMPLETED
+OPEN, COMPLETED, EVALUATED, MATCHED, WAY, CLAUSE, LITERAL = range(7)  # the first items of `now`
 NOW = 16  # items of `now`
 
 
@@ -111,3 +115,36 @@ def is_needed(
             if status[holder[i] >> BITS] == UNDECIDED:
                 return True
     return False
+
+
+def batch_recorder(step: Dispatcher[..., int]) -> Dispatcher[..., Int32s]:
+    """The kernel that has `step` record one result after the other.
+
+    `more` are the last arrays that the step takes. Their types have to differ between any two of
+    these kernels: the cache of compiled code tells functions apart by place and by types.
+    """
+
+    def record_all(
+        graph: Int64s,
+        edges: Int32s,
+        octets: Int8s,
+        ints: Int32s,
+        longs: Int64s,
+        predicates: Int64s,
+        outcomes: Int8s,
+        more: tuple[Any, ...],
+    ) -> Int32s:
+        """Record results of predicates, by local number; returns the clauses they complete."""
+        completed = ints[graph[0] : 2 * graph[0]]
+        found = np.empty(longs[OPEN], np.int32)
+        count = 0
+        for i in range(len(predicates)):
+            t = predicates[i]
+            if octets[t] == UNKNOWN:
+                step(graph, edges, octets, ints, longs, outcomes[:0], t, outcomes[i], *more)
+                for j in range(longs[COMPLETED]):
+                    found[count] = completed[j]
+                    count += 1
+        return found[:count]
+
+    return kernel(record_all)

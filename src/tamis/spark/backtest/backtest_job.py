@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
@@ -29,7 +30,6 @@ from tamis.spark.backtest.result_tables import (
     subscriptions_table,
     totals_table,
 )
-from tamis.spark.backtest.tally import BacktestTally
 from tamis.spark.events.past_events import PastEvents, past_events
 from tamis.spark.events.time_axis import WHOLE, EventClock, TimeAxis, axis
 from tamis.spark.events.time_span import TimeSpan
@@ -115,7 +115,10 @@ def backtest(
         progress: is called with the tasks that are done, and all tasks; `looking` likewise while
             events are read for their times, where files do not state them.
     """
-    _check_numbers(buckets, samples)
+    if buckets is not None and buckets < 1:
+        raise SparkError(f"buckets are 1 or more, got {buckets}")
+    if samples is not None and samples < 0:
+        raise SparkError(f"samples are 0 or more of each subscription, got {samples}")
     given = events if isinstance(events, Log | PastEvents) else os.fspath(events)
     columns = [] if samples == 0 else columns
     with (
@@ -146,11 +149,31 @@ def backtest(
         begun = perf_counter()
         rows = run_tasks(spark, len(task.events.shares), task.run, COUNTED, progress)
         rows.sort(key=lambda row: row["task"])
-        tally = _added(task, [row["file"] for row in rows])
+        tally, axis = task.tally(), task.axis
+        for row in rows:
+            tally.add(counts / row["file"])
+            (counts / row["file"]).unlink()
         seconds = perf_counter() - begun
-        calls = reports.total_of(row["operators"] for row in rows)
-        known = subscriptions_table(now, slots)
-        return _made(task, tally, known, there, calls)._replace(seconds=seconds)
+        known, grid = subscriptions_table(now, slots), tally.grid
+        number = int(tally.events.sum())
+        return Backtest(
+            number,
+            int(tally.matched.sum()),
+            int(grid.sum()),
+            int(tally.dead.sum()),
+            counts_table(tally, axis, known, number),
+            over_time_table(tally, axis, known),
+            totals_table(tally, axis),
+            samples_table(tally, known),
+            reasons_table(tally),
+            grid,
+            axis,
+            None if clock is None else clock.name,
+            there.files,
+            len(task.events.shares),
+            seconds,
+            reports.total_of(row["operators"] for row in rows),
+        )
 
 
 def check_given(
@@ -161,18 +184,11 @@ def check_given(
     columns: Sequence[str] | None = None,
 ) -> None:
     """Refuse mistakes that show before Spark is started, which takes a while."""
-    if not isinstance(subscriptions, Engine):
-        with Engine.open(engine_folders(subscriptions)[0], verify=False) as engine:
-            past_events(events, engine.schema).clock(time, columns)
-    else:
+    with ExitStack() as opened:
+        if not isinstance(subscriptions, Engine):
+            saved = Engine.open(engine_folders(subscriptions)[0], verify=False)
+            subscriptions = opened.enter_context(saved)
         past_events(events, subscriptions.schema).clock(time, columns)
-
-
-def _check_numbers(buckets: int | None, samples: int | None) -> None:
-    if buckets is not None and buckets < 1:
-        raise SparkError(f"buckets are 1 or more, got {buckets}")
-    if samples is not None and samples < 0:
-        raise SparkError(f"samples are 0 or more of each subscription, got {samples}")
 
 
 def _fitting(subscriptions: int, buckets: int | None, samples: int | None) -> tuple[int, int]:
@@ -206,37 +222,3 @@ def _axis(there: PastEvents, clock: EventClock | None, span: TimeSpan, most: int
             + "; name another column, or none to count events in their order"
         )
     return axis(clock.kind, low, high, most, zone=clock.zone, days=clock.days)
-
-
-def _added(task: CountTask, files: Iterable[str]) -> BacktestTally:
-    """The tally of all tasks."""
-    tally = task.tally()
-    for file in files:
-        tally.add(Path(task.folder) / file)
-        (Path(task.folder) / file).unlink()
-    return tally
-
-
-def _made(
-    task: CountTask, tally: BacktestTally, known: pa.Table, there: PastEvents, calls: Report
-) -> Backtest:
-    grid, axis = tally.grid, task.axis
-    events, matched, dead = (int(each.sum()) for each in (tally.events, tally.matched, tally.dead))
-    return Backtest(
-        events,
-        matched,
-        int(grid.sum()),
-        dead,
-        counts_table(tally, grid, axis, known, events),
-        over_time_table(tally, axis, known),
-        totals_table(tally, grid, axis),
-        samples_table(tally, known),
-        reasons_table(tally),
-        grid,
-        axis,
-        None if task.clock is None else task.clock.name,
-        there.files,
-        len(task.events.shares),
-        0.0,
-        calls,
-    )

@@ -62,17 +62,16 @@ def _conditions(engine: Engine, ids: Sequence[Any]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def counts_table(
-    tally: BacktestTally, grid: Int64s, axis: TimeAxis, known: pa.Table, events: int
-) -> pa.Table:
+def counts_table(tally: BacktestTally, axis: TimeAxis, known: pa.Table, events: int) -> pa.Table:
     """How many events each subscription matched, and the first and the last time."""
-    matched = grid.sum(axis=1)
-    seen = tally.first <= tally.last
-    return known.append_column("matched", pa.array(matched)).append_column(
-        "share", pa.array(matched / max(1, events))
-    ).append_column("first", axis.arrow(tally.first, seen)).append_column(
-        "last", axis.arrow(tally.last, seen)
-    )  # fmt: skip
+    matched, seen = tally.grid.sum(axis=1), tally.first <= tally.last
+    counted = {
+        "matched": matched,
+        "share": matched / max(1, events),
+        "first": axis.arrow(tally.first, seen),
+        "last": axis.arrow(tally.last, seen),
+    }
+    return pa.table(dict(zip(known.column_names, known.columns, strict=True)) | counted)
 
 
 def _buckets(axis: TimeAxis, places: Int64s) -> dict[str, pa.Array]:
@@ -92,17 +91,17 @@ def over_time_table(tally: BacktestTally, axis: TimeAxis, known: pa.Table) -> pa
     return pa.table({SUBSCRIPTION: ids, **_buckets(axis, places), "matched": counts})
 
 
-def totals_table(tally: BacktestTally, grid: Int64s, axis: TimeAxis) -> pa.Table:
+def totals_table(tally: BacktestTally, axis: TimeAxis) -> pa.Table:
     """All events by bucket. Events without a time have a bucket of their own."""
     places = np.arange(axis.buckets + bool(tally.events[-1]))
-    columns = {
-        "events": tally.events,
-        "matched": tally.matched,
-        "dead": tally.dead,
-        "pairs": grid.sum(axis=0),
-    }
     return pa.table(
-        {**_buckets(axis, places), **{name: each[places] for name, each in columns.items()}}
+        {
+            **_buckets(axis, places),
+            "events": tally.events[places],
+            "matched": tally.matched[places],
+            "dead": tally.dead[places],
+            "pairs": tally.grid.sum(axis=0)[places],
+        }
     )
 
 

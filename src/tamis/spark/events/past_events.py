@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventSource
+from tamis.replay.parquet_events import parquet_files
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.replay.row_groups import parquet_files
 from tamis.spark.events.time_axis import EventClock
 from tamis.spark.events.time_span import TimeSpan, span_of
 from tamis.spark.runtime.job_runner import Progress, cores
@@ -69,8 +69,12 @@ class PastEvents(ABC):
         self, spark: SparkSession, clock: EventClock | None, progress: Progress | None
     ) -> TimeSpan:
         """From when to when the events are."""
-        if clock is None:
-            return self.numbers()
+        return self.numbers() if clock is None else self.timed_span(spark, clock, progress)
+
+    def timed_span(
+        self, spark: SparkSession, clock: EventClock, progress: Progress | None
+    ) -> TimeSpan:
+        """The span by a clock: all events are read, unless the source knows better."""
         return span_of(spark, self.shares(cores(spark), beside=(clock.name,)), clock, progress)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tamis.errors import SchemaError, SparkError, nearest
+from tamis.errors import SchemaError, SparkError
 from tamis.model.domain import Decimal, Integer, Timestamp
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import multiple
-from tamis.replay.log_events import LogEvents, LogLayout, log_shares
+from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.events.past_events import PastEvents, check_sample_columns
 from tamis.spark.events.time_axis import DECIMAL, TIME, WHOLE, EventClock
 from tamis.spark.events.time_span import TimeSpan
+from tamis.spark.frames.frame_columns import check_attributes
 from tamis.spark.runtime.worker_cache import schema_document
 from tamis.store.log import Log, appended
 from tamis.store.pack import EVENTS
@@ -25,11 +26,10 @@ _TIMES = {Timestamp: TIME, Integer: WHOLE, Decimal: DECIMAL}
 class PastLog(PastEvents):
     """Events of a log, up to where it ended when this was made."""
 
-    def __init__(self, log: Log, schema: Schema | None = None) -> None:
-        own = Schema.from_dict(log.schema)
-        self.log, self.end, self.schema = log, log.end, own if schema is None else schema
+    def __init__(self, log: Log, schema: Schema) -> None:
+        self.log, self.end, self.schema = log, log.end, schema
         try:
-            self.schema.check_extends(own)
+            schema.check_extends(Schema.from_dict(log.schema))
         except SchemaError as why:
             raise SparkError(
                 f"{log.folder}: its events are of another schema than the subscriptions: {why}"
@@ -37,19 +37,12 @@ class PastLog(PastEvents):
 
     @property
     def where(self) -> str:
-        """The folder of the log."""
         return str(self.log.folder)
 
     def clock(self, time: str | None, columns: Sequence[str] | None = ()) -> EventClock | None:
         """An attribute, read by the rules of its domain."""
         names = list(self.schema.attributes)
-        for name in (*(columns or ()), *([] if time is None else [time])):
-            if name not in names:
-                hint = nearest(name, names)
-                raise SparkError(
-                    f"{self.where}: the events have no attribute {name!r}"
-                    + (f"; {hint}" if hint else "")
-                )
+        check_attributes([*(columns or ()), *([] if time is None else [time])], names, self.where)
         check_sample_columns(columns, names)
         if time is None:
             return None
@@ -66,20 +59,17 @@ class PastLog(PastEvents):
     def shares(
         self, cores: int, columns: Sequence[str] | None = (), beside: Sequence[str] = ()
     ) -> LogEvents:
-        """Ranges of the log."""
         events = self.log.counts(0, self.end)[0]
         most = max(_SHARES * cores, -(-events // _LARGEST))
-        layout = LogLayout(schema_document(Schema.from_dict(self.log.schema)))
-        return LogEvents(self.where, layout, tuple(log_shares(self.log, 0, self.end, most)))
+        document = schema_document(Schema.from_dict(self.log.schema))
+        return LogEvents(self.where, document, tuple(log_shares(self.log, 0, self.end, most)))
 
     def numbers(self) -> TimeSpan:
-        """From the first event to the end of the log."""
         for first, _ in self.log.events(0, self.end):
             return TimeSpan(first, self.end - 1)
         return TimeSpan()
 
     def ends(self) -> tuple[LogPosition | None, LogPosition | None]:
-        """The first and the last event, with the times at which they were appended."""
         segments = [each for each in self.log.boundaries() if each.kind == EVENTS]
         if not segments:
             return None, None

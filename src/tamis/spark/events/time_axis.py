@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.errors import SparkError
-from tamis.replay.encoders import schema_encoder
+from tamis.replay.event_columns import schema_encoder
 
 Times = NDArray[Any]  # int64, or doubles
 TIME, WHOLE, DECIMAL = "time", "whole", "decimal"
@@ -51,7 +51,6 @@ class EventClock(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it was given."""
         return ".".join(self.path)
 
     def values(self, column: Any) -> tuple[Times, NDArray[np.bool_]]:
@@ -113,13 +112,13 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Event
     kinds, zone, days = set(), bool(schema), True
     for given in types:
         kind = given.value_type if isinstance(given, pa.DictionaryType) else given
-        told = kind_of(kind, text=bool(schema))
-        if told is None:
+        sort = kind_of(kind, text=bool(schema))
+        if sort is None:
             raise SparkError(
                 f"the column {name!r} is {kind}, which is not a time: expected timestamps, "
                 "dates or numbers, or text if it is a timestamp in the schema"
             )
-        kinds.add(told)
+        kinds.add(sort)
         days = days and pa.types.is_date(kind)
         zone = zone or (isinstance(kind, pa.TimestampType) and kind.tz is not None)
     if kinds == {WHOLE, DECIMAL}:
@@ -130,7 +129,7 @@ def clock_of(name: str, types: Iterable[pa.DataType], schema: str = "") -> Event
 
 
 def kind_of(kind: pa.DataType, *, text: bool = False) -> str | None:
-    """The kind of time that a type holds; None for none. `text` may be read as time."""
+    """The kind of time that a type holds, or None. `text` may be read as time."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or (text and is_text(kind)):
         return TIME
     if pa.types.is_integer(kind):
@@ -164,7 +163,6 @@ class TimeAxis(NamedTuple):
 
     @property
     def buckets(self) -> int:
-        """How many there are."""
         return len(self.edges) - 1
 
     def places(self, values: Times, known: NDArray[np.bool_]) -> NDArray[np.int64]:

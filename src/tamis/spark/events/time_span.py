@@ -7,6 +7,7 @@ column.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,17 +18,15 @@ from pyarrow import parquet
 
 from tamis.replay.event_columns import column_at, type_at
 from tamis.replay.event_source import EventSource
-from tamis.replay.row_groups import ParquetFiles, RowRange
-from tamis.spark.events.time_axis import DECIMAL, EventClock, is_text
+from tamis.replay.parquet_events import ParquetFiles, RowRange
+from tamis.spark.events.time_axis import EventClock, is_text
 from tamis.spark.runtime.job_runner import Progress, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _READERS = 8  # threads: footers are waited for, not computed
-_SPAN = pa.schema(
-    [("low", pa.int64()), ("high", pa.int64()), ("least", pa.float64()), ("most", pa.float64())]
-)
+_SPAN = pa.schema([("span", pa.string())])  # as JSON: times are whole numbers or doubles
 
 
 class TimeSpan(NamedTuple):
@@ -37,7 +36,6 @@ class TimeSpan(NamedTuple):
     high: Any = -math.inf
 
     def joined(self, *others: TimeSpan) -> TimeSpan:
-        """The span of all."""
         every = (self, *others)
         return TimeSpan(min(each.low for each in every), max(each.high for each in every))
 
@@ -47,9 +45,7 @@ def span_of(
 ) -> TimeSpan:
     """The span of events, all of which are read for it."""
     rows = run_tasks(spark, len(events.shares), _SpanTask(events, clock).run, _SPAN, progress)
-    ends = ("least", "most") if clock.kind == DECIMAL else ("low", "high")
-    found = [TimeSpan(row[ends[0]], row[ends[1]]) for row in rows if row[ends[0]] is not None]
-    return TimeSpan().joined(*found)
+    return TimeSpan().joined(*(TimeSpan(*json.loads(row["span"])) for row in rows))
 
 
 class _SpanTask(NamedTuple):
@@ -59,14 +55,12 @@ class _SpanTask(NamedTuple):
     clock: EventClock
 
     def run(self, share: int) -> Iterator[dict[str, Any]]:
-        """The span of a share."""
         found = TimeSpan()
         for chunk in self.events.chunks(share):
             column = column_at(chunk.readable(), self.clock.path)
             if column is not None:
                 found = found.joined(_of(self.clock, column))
-        low, high = ("least", "most") if self.clock.kind == DECIMAL else ("low", "high")
-        yield {} if found.low > found.high else {low: found.low, high: found.high}
+        yield {"span": json.dumps(found)}
 
 
 def _of(clock: EventClock, column: Any) -> TimeSpan:
@@ -87,15 +81,15 @@ def stated_span(events: ParquetFiles, clock: EventClock) -> tuple[TimeSpan, list
     def said(file: int) -> list[TimeSpan | None]:
         return _said(events.files[file], groups[file], clock)
 
-    told, silent = TimeSpan(), []
+    stated, silent = TimeSpan(), []
     with ThreadPoolExecutor(_READERS) as pool:
         for file, spans in zip(groups, pool.map(said, groups), strict=True):
             for rows, span in zip(groups[file], spans, strict=True):
                 if span is None:
                     silent.append(rows)
                 else:
-                    told = told.joined(span)
-    return told, silent
+                    stated = stated.joined(span)
+    return stated, silent
 
 
 def _said(file: str, groups: Sequence[RowRange], clock: EventClock) -> list[TimeSpan | None]:

@@ -7,10 +7,10 @@ a missing column, one of a wrong type, one whose name is almost that of an attri
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.errors import SparkError, nearest
+from tamis.errors import SparkError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
@@ -34,16 +34,17 @@ _FITTING: dict[type[Domain], tuple[str, ...]] = {
 _SAME = 0.8  # alike enough for a misspelling; `ts` and `tags` are not
 
 
-class AttributeSource(NamedTuple):
-    """Where the values of an attribute are: a column, or a field of a struct."""
+Path = tuple[str, ...]
+"""A column, or a field of a struct. Joined by dots, it is the name of its attribute."""
 
-    attribute: str
-    path: tuple[str, ...]
 
-    @property
-    def name(self) -> str:
-        """The name that Spark resolves."""
-        return quoted(*self.path)
+def check_attributes(names: Iterable[str], known: Collection[str], where: str) -> None:
+    """Refuse names that are not attributes of the events."""
+    for name in names:
+        if name not in known:
+            raise SparkError(
+                f"{where}: the events have no attribute {name!r}{suggestion(name, known)}"
+            )
 
 
 def quoted(*path: str) -> str:
@@ -51,16 +52,14 @@ def quoted(*path: str) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" for part in path)
 
 
-def attribute_sources(
-    schema: Schema, struct: StructType, known: Iterable[str] = ()
-) -> list[AttributeSource]:
-    """The source of each attribute that a DataFrame has, in the order of its columns.
+def attribute_sources(schema: Schema, struct: StructType, known: Iterable[str] = ()) -> list[Path]:
+    """Where a DataFrame has its attributes, in the order of its columns.
 
     Raises a `SparkError` if a mandatory attribute has no column, if a column has a wrong type, and
     if a column is named almost like an attribute that has none. Columns that are `known` for
     another use, and all others, are left alone.
     """
-    found: dict[str, AttributeSource] = {}
+    found: dict[str, Path] = {}
     others: dict[str, DataType] = {}
     for path, kind in _leaves(struct, schema):
         name = ".".join(path)
@@ -70,7 +69,7 @@ def attribute_sources(
         if name in found:
             raise SparkError(f"two columns give the attribute {name!r}; drop one of them")
         _check(schema, name, kind)
-        found[name] = AttributeSource(name, path)
+        found[name] = path
     exempt = set(known)
     strange = {name: kind for name, kind in others.items() if name not in exempt}
     _check_parents(schema, found, strange)
@@ -80,8 +79,8 @@ def attribute_sources(
 
 
 def _leaves(
-    struct: StructType, schema: Schema, above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    struct: StructType, schema: Schema, above: Path = ()
+) -> Iterator[tuple[Path, DataType]]:
     """Columns, and the fields of structs; an opaque attribute may be a struct itself."""
     from pyspark.sql.types import StructType
 
@@ -112,9 +111,7 @@ def _check(schema: Schema, name: str, kind: DataType) -> None:
     )
 
 
-def _check_parents(
-    schema: Schema, found: dict[str, AttributeSource], strange: Mapping[str, DataType]
-) -> None:
+def _check_parents(schema: Schema, found: Collection[str], strange: Mapping[str, DataType]) -> None:
     """Refuse a column that should be a struct of attributes: no event would have them."""
     for name, kind in strange.items():
         below = [
@@ -128,9 +125,7 @@ def _check_parents(
             )
 
 
-def _check_missing(
-    schema: Schema, found: dict[str, AttributeSource], others: Sequence[str]
-) -> None:
+def _check_missing(schema: Schema, found: Collection[str], others: Sequence[str]) -> None:
     default = schema.default_event_type
     named = default is None or EVENT_TYPE in found  # without a column, all are of the default type
     types = [uses for name, uses in schema.event_types.items() if named or name == default]
@@ -141,11 +136,9 @@ def _check_missing(
     ]
     for name in needed if default is not None else [EVENT_TYPE, *needed]:
         if name not in found:
-            hint = nearest(name, others)
             why = "which says what an event is" if name == EVENT_TYPE else "which every event binds"
             raise SparkError(
-                f"there is no column for the attribute {name!r}, {why}"
-                + (f"; {hint}" if hint else "")
+                f"there is no column for the attribute {name!r}, {why}{suggestion(name, others)}"
             )
     if not found:
         raise SparkError(
@@ -154,7 +147,7 @@ def _check_missing(
         )
 
 
-def _check_alike(schema: Schema, found: dict[str, AttributeSource], strange: Sequence[str]) -> None:
+def _check_alike(schema: Schema, found: Collection[str], strange: Sequence[str]) -> None:
     """Refuse a misspelt column: no event would have the attribute."""
     absent = {name.lower(): name for name in schema.attributes if name not in found}
     for name in strange:
@@ -184,7 +177,7 @@ class SentColumns(NamedTuple):
     """The columns that are sent to workers, each once."""
 
     frame: DataFrame
-    attributes: tuple[tuple[str, int], ...]  # and their places
+    attributes: tuple[tuple[str, Path], ...]  # and their columns
     extras: tuple[KeptColumn, ...]
     struct: StructType  # of the extras
 
@@ -213,16 +206,15 @@ def select_columns(
     places = {
         extra: at for at, extra in enumerate(extras) if isinstance(extra, str)
     }  # a plain column that is an attribute too is sent once
-    attributes: list[tuple[str, int]] = []
-    for source in (
-        attribute_sources(schema, frame.schema, struct.names) if schema is not None else ()
-    ):
-        check_unambiguous(frame, source.path)
-        at = places.get(source.path[0]) if len(source.path) == 1 else None
+    attributes: list[tuple[str, Path]] = []
+    found = [] if schema is None else attribute_sources(schema, frame.schema, struct.names)
+    for path in found:
+        check_unambiguous(frame, path)
+        at = places.get(path[0]) if len(path) == 1 else None
         if at is None:
             at = len(columns)
-            columns.append(functions.col(source.name))
-        attributes.append((source.attribute, at))
+            columns.append(functions.col(quoted(*path)))
+        attributes.append((".".join(path), (f"c{at}",)))
     named = [column.alias(f"c{at}") for at, column in enumerate(columns)]
     places_out = tuple(KeptColumn(name, at) for at, name in enumerate(struct.names))
     return SentColumns(frame.select(*named), tuple(attributes), places_out, struct)
@@ -237,8 +229,7 @@ def column_of(frame: DataFrame, given: str | Column) -> Column:
     if not isinstance(given, str):
         raise SparkError(f"a column is given by its name or as a Column, got {given!r}")
     if given not in frame.columns:
-        hint = nearest(given, frame.columns)
-        raise SparkError(f"there is no column {given!r}" + (f"; {hint}" if hint else ""))
+        raise SparkError(f"there is no column {given!r}{suggestion(given, frame.columns)}")
     check_unambiguous(frame, (given,))
     return functions.col(quoted(given))
 

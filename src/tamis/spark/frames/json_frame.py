@@ -82,7 +82,6 @@ class _LinesTask(NamedTuple):
     dead: str
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The events of each batch of lines."""
         from tamis.replay.json_lines import LineReader
 
         lines = LineReader(schema_encoder(self.schema))

@@ -8,10 +8,13 @@ holds one copy however many workers it has.
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,16 +24,15 @@ import pyarrow as pa
 from tamis.encode.arrow import one_chunk
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
-from tamis.replay.event_source import EventChunk
+from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.parts import SUBSCRIPTION
-from tamis.replay.pipeline import BatchPace, ReadEvents, match_events
-from tamis.spark.frames.batch_versions import VersionedTask
-from tamis.spark.frames.frame_columns import KeptColumn, select_columns
+from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
+from tamis.spark.frames.frame_columns import KeptColumn, attribute_sources, select_columns
 from tamis.spark.runtime.engine_folders import SavedSubscriptions, engine_folders
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.sessions import retained_batches
-from tamis.spark.runtime.worker_cache import open_shards, pack_operators
-from tamis.store.version import DOCUMENT
+from tamis.spark.runtime.worker_cache import open_engine, open_shards, pack_operators
+from tamis.store.version import DOCUMENT, Version
 from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ _PAIRS = 1 << 18  # pairs of a batch that is handed on: it stays small
 _WHOLE = 1 << 62  # events that are matched at once: all of a batch, whose size Spark decides
 _COLLECTED = 1_000_000  # conditions of a DataFrame that are compiled on the driver
 _BAD = ("raise", "skip")
+# Where Spark names the query and the batch of a task, classic or Connect:
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
+_KINDS = {True: "text", False: "numbers"}
 
 
 def match(
@@ -161,7 +166,7 @@ def _transform(
     task = FrameTask(
         given.folders,
         given.operators,
-        FrameLayout(chosen.attributes),
+        RowLayout(chosen.attributes),
         chosen.extras,
         given.texts,
         bad,
@@ -178,56 +183,30 @@ def _transform(
     return chosen.frame.mapInArrow(following.run, result)
 
 
-class FrameLayout(NamedTuple):
-    """Which column of a batch from Spark is which attribute."""
-
-    attributes: tuple[tuple[str, int], ...]  # and their places
-    document: None = None  # rows are never lines of JSON
-
-    def events(self, table: pa.Table) -> pa.Table:
-        """The attributes of all rows."""
-        return pa.table({name: table.column(at) for name, at in self.attributes})
-
-
-class _ShardAnswers(NamedTuple):
-    """The answers of all shards."""
-
-    found: list[Matches]
-
-    @property
-    def total(self) -> int:
-        return sum(each.total for each in self.found)
-
-
 class FrameTask(NamedTuple):
     """What a worker needs: little, as it is pickled with every task."""
 
     folders: tuple[str, ...]
     operators: bytes
-    layout: FrameLayout
+    layout: RowLayout
     extras: tuple[KeptColumn, ...]
     texts: bool
     bad: str
     report: str | None  # the folder for reports of operators
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The pairs of each batch of events, in batches."""
         engines = open_shards(self.folders, self.operators)
-
-        def match(events: ReadEvents) -> _ShardAnswers:
-            if events.valid.refused and self.bad == "raise":
-                raise self._explained(events)
-            shards = [each.match_batch(events.valid.batch(each.encoder)) for each in engines]
-            return _ShardAnswers(shards)
-
         chunks = (
             EventChunk(np.arange(batch.num_rows), pa.Table.from_batches([batch]), self.layout)
             for batch in batches
         )
         with noted_calls(engines, self.report):
             pace = BatchPace(_WHOLE, _WHOLE)
-            for events, answers in match_events(chunks, engines[0].encoder, match, pace):
-                for found in answers.found:
+            for events in read_events(chunks, engines[0].encoder, pace):
+                if events.valid.refused and self.bad == "raise":
+                    raise self._explained(events)
+                for engine in engines:
+                    found = engine.match_batch(events.valid.batch(engine.encoder))
                     yield from self._pairs(found, events)
 
     def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:
@@ -253,6 +232,78 @@ class FrameTask(NamedTuple):
 
 def _column(events: ReadEvents, extra: KeptColumn) -> pa.Array:
     return one_chunk(events.table.column(extra.at))
+
+
+class VersionedTask(NamedTuple):
+    """The task of a stream that follows an index.
+
+    A stream is planned once and then runs for months, while subscriptions come and go. Each batch
+    takes the latest version of the index. The first task of a batch records which, so that Spark
+    gets the same version when it runs the batch again.
+    """
+
+    task: FrameTask  # with the version of when the stream was planned
+    versions: str  # their folder
+    keep: int  # the last batches, which Spark may run again
+    columns: str  # of the DataFrame, as JSON
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """As `FrameTask.run`, with a version that is chosen before the first row is matched."""
+        for batch in batches:
+            if batch.num_rows:
+                yield from self._chosen().run(chain([batch], batches))
+
+    def _chosen(self) -> FrameTask:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        query = None if context is None else context.getLocalProperty(_QUERY)
+        batch = None if context is None else context.getLocalProperty(_BATCH)
+        if query is None or batch is None:
+            raise SparkError(
+                "Spark does not say which batch of the stream this is, so it has no version; "
+                "give the folder of one version, which is then used for all batches"
+            )
+        return self._fitted(Versions(self.versions).pin(query, int(batch), self.keep))
+
+    def _fitted(self, version: Version) -> FrameTask:
+        """The task, with the attributes that this version looks at."""
+        task = self.task
+        folders = tuple(map(str, version.shard_folders))
+        if folders == task.folders:
+            return task
+        if (version.ids == "text") != task.texts:
+            raise SparkError(
+                f"{version.folder}: has ids that are {_KINDS[not task.texts]}, and the stream was "
+                f"started with {_KINDS[task.texts]}; versions of one index have ids of one kind"
+            )
+        found = _attributes(folders[0], task.operators, self.columns, task.extras)
+        places = dict(task.layout.attributes or ())
+        for name in found:
+            if name not in places:
+                raise SparkError(
+                    f"{version.folder}: has an attribute {name!r} for a column that the stream "
+                    "does not read, because the first version did not have it. Start the stream "
+                    "again: it goes on with this batch"
+                )
+        layout = RowLayout(tuple((name, places[name]) for name in found))
+        return task._replace(folders=folders, layout=layout)
+
+
+@lru_cache(maxsize=8)
+def _attributes(
+    folder: str, operators: bytes, columns: str, extras: tuple[KeptColumn, ...]
+) -> tuple[str, ...]:
+    """The attributes of a version that have columns."""
+    from pyspark.sql.types import StructType
+
+    schema = open_engine(folder, operators).schema
+    struct = StructType.fromJson(json.loads(columns))
+    try:
+        found = attribute_sources(schema, struct, [extra.name for extra in extras])
+    except SparkError as why:
+        raise SparkError(f"{folder}: does not fit the events any more: {why}") from None
+    return tuple(map(".".join, found))
 
 
 # -- subscriptions that have no folder -------------------------------------------------------------

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
-from tamis.spark.frames.frame_columns import attribute_sources, check_unambiguous
+from tamis.spark.frames.frame_columns import attribute_sources, check_unambiguous, quoted
 from tamis.spark.runtime.worker_cache import schema_document, schema_encoder
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
             "validate(schema, reason=…)"
         )
     found = attribute_sources(schema, events.schema)
-    for source in found:
-        check_unambiguous(events, source.path)
-    check = _check(schema_document(schema), [source.attribute for source in found])
+    for path in found:
+        check_unambiguous(events, path)
+    check = _check(schema_document(schema), list(map(".".join, found)))
     arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
     # Spark may call a function again for each use of its result, unless that might change.
     refusal = arrow_udf(check, StringType()).asNondeterministic()
-    columns = [functions.col(source.name) for source in found]
+    columns = [functions.col(quoted(*path)) for path in found]
     return events.withColumn(reason, refusal(*columns))
 
 

@@ -21,20 +21,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tamis.engine import Engine
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
 from tamis.spark.jobs.compile_shard import (
     COMPILED,
     NO_SHARD,
-    TOLD,
+    SHOWN,
     CompiledShard,
     LogShardTask,
     RowShardTask,
     shard_name,
 )
-from tamis.spark.jobs.shard_count import shards_at, shards_of
 from tamis.spark.runtime.job_runner import Progress, run_job, task_frame
+from tamis.store.changes import RENEW, SUBSCRIBE, UPDATE
 from tamis.store.log import Log
 from tamis.store.stats import Stats
 from tamis.store.version import OF, Shard, Version, describe
@@ -42,6 +46,10 @@ from tamis.store.versions import Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+SHARD = 3_000_000  # subscriptions: about a gigabyte of index
+_MORE, _LESS = 2, 4  # times as many or as few: then all shards are compiled anew
 
 
 class CompiledIndex(NamedTuple):
@@ -74,7 +82,8 @@ def compile_log(
     at = log.end if sequence is None else sequence
     before = versions.at(at)
     if before is not None and before.sequence == at:
-        return _as_is(before, shards, stats, modules)
+        _check_same(before, shards, stats, modules)
+        return _published(versions, at)
     asked = shards is not None
     if shards is None:
         shards = shards_at(log, at, before)
@@ -91,9 +100,8 @@ def compile_log(
         task = LogShardTask(
             str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
-        made = _made(spark, task, shards, progress)
-        _describe(draft, made, at, log.schema, log.ids, how)
-    return _published(versions, at, made)
+        _describe(draft, _made(spark, task, shards, progress), at, log.schema, log.ids, how)
+    return _published(versions, at)
 
 
 def compile_conditions(
@@ -120,9 +128,8 @@ def compile_conditions(
     with versions.publish(sequence, new=True) as draft:
         document = json.dumps(schema.to_dict())
         task = RowShardTask(document, str(draft), shards, where, tuple(modules))
-        made = task.run(conditions)
-        _describe(draft, made, sequence, schema.to_dict(), ids, how)
-    return _published(versions, sequence, made)
+        _describe(draft, task.run(conditions), sequence, schema.to_dict(), ids, how)
+    return _published(versions, sequence)
 
 
 def _stats_folder(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:
@@ -161,15 +168,14 @@ def _goes_on(before: Version, shards: int, modules: Sequence[str]) -> bool:
     return not before.made.get("log", True) or before.made.get("modules") == sorted(modules)
 
 
-def _as_is(
+def _check_same(
     version: Version,
     shards: int | None,
     stats: str | os.PathLike[str] | None,
     modules: Sequence[str],
-) -> CompiledIndex:
-    """The version that exists already; refused if it differs from what was asked for."""
-    made, refused = version.made, int(version.made.get("refused", 0))
-    wish = None
+) -> None:
+    """Refuse a version that exists already, if it differs from the version that is wanted."""
+    made, refused, wish = version.made, int(version.made.get("refused", 0)), None
     if stats is not None:
         wish = "laid out for statistics"
     elif shards not in (None, len(version.shards)):
@@ -182,23 +188,15 @@ def _as_is(
             f"and it cannot be made again {wish}; name another folder for it, remove the version, "
             "or compile when the log has gone on"
         )
-    known = sum(each.subscriptions for each in version.shards)
-    return CompiledIndex(version, known, refused, list(made.get("reasons", [])))
 
 
-def _published(versions: Versions, sequence: int, made: Sequence[CompiledShard]) -> CompiledIndex:
+def _published(versions: Versions, sequence: int) -> CompiledIndex:
+    """A version, as its document describes it."""
     version = versions.at(sequence)
     assert version is not None
-    return CompiledIndex(
-        version,
-        sum(each.subscriptions for each in made),
-        sum(each.refused for each in made),
-        _reasons(made),
-    )
-
-
-def _reasons(made: Sequence[CompiledShard]) -> list[str]:
-    return [reason for each in made for reason in each.reasons][:TOLD]
+    known = sum(each.subscriptions for each in version.shards)
+    made = version.made
+    return CompiledIndex(version, known, int(made.get("refused", 0)), made.get("reasons", []))
 
 
 def _describe(
@@ -219,21 +217,69 @@ def _describe(
     for left in draft.iterdir():  # by attempts that failed or came late
         if left.name not in named:
             shutil.rmtree(left, ignore_errors=True)
-    told = {"refused": sum(each.refused for each in made), "reasons": _reasons(made)}
-    describe(draft, sequence=sequence, schema=schema, ids=ids, shards=shards, made=how | told)
+    reasons = [reason for each in made for reason in each.reasons][:SHOWN]
+    refusals = {"refused": sum(each.refused for each in made), "reasons": reasons}
+    describe(draft, sequence=sequence, schema=schema, ids=ids, shards=shards, made=how | refusals)
 
 
 def _made(
     spark: SparkSession, task: LogShardTask, shards: int, progress: Progress | None
 ) -> list[CompiledShard]:
-    told = task_frame(spark, shards, task.run, COMPILED)
+    frame = task_frame(spark, shards, task.run, COMPILED)
 
     def run() -> list[CompiledShard]:
         found = []
-        for row in told.toLocalIterator(prefetchPartitions=True):
+        for row in frame.toLocalIterator(prefetchPartitions=True):
             found.append(CompiledShard(**row.asDict()))
             if progress is not None:
                 progress(len(found), shards)
         return sorted(found)
 
     return run_job(spark, run)
+
+
+# -- how many shards -------------------------------------------------------------------------------
+
+
+def shards_of(subscriptions: int) -> int:
+    """How many shards so many subscriptions should have.
+
+    >>> shards_of(0), shards_of(SHARD), shards_of(SHARD + 1)
+    (1, 1, 2)
+    """
+    return max(1, -(-subscriptions // SHARD))
+
+
+def shards_at(log: Log, at: int, before: Version | None) -> int:
+    """How many shards a version should have.
+
+    As many as the previous one, so that it can be compiled from that; unless far more or fewer are
+    needed, and the user has not asked for this number.
+    """
+    changed = log.counts(0 if before is None else before.sequence, at)[1]
+    if before is None:
+        # There are at most as many subscriptions as changes, whose number is known.
+        return 1 if changed <= SHARD else shards_of(live_count(log.changes(0, at)))
+    now = len(before.shards)
+    if before.made.get("asked") or not before.made.get("log", True):
+        return now
+    known = sum(each.subscriptions for each in before.shards)
+    if not (_off(shards_of(known + changed), now) or _off(shards_of(known - changed), now)):
+        return now
+    wanted = shards_of(live_count(log.changes(0, at)))
+    return wanted if _off(wanted, now) else now
+
+
+def live_count(changes: pa.Table) -> int:
+    """How many subscriptions are live after all of the changes, as `Log.changes` gives them."""
+    said = changes.filter(pc.not_equal(changes["kind"], RENEW)).select(["sequence", "id", "kind"])
+    if not said.num_rows:
+        return 0
+    last = said.group_by("id").aggregate([("sequence", "max")])["sequence_max"]
+    at = np.searchsorted(np.asarray(said["sequence"]), np.asarray(last))
+    made = pc.is_in(said["kind"].take(pa.array(at)), pa.array([SUBSCRIBE, UPDATE]))
+    return int(pc.sum(made).as_py())
+
+
+def _off(wanted: int, now: int) -> bool:
+    return wanted >= _MORE * now or wanted * _LESS <= now

@@ -16,9 +16,8 @@ from tamis.engine import Engine
 from tamis.engine.warm_start import plan_for
 from tamis.model.schema import Schema
 from tamis.replay.event_source import event_sample
-from tamis.replay.live_subscriptions import shard_of
-from tamis.replay.log_events import LogEvents, LogLayout, log_shares
-from tamis.replay.subscribe_rows import subscribe_rows
+from tamis.replay.live_subscriptions import shard_of, subscribe_rows
+from tamis.replay.log_events import LogEvents, log_shares
 from tamis.spark.runtime.engine_folders import laid_out
 from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _TAIL = 1 << 14  # sequence numbers at the end of a log, of which a sample is planned for
 _SHARES = 3  # of that tail
-TOLD = 20  # refusals that are shown
+SHOWN = 20  # refusals that a version keeps, to show them
 _REFUSED = "refused.arrow"  # in the folder of a shard: id and condition
 NO_SHARD = -1  # of rows without an id
 _NOTHING = pa.table({"id": pa.array([], pa.int64()), "condition": pa.array([], pa.string())})
@@ -58,7 +57,6 @@ class CompiledShard(NamedTuple):
 
 
 def shard_name(shard: int) -> str:
-    """The folder of a shard."""
     return f"shard-{shard:04d}"
 
 
@@ -76,9 +74,6 @@ class LogShardTask(NamedTuple):
 
     def run(self, shard: int) -> Iterator[dict[str, Any]]:
         """Compile a shard: a row of `COMPILED`."""
-        yield self._compiled(shard)._asdict()
-
-    def _compiled(self, shard: int) -> CompiledShard:
         for module in self.modules:
             import_module(module)
         log = Log.open(self.log)
@@ -101,10 +96,8 @@ class LogShardTask(NamedTuple):
                 if id in engine:
                     engine.unsubscribe(id)
             rows = pa.concat_tables([_refused(self.folders[shard], ids, log.ids), rows])
-        draft = Path(self.draft)
-        if self.stats is not None:
-            return _saved(engine, rows, draft, shard, self.stats)
-        return _saved(engine, rows, draft, shard, None, _sample(log, self.at))
+        sample = _sample(log, self.at) if self.stats is None else None
+        yield _saved(engine, rows, Path(self.draft), shard, self.stats, sample)._asdict()
 
 
 class RowShardTask(NamedTuple):
@@ -117,7 +110,6 @@ class RowShardTask(NamedTuple):
     modules: tuple[str, ...]  # that declare operators
 
     def run(self, conditions: DataFrame) -> list[CompiledShard]:
-        """All shards."""
         from pyspark.sql.pandas.functions import arrow_udf
         from pyspark.sql.pandas.types import from_arrow_schema
         from pyspark.sql.types import IntegerType
@@ -147,17 +139,15 @@ class RowShardTask(NamedTuple):
         return [made[each] for each in sorted(made)]
 
     def shard(self, table: pa.Table) -> pa.Table:
-        """Compile one shard from its rows."""
-        if table["shard"][0].as_py() == NO_SHARD:
-            count = table.num_rows
-            lost = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
-            return pa.Table.from_pylist([lost._asdict()], COMPILED)
-        for module in self.modules:
-            import_module(module)
-        engine = Engine(Schema.from_dict(json.loads(self.schema)))
-        shard = table["shard"][0].as_py()
-        rows = table.select(["id", "condition"])
-        made = _saved(engine, rows, Path(self.draft), shard, self.stats)
+        shard, count = table["shard"][0].as_py(), table.num_rows
+        if shard == NO_SHARD:
+            made = CompiledShard(NO_SHARD, "", 0, 0, count, [f"{count:,} rows have no id"])
+        else:
+            for module in self.modules:
+                import_module(module)
+            engine = Engine(Schema.from_dict(json.loads(self.schema)))
+            rows = table.select(["id", "condition"])
+            made = _saved(engine, rows, Path(self.draft), shard, self.stats)
         return pa.Table.from_pylist([made._asdict()], COMPILED)
 
 
@@ -186,7 +176,7 @@ def _saved(
         with pa.ipc.new_file(str(folder / _REFUSED), wrong.schema) as writer:
             writer.write_table(wrong)
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
-    reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:TOLD]]
+    reasons = [f"{table['id'][row].as_py()!r}: {reason}" for row, reason in refused[:SHOWN]]
     return CompiledShard(shard, folder.name, len(engine), size, len(refused), reasons)
 
 
@@ -203,6 +193,6 @@ def _refused(folder: str, ended: Collection[Any], ids: str) -> pa.Table:
 def _sample(log: Log, end: int) -> pa.Table | None:
     """A sample of the last events before a sequence number; None if there are no events."""
     tail = tuple(log_shares(log, max(0, end - _TAIL), end, _SHARES))
-    events = LogEvents(str(log.folder), LogLayout(json.dumps(log.schema)), tail)
+    events = LogEvents(str(log.folder), json.dumps(log.schema), tail)
     found = event_sample(events, Schema.from_dict(log.schema).attributes)
     return found if found.num_rows else None

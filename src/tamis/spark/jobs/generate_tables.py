@@ -19,7 +19,7 @@ from pyarrow import parquet
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
-from tamis.files.sync import sync_folder
+from tamis.files.sync import sync_folder, synced_rename
 from tamis.spark.runtime.job_runner import Progress, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch_folder
 
@@ -40,7 +40,6 @@ class TableFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its file name."""
         return f"part-{self.number:05d}.parquet"
 
 
@@ -69,8 +68,8 @@ def table_files(table: str, rows: int, files: int) -> list[TableFile]:
 def draft_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Path]:
     """A folder for files and folders of these names. At the end they are moved to `out`.
 
-    If the block raises, or its process is killed, nothing of it is in `out`, and the next run
-    begins anew. Names that exist already are refused.
+    If the block raises, or its process is killed, `out` stays as it was, and the next run begins
+    anew. Names that exist already are refused.
     """
     folder = Path(out).absolute()
     _check_free(folder, names)
@@ -81,8 +80,7 @@ def draft_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Iterator[
         _check_free(folder, names)
         with os_errors_as(StoreError, f"{folder}: cannot be written to"):
             for name in names:
-                (above / name).rename(folder / name)
-            sync_folder(folder)
+                synced_rename(above / name, folder / name)
 
 
 def _check_free(folder: Path, names: Sequence[str]) -> None:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import SparkError
 from tamis.model.schema import Schema
+from tamis.replay.manifests import manifests, sweep
+from tamis.replay.parquet_events import parquet_files
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
-from tamis.replay.row_groups import parquet_files
 from tamis.spark.events.past_events import check_names
 from tamis.spark.events.past_files import PastFiles
 from tamis.spark.jobs.match_task import MATCHED, MatchTask
@@ -25,7 +26,7 @@ from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.engine_folders import engine_folders, held_subscriptions
 from tamis.spark.runtime.job_runner import Progress, cores, run_tasks
 from tamis.spark.runtime.scratch_folder import scratch_folder, scratch_folders
-from tamis.spark.stream import notification_sink as sink
+from tamis.spark.stream.notification_sink import WrittenParts, commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,21 +64,15 @@ def match_files(
     """Match all events of parquet files, and write the pairs to a folder.
 
     Args:
-        spark: the session, classic or of Connect.
-        events: a folder of parquet files, a pattern that names them, or one file. A column with
-            the name of an attribute is that attribute.
-        subscriptions: the folder of an index (its latest version), of a version, or of a saved
-            engine.
         out: where pairs go; without it they are counted only.
         id: the column that identifies events. The default is an event's number, as `sequence`:
             from 0 on, in the order of the files' names.
         columns: of the events that pairs have too.
-        operators: those that conditions call, if they are not registered.
         trusted: events are known to be consistent, as after `tamis.spark.validate`: only
             attributes that some subscription mentions are read.
         append: add to the pairs of an earlier job in `out`, instead of refusing the folder.
-        progress: is called with the tasks that are done, and all tasks.
 
+    The other arguments are those of `tamis.spark.backtest.backtest_job.backtest`.
     Events that break a rule of the schema are written to `dead`, with the reason.
     """
     files = parquet_files(events)
@@ -122,7 +117,7 @@ def match_files(
         if len(counted.operators):
             facts |= reports.report_document(counted.operators)
         parts = [part.asDict() for row in made for part in row["parts"]]
-        sink.commit(folder, job.name, facts, [sink.WrittenParts(parts)])
+        commit(folder, job.name, facts, [WrittenParts(parts)])
     return counted
 
 
@@ -143,13 +138,12 @@ def read_files(
     spark: SparkSession,
     events: str | os.PathLike[str],
     schema: Schema,
-    progress: Progress | None = None,
 ) -> MatchedFiles:
     """The same job without matching: how fast a machine reads, and so the most it could match."""
     there = PastFiles(parquet_files(events), schema)
     job = MatchTask(there.shares(cores(spark)), ())
     begun = perf_counter()
-    made = run_tasks(spark, job.tasks, job.run, MATCHED, progress)
+    made = run_tasks(spark, job.tasks, job.run, MATCHED)
     return _counted(job, there.files, made, perf_counter() - begun)
 
 
@@ -171,7 +165,7 @@ def _counted(job: MatchTask, files: int, made: Sequence[Any], seconds: float) ->
 def _ready(out: Path, append: bool) -> Path:
     if out.exists() and not out.is_dir():
         raise SparkError(f"{out}: is a file, and not a folder for pairs")
-    if sink.manifests(out) and not append:  # refuses damaged ones
+    if manifests(out) and not append:  # refuses damaged ones
         raise SparkError(
             f"{out}: holds notifications already; name another folder, or append to it"
         )
@@ -186,7 +180,7 @@ def _clear(out: Path, mine: Path) -> None:
     if (out / "lock").exists():  # of a stream, which may be at its first batch
         return
     if scratch_folders(out) == [mine]:
-        sink.sweep(out, 0.0)
+        sweep(out, 0.0)
 
 
 def _discard(job: MatchTask) -> None:

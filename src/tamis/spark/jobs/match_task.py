@@ -17,15 +17,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.arrow import one_chunk
 from tamis.replay.event_source import EventSource
-from tamis.replay.parts import (
-    DEAD,
-    NOTIFICATIONS,
-    RAW,
-    REASON,
-    SEQUENCE,
-    SUBSCRIPTION,
-    PartWriter,
-)
+from tamis.replay.parts import DEAD, NOTIFICATIONS, SEQUENCE, SUBSCRIPTION, PartWriter
 from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 from tamis.spark.runtime.operator_reports import NOTHING, CallCount, report_json
 from tamis.spark.runtime.worker_cache import open_engine
@@ -64,11 +56,9 @@ class MatchTask(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
         return len(self.events.shares) * max(1, len(self.shards))
 
     def run(self, number: int) -> Iterator[dict[str, Any]]:
-        """A row of `MATCHED`."""
         # All shares of one shard before the next shard: others need not be in memory.
         shard, share = divmod(number, len(self.events.shares))
         chunks, end = self.events.chunks(share), _PairWriter(self, first=shard == 0)
@@ -160,12 +150,6 @@ def _repeated(column: pa.Array, rows: Int64s | None, counts: Int64s) -> pa.Array
 
 def _dead_letters(events: ReadEvents, kept: dict[str, pa.Array]) -> pa.Table:
     """Which event, why it is refused, and the event as it came."""
-    refused = events.valid.refused
-    rows = pa.array([row for row, _ in refused], pa.int64())
-    return pa.table(
-        {
-            **{name: column.take(rows) for name, column in kept.items()},
-            REASON: pa.array([reason for _, reason in refused], pa.string()),
-            RAW: events.raw_texts(),
-        }
-    )
+    rows = pa.array([row for row, _ in events.valid.refused], pa.int64())
+    ids = {name: column.take(rows) for name, column in kept.items()}
+    return pa.table({**ids, **events.refusals()})

@@ -22,7 +22,6 @@ _AWAY = 15.0  # seconds that a server may be away which has answered before
 
 
 def connected(url: str, app: str, settings: dict[str, str]) -> SparkSession:
-    """A session on the server of a URL."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -92,7 +91,6 @@ def _reached(url: str) -> str:
 
 
 def _channel(url: str) -> Any:
-    """The channel of a URL."""
     # Keeps gRPC from writing to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
@@ -125,7 +123,6 @@ def _patience() -> Any:
             self._first = self._last = -_AWAY
 
         def can_retry(self, e: BaseException) -> bool:
-            """Whether to try again after an error."""
             if not super().can_retry(e):
                 return False
             now = monotonic()

@@ -46,7 +46,6 @@ class SavedSubscriptions(NamedTuple):
 
     @property
     def schema(self) -> Schema:
-        """Of the events."""
         return self.engines[0].schema
 
     @property
@@ -65,7 +64,6 @@ class SavedSubscriptions(NamedTuple):
         return {name for engine in self.engines for name in mentioned(engine)}
 
     def close(self) -> None:
-        """Close the engines."""
         for engine in self.engines:
             engine.close()
 

@@ -6,7 +6,6 @@ whose java leaves out one module (see java.sh); all other files are links.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
@@ -19,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tamis.errors import SparkError
+from tamis.files.checksum import short_hash
 
 OLDEST = 17
 # Spark 4 asks for it at every start of Java. It only speeds up Spark's linear algebra.
@@ -75,7 +75,7 @@ def _wrapped(home: Path) -> Path:
     text = Path(__file__).with_name("java.sh").read_text(encoding="utf-8")
     runtime = shlex.quote(str(home / "bin" / "java"))
     text = text.replace("MODULE", MODULE).replace("RUNTIME", runtime)
-    name = f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    name = f"java-{short_hash(text)}"
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     try:
         return _written(home, Path(caches) / "tamis" / name, text)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Calls a Java without one module that Spark asks for, and works without. A Java that has the module
-# warns of it each time, and one that lacks it does not start.
+# Starts Java without one module, which Spark requests but does not need. A Java with the module
+# prints a warning at each start, and one without the module does not start.
 left=$#
 while [ "$left" -gt 0 ]; do
     argument=$1

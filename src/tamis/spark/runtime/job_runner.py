@@ -115,7 +115,7 @@ def _classic(spark: SparkSession, tasks: int | None, progress: Progress) -> Iter
             found = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
             stages = [stage for stage in found if stage is not None]
             done = sum(stage.numCompletedTasks for stage in stages)
-            _tell(progress, done, tasks or sum(stage.numTasks for stage in stages))
+            _report(progress, done, tasks or sum(stage.numTasks for stage in stages))
 
     watcher = threading.Thread(target=look, name="tamis-watch", daemon=True)
     context.setJobGroup(group, "tamis", interruptOnCancel=True)
@@ -139,7 +139,7 @@ def _connect(spark: SparkSession, tasks: int | None, progress: Progress) -> Iter
     ) -> None:
         known = list(stages or ())
         ended = sum(stage.num_completed_tasks for stage in known)
-        _tell(progress, ended, tasks or sum(stage.num_tasks for stage in known))
+        _report(progress, ended, tasks or sum(stage.num_tasks for stage in known))
 
     handler: Any = heard
     tag = f"tamis-{uuid.uuid4().hex}"
@@ -156,6 +156,6 @@ def _connect(spark: SparkSession, tasks: int | None, progress: Progress) -> Iter
         spark.removeProgressHandler(handler)
 
 
-def _tell(progress: Progress, done: int, tasks: int) -> None:
+def _report(progress: Progress, done: int, tasks: int) -> None:
     if tasks:
         progress(min(done, tasks), tasks)

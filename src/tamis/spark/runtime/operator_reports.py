@@ -50,10 +50,9 @@ def total(reports: Iterable[Report]) -> Report:
     for each in reports:
         given_up += each.given_up
         for count in each:
-            known = counts.setdefault(count.operator, CallCounts(count.operator))
-            for name in _ADDED:
-                setattr(known, name, getattr(known, name) + getattr(count, name))
-            known.last = count.last or known.last
+            known = counts.get(count.operator, CallCounts(count.operator))
+            last = count.last or known.last
+            counts[count.operator] = replace(_plus(known, count), last=last)
     return replace(Report.of(counts.values()), given_up=given_up)
 
 
@@ -66,14 +65,16 @@ def since(before: Report, now: Report) -> Report:
     """The difference of two reports of the same engines."""
     counts = []
     for count in now:
-        earlier = before[count.operator]
-        fresh = CallCounts(count.operator)
-        for name in _ADDED:
-            setattr(fresh, name, getattr(count, name) - getattr(earlier, name))
+        fresh = _plus(CallCounts(count.operator), count)
+        fresh = _plus(fresh, before[count.operator], -1)
         if fresh.events or fresh.calls:
-            fresh.last = count.last if fresh.faults else None
-            counts.append(fresh)
+            counts.append(replace(fresh, last=count.last if fresh.faults else None))
     return replace(Report.of(counts), given_up=now.given_up - before.given_up)
+
+
+def _plus(one: CallCounts, other: CallCounts, sign: int = 1) -> CallCounts:
+    added = {name: getattr(one, name) + sign * getattr(other, name) for name in _ADDED}
+    return replace(one, **added)
 
 
 class CallCount:
@@ -87,7 +88,6 @@ class CallCount:
         return total(each.report() for each in self._engines)
 
     def report(self) -> Report:
-        """The calls so far."""
         return since(self._before, self._now())
 
 
@@ -127,7 +127,6 @@ def clear(folder: Path) -> None:
 
 
 def report_json(given: Report) -> str:
-    """A report as JSON."""
     return json.dumps(report_document(given))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -78,14 +79,9 @@ def _errors_to(path: Path) -> Iterator[None]:
 
 
 def _escaped(text: str) -> str:
-    """As a file of Java properties has it.
+    """As a file of Java properties has it, which escapes characters as JSON does.
 
     >>> _escaped("/tmp/é")
     '/tmp/\\\\u00e9'
     """
-    units = text.encode("utf-16-be")
-    codes = [int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)]
-    plain = ["\\\\" if code == ord("\\") else chr(code) for code in codes]
-    return "".join(
-        each if code < 128 else f"\\u{code:04x}" for each, code in zip(plain, codes, strict=True)
-    )
+    return json.dumps(text)[1:-1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.spark.runtime import connect_server as connecting
 from tamis.spark.runtime.java import java_home
-from tamis.store.pins import KEPT
+from tamis.store.versions import KEPT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ _RETRIES = 4  # of a task, so that a worker that dies does not fail the job
 
 
 def session(master: str | None = None, app: str = "tamis", **config: Any) -> SparkSession:
-    """The active session; if there is none, or a `master` is named, a new one.
+    """The active session, or a new one if no session is active or `master` names another.
 
     Without a master, it runs on all processors of this machine, or where `SPARK_REMOTE` says.
     `sc://host:port` is a Spark Connect server. `config` are settings of Spark by their own names,
@@ -133,5 +133,4 @@ def _named(master: str) -> str:
 
 
 def _setting(value: Any) -> str:
-    """A setting as Spark writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -132,7 +132,7 @@ def limit_threads() -> None:
 @lru_cache(maxsize=_KEPT)
 def schema_encoder(document: str) -> Encoder:
     """The encoder of a schema, given as JSON, to validate events with."""
-    from tamis.replay.encoders import schema_encoder
+    from tamis.replay.event_columns import schema_encoder
 
     made = schema_encoder(document)
     freeze_objects()

@@ -22,7 +22,7 @@ from tamis.encode.codes import (
 from tamis.encode.encoder import Encoder
 from tamis.encode.validation import ValidEvents
 from tamis.model.domain import INT_HIGH
-from tamis.replay.event_columns import multiple
+from tamis.replay.event_columns import list_column, multiple, placed
 
 Int64s = NDArray[np.int64]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -121,17 +121,14 @@ def _each(array: pa.Array, rows: Int64s | None, size: int) -> pa.Array:
         return array
     if not len(rows):
         return pa.nulls(size, array.type)
-    place, absent = np.zeros(size, np.int64), np.ones(size, np.bool_)
-    place[rows], absent[rows] = np.arange(len(rows)), False
-    return array.take(pa.array(place, mask=absent))
+    column: pa.Array = placed(array, rows, size)
+    return column
 
 
 def _lists(array: pa.Array, rows: Int64s | None, size: int) -> pa.Array:
     """A list for each event, or null."""
     counts = np.ones(size, np.int64) if rows is None else np.bincount(rows, minlength=size)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    mask = pa.array(counts == 0) if (counts == 0).any() else None
-    return pa.ListArray.from_arrays(pa.array(offsets), array, mask=mask)
+    return list_column(array, counts, counts == 0)
 
 
 # -- one value -------------------------------------------------------------------------------------

@@ -72,22 +72,16 @@ def gather_stats(
 ) -> Stats:
     """Statistics of all events of parquet files, or of a log.
 
-    Args:
-        spark: the session, classic or of Connect.
-        events: a folder of parquet files, a pattern that names them, or one file; or a log.
-        schema: of the events in files; a log has its own.
-        sample: how many events are drawn at random, the same ones for the same `seed`.
-        seed: another one draws other events.
-        work: a folder that all workers can write to, for scratch files; on one machine any.
-        progress: is called with the tasks that are done, and all tasks.
+    `schema` is that of the events in files; a log has its own. `sample` events are drawn at random,
+    the same ones for the same `seed`. The other arguments are those of `backtest`.
 
     Rows that break a rule of the schema are counted as dead, and are not part of the rest. If more
-    than three in four are dead, the sample may be too small. `match_sample` adds what subscriptions
-    match of it.
+    than three in four are dead, the sample may be too small. `match_sample` adds which
+    subscriptions match it.
     """
     if sample < 1:
         raise SparkError(f"a sample has one event or more, got {sample}")
-    there = _opened(events, schema)
+    there = opened_events(events, schema)
     source = there.shares(cores(spark))
     with scratch_folder(None if work is None else Path(work).absolute()) as above:
         total = sum(source.rows(share) for share in range(len(source.shares)))
@@ -112,12 +106,10 @@ def gather_stats(
         )
 
 
-def check_given(events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | None) -> None:
-    """Refuse mistakes that show before Spark is started, which takes a while."""
-    _opened(events, schema)
-
-
-def _opened(events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | None) -> PastEvents:
+def opened_events(
+    events: str | os.PathLike[str] | Log | PastEvents, schema: Schema | None
+) -> PastEvents:
+    """The events; mistakes are refused here, before Spark is started, which takes a while."""
     if isinstance(events, PastEvents):
         return events
     if isinstance(events, Log):
@@ -187,17 +179,17 @@ def _attributes(
     """The statistics of each attribute, in values."""
     events = counted.get(ALL, _Counted()).events
     for at, name in enumerate(tracked(encoder)):
-        codec, told = encoder.codecs[encoder.positions[name]], counted.get(at, _Counted())
-        stats = AttributeStats(codec.domain.kind, told.events, told.rest)
+        codec, count = encoder.codecs[encoder.positions[name]], counted.get(at, _Counted())
+        stats = AttributeStats(codec.domain.kind, count.events, count.rest)
         if isinstance(codec, OpaqueCodec):
             yield name, stats
             continue
-        found = [(value(codec, each), count) for each, count in told.codes or told.texts]
+        found = [(value(codec, each), times) for each, times in count.codes or count.texts]
         found.sort(key=lambda each: (-each[1], each[0]))
-        frequent = tuple((each, count / events) for each, count in found)
-        stats = replace(stats, distinct=told.distinct, frequent=frequent)
-        if in_order(codec) and told.events:
-            ends = told.quantiles or (told.low or "", told.high or "")
+        frequent = tuple((each, times / events) for each, times in found)
+        stats = replace(stats, distinct=count.distinct, frequent=frequent)
+        if in_order(codec) and count.events:
+            ends = count.quantiles or (count.low or "", count.high or "")
             low, *within, high = (value(codec, each) for each in ends)
             stats = replace(stats, low=low, high=high, quantiles=tuple(within))
         yield name, stats

@@ -64,16 +64,9 @@ def match_sample(
 ) -> Stats:
     """Add to statistics what subscriptions match of the sample.
 
-    Args:
-        spark: the session, classic or of Connect.
-        stats: of events.
-        subscriptions: the folder of an index (its latest version), of a version, or of a saved
-            engine. If they call operators, the result also has estimates of these predicates: how
-            often each is true, and how long a call takes.
-        operators: those that conditions call, if they are not registered.
-        asked: how many events are matched at most, if subscriptions call operators.
-        work: a folder that all workers can read, for scratch files; on one machine any.
-        progress: is called with the tasks that are done, and all tasks.
+    If they call operators, at most `asked` events are matched, and the result also has estimates of
+    these predicates: how often each is true, and how long a call takes. The other arguments are
+    those of `backtest`.
     """
     with ExitStack() as held:
         folders = held.enter_context(held_folders(subscriptions))
@@ -133,7 +126,7 @@ class _SampleTask(NamedTuple):
         valid = validate(engine.encoder, table)
         if not len(valid):
             return
-        found, told = match_and_measure(engine, valid.batch(engine.encoder))
+        found, measured = match_and_measure(engine, valid.batch(engine.encoder))
         names = [str(start + row) for row in valid.rows.tolist()]
         yield _rows(_EVENT, names, np.diff(found.starts))
         _, firsts, counts = np.unique(found.slots, return_index=True, return_counts=True)
@@ -142,7 +135,7 @@ class _SampleTask(NamedTuple):
         for sort, which in ((_TEXT, texts), (_NUMBER, ~texts)):
             chosen = np.flatnonzero(which)
             yield _rows(sort, [str(ids[at]) for at in chosen.tolist()], counts[chosen])
-        yield _rows(_PREDICATE, list(told), *zip(*told.values(), strict=True))
+        yield _rows(_PREDICATE, list(measured), *zip(*measured.values(), strict=True))
 
 
 def _rows(sort: str, names: list[str], *counts: Any) -> pa.RecordBatch:
@@ -187,19 +180,19 @@ def _summed(
             for seen, id in best[:MOST]
         ),
     )
-    told = {
+    counts = {
         row["name"]: PredicateCounts(**{name: row[name] for name in PredicateCounts._fields})
         for row in sorted(of.get(_PREDICATE, []), key=lambda row: row["name"])
     }
-    return matched, _predicates(told)
+    return matched, _predicates(counts)
 
 
-def _predicates(told: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
+def _predicates(counts: Mapping[str, PredicateCounts]) -> dict[str, PredicateStats]:
     """Those that gave an answer, and whose time is known."""
     return {
         text: PredicateStats(each.true / each.seen, each.spent / 1000 / each.timed, each.seen,
                              each.faults)
-        for text, each in told.items()
+        for text, each in counts.items()
         if each.seen and each.timed
     }  # fmt: skip
 

@@ -27,10 +27,10 @@ from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.model.domain import Opaque
 from tamis.model.schema import EVENT_TYPE
-from tamis.replay.encoders import schema_encoder
+from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
 from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
-from tamis.spark.backtest.event_samples import ranks
+from tamis.spark.backtest.tally import ranks
 from tamis.spark.stats.attribute_values import attribute_values, event_table
 
 Int64s = NDArray[np.int64]
@@ -62,7 +62,6 @@ class ValueTask(NamedTuple):
     work: str  # the folder for parts of the sample
 
     def run(self, share: int) -> Iterator[pa.RecordBatch]:
-        """The values of a share's events."""
         encoder, sample = schema_encoder(self.document), _ShareSample(self)
         for events in read_events(
             self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
@@ -81,7 +80,6 @@ def tracked(encoder: Encoder) -> list[str]:
 
 
 def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:
-    """The rows of some events."""
     reason = min((reason for _, reason in valid.refused), default=None)
     yield _rows(ALL, len(valid), len(valid.refused), pa.array([reason], pa.string()))
     waiting: list[pa.RecordBatch] = []

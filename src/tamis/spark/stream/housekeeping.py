@@ -19,10 +19,9 @@ from tamis.spark.jobs.compile_index import CompiledIndex
 from tamis.spark.runtime.error_text import error_text
 from tamis.spark.stream.progress import StreamStatus
 from tamis.store.log import Log
-from tamis.store.pins import KEPT
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.version import Version
-from tamis.store.versions import Versions
+from tamis.store.versions import KEPT, Versions
 
 SHARE = 0.1  # of a version's subscriptions that may change before the next is compiled
 _LEAST = 1_000  # changes: fewer are never worth a version

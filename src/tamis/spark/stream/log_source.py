@@ -45,7 +45,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tamis.errors import SparkError, StoreError, nearest
+from tamis.errors import SparkError, StoreError
 from tamis.files.json_document import read_json, write_json
 from tamis.files.names import chosen_name
 from tamis.files.os_errors import os_errors_as
@@ -53,7 +53,7 @@ from tamis.files.sync import sync_folder
 from tamis.model.schema import Schema
 from tamis.replay.log_events import after_events, log_shares, next_event
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
-from tamis.spark.frames.frame_columns import column_types
+from tamis.spark.frames.frame_columns import check_attributes, column_types
 from tamis.spark.stream.log_task import LogTask
 from tamis.spark.stream.notification_sink import local
 from tamis.spark.stream.progress import NO_VERSION
@@ -120,14 +120,7 @@ class LogOptions:
         log = Log.open(local(path))
         index = given.get("index")
         columns = _names(given.get("columns"))
-        known = Schema.from_dict(log.schema).attributes
-        for name in columns:
-            if name not in known:
-                hint = nearest(name, known)
-                raise SparkError(
-                    f"columns: the events have no attribute {name!r}"
-                    + (f"; {hint}" if hint else "")
-                )
+        check_attributes(columns, Schema.from_dict(log.schema).attributes, "columns")
         versions = Versions(local(index)) if index else None
         if versions is not None:
             versions.check_log(log)
@@ -197,7 +190,6 @@ class TamisDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As in `format(…)`."""
         return "tamis"
 
     def schema(self) -> StructType:
@@ -216,11 +208,9 @@ class TamisDataSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Of a batch job."""
         return _BatchReader(LogOptions.read(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        """Of a stream."""
         given = LogOptions.read(self.options)
         if given.latest and not given.name:
             raise SparkError(
@@ -244,7 +234,6 @@ class _BatchReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """From the first event to the last, or as the options say."""
         given = self._options
         end = given.log.end if given.end is None else min(given.end, given.log.end)
         ranges = list(given.version_ranges(min(given.start, end), end))
@@ -255,7 +244,6 @@ class _BatchReader(DataSourceReader):
         return [_LogPartition(each) for part in ranges for each in given.tasks_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The pairs of a range."""
         return _read(partition)
 
 
@@ -278,7 +266,6 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"log": self._options.log.identity, "sequence": sequence, "version": version}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """As the option says."""
         most = self._options.most
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
@@ -312,7 +299,6 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [_LogPartition(each) for each in self._options.tasks_of(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The pairs of a range."""
         return _read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -335,7 +321,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    if isinstance(partition, _LogPartition):  # Spark reads one partition even if there is none
+    if isinstance(partition, _LogPartition):  # without partitions, Spark still reads an empty one
         yield from partition.task.run()
 
 

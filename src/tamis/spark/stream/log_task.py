@@ -18,11 +18,10 @@ from tamis.errors import StoreError
 from tamis.files.os_errors import os_errors_as
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import column_at
-from tamis.replay.event_source import EventChunk
+from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.live_subscriptions import LivePairs, LiveSubscriptions
-from tamis.replay.log_events import LogLayout
 from tamis.replay.parts import RAW, REASON, SEQUENCE, SUBSCRIPTION
-from tamis.replay.pipeline import BatchPace, ReadEvents, match_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
 from tamis.spark.frames.frame_columns import column_types
 from tamis.spark.runtime.operator_reports import noted_calls
 from tamis.spark.runtime.worker_cache import VERSIONS, LruCache, open_engine
@@ -59,34 +58,32 @@ class LogTask:
         log = self._log()
         live = self._live_shard(log)
         live.take(log, self.end)
-        layout = LogLayout(json.dumps(log.schema))
+        document = json.dumps(log.schema)
+        layout, types = RowLayout(document=document), _types(document)
         chunks = (
             EventChunk(np.arange(first, first + table.num_rows), without_reserved(table), layout)
             for first, table in log.events(self.start, self.end)
         )
 
-        def match(events: ReadEvents) -> LivePairs:
-            return live.match(events.valid, events.numbers)
-
         with noted_calls(live.engines, self.report):
             pace = BatchPace(_AT_ONCE, _AT_ONCE)
-            for events, pairs in match_events(chunks, live.encoder, match, pace):
-                if pairs.total:
-                    yield self._pair_rows(events, pairs, _types(layout.document))
+            for events in read_events(chunks, live.encoder, pace):
+                pairs = live.match(events.valid, events.numbers)
+                if len(pairs.rows):
+                    yield self._pair_rows(events, pairs, types)
                 if self.shard == 0 and events.valid.refused:
-                    yield self._dead_letters(events, live.ids, _types(layout.document))
+                    yield self._dead_letters(events, live.ids, types)
 
     def _pair_rows(
         self, events: ReadEvents, pairs: LivePairs, types: dict[str, pa.DataType]
     ) -> pa.RecordBatch:
-        rows, kept = pa.array(pairs.rows), {}
+        rows, kept, nothing = pa.array(pairs.rows), {}, pa.nulls(len(pairs.rows), pa.string())
         for name in self.columns:
             column = column_at(events.valid.table, name.split("."))
             if column is None:  # no event of the segment binds it
-                kept[name] = pa.nulls(pairs.total, types[name])
+                kept[name] = pa.nulls(len(rows), types[name])
             else:
                 kept[name] = one_chunk(column).take(rows).cast(types[name])
-        nothing = pa.nulls(pairs.total, pa.string())
         numbers = pa.array(events.numbers[pairs.rows])
         return pa.RecordBatch.from_pydict(
             {SEQUENCE: numbers, SUBSCRIPTION: pairs.ids, **kept, REASON: nothing, RAW: nothing}
@@ -95,14 +92,13 @@ class LogTask:
     def _dead_letters(
         self, events: ReadEvents, ids: str, types: dict[str, pa.DataType]
     ) -> pa.RecordBatch:
-        refused = events.valid.refused
+        rows = [row for row, _ in events.valid.refused]
         return pa.RecordBatch.from_pydict(
             {
-                SEQUENCE: pa.array(events.chunk.numbers[[row for row, _ in refused]]),
-                SUBSCRIPTION: pa.nulls(len(refused), ID_TYPES[ids]),
-                **{name: pa.nulls(len(refused), types[name]) for name in self.columns},
-                REASON: pa.array([reason for _, reason in refused], pa.string()),
-                RAW: events.raw_texts(),
+                SEQUENCE: pa.array(events.chunk.numbers[rows]),
+                SUBSCRIPTION: pa.nulls(len(rows), ID_TYPES[ids]),
+                **{name: pa.nulls(len(rows), types[name]) for name in self.columns},
+                **events.refusals(),
             }
         )
 

@@ -17,9 +17,7 @@ the batch alone: a new checkpoint begins at 0 again, with other data. Read notif
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,33 +38,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
-from tamis.files.sync import sync_folder
-from tamis.replay.compact_parts import compact
-from tamis.replay.manifests import (
-    MANIFESTS,
-    ends_elsewhere,
-    last_merged,
-    manifests,
-    put,
-    sweep,
-)
+from tamis.files.checksum import short_hash
+from tamis.files.sync import sync_file, sync_folder
+from tamis.replay.manifests import MANIFESTS, ends_elsewhere, last_merged, manifests, put
 from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, PartWriter
 from tamis.spark.stream.progress import query_of
-
-__all__ = [
-    "DEAD",
-    "MANIFESTS",
-    "NOTIFICATIONS",
-    "RAW",
-    "REASON",
-    "NotificationsDataSource",
-    "WrittenParts",
-    "commit",
-    "compact",
-    "local",
-    "manifests",
-    "sweep",
-]
 
 
 @dataclass
@@ -81,7 +57,6 @@ class NotificationsDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As in `format(…)`."""
         return "tamis_notifications"
 
     def schema(self) -> StructType:
@@ -89,10 +64,8 @@ class NotificationsDataSource(DataSource):
         from pyspark.sql.pandas.types import from_arrow_schema
 
         folder = self.options.get("kind", NOTIFICATIONS)
-        for manifest in manifests(self._path()):
-            for part in manifest["parts"]:
-                if part["folder"] == folder:
-                    return from_arrow_schema(pq.read_schema(self._path() / folder / part["name"]))
+        for part in _committed(self._path(), folder):
+            return from_arrow_schema(pq.read_schema(part))
         if not self._path().is_dir():
             raise SparkError(f"{self._path()}: there is no folder of that name")
         raise SparkError(
@@ -100,11 +73,9 @@ class NotificationsDataSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """All parts that manifests name."""
         return _PartsReader(self._path(), self.options.get("kind", NOTIFICATIONS))
 
     def writer(self, schema: StructType, overwrite: bool) -> _BatchWriter:
-        """Of a batch job."""
         if overwrite:
             raise SparkError('notifications are only ever added: use mode("append")')
         return _BatchWriter(self._path())
@@ -112,7 +83,6 @@ class NotificationsDataSource(DataSource):
     def streamWriter(  # noqa: N802 - as Spark calls it
         self, schema: StructType, overwrite: bool
     ) -> _StreamWriter:
-        """Of a stream."""
         checkpoint = self.options.get("checkpointlocation")
         if not checkpoint:
             raise SparkError(
@@ -182,7 +152,6 @@ class _BatchWriter(_TaskWriter, DataSourceArrowWriter):
         commit(self._path, uuid.uuid4().hex, {"query": None, "batch": None}, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the parts."""
         _discard(self._path, messages)
 
 
@@ -196,7 +165,7 @@ class _StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         """Commit the manifest of a batch, unless it exists."""
         query, offset = _journaled(self._checkpoint, batch)
         _sync_journal(self._checkpoint, batch)
-        key = hashlib.sha256("\n".join(offset).encode()).hexdigest()[:16]
+        key = short_hash("\n".join(offset))
         facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offset]}
         commit(self._path, f"{query}-{batch:010d}-{key}", facts, messages)
 
@@ -222,8 +191,7 @@ def _sync_journal(checkpoint: Path, batch: int) -> None:
     end elsewhere, and some of its notifications would come twice.
     """
     for path in (checkpoint / "offsets" / str(batch), checkpoint / "metadata"):
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_file(path)
         sync_folder(path.parent)
     sync_folder(checkpoint.parent)
 
@@ -270,21 +238,22 @@ def _discard(path: Path, messages: Sequence[WriterCommitMessage | None]) -> None
         (path / part["folder"] / part["name"]).unlink(missing_ok=True)
 
 
+def _committed(path: Path, folder: str) -> Iterator[Path]:
+    """The parts of a kind that manifests name."""
+    for manifest in manifests(path):
+        for part in manifest["parts"]:
+            if part["folder"] == folder:
+                yield path / folder / part["name"]
+
+
 class _PartsReader(DataSourceReader):
     def __init__(self, path: Path, folder: str) -> None:
         self._path, self._folder = path, folder
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A part each."""
-        return [
-            InputPartition(str(self._path / self._folder / part["name"]))
-            for manifest in manifests(self._path)
-            for part in manifest["parts"]
-            if part["folder"] == self._folder
-        ]
+        return [InputPartition(str(part)) for part in _committed(self._path, self._folder)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Its rows."""
         if partition is not None and partition.value:
             try:
                 yield from pq.ParquetFile(partition.value).iter_batches()

@@ -7,8 +7,6 @@ which each event was appended. So Spark is not asked, and Spark Connect makes no
 from __future__ import annotations
 
 import json
-import os
-from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -16,25 +14,13 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from tamis.files.names import names_in
 from tamis.replay.manifests import BATCHES, MANIFESTS
 from tamis.replay.parts import DEAD, NOTIFICATIONS
 from tamis.store.log import Log, appended
 
 WINDOW = 30.0  # seconds over which rates and latencies are taken
 NO_VERSION = -1
-
-
-class FinishedBatch(NamedTuple):
-    """A committed batch, as its manifest has it."""
-
-    number: int
-    start: int  # sequence numbers
-    end: int
-    version: int  # that it was matched with; -1: none
-    events: int
-    notifications: int
-    dead: int
-    written: float
 
 
 class StreamStatus(NamedTuple):
@@ -67,8 +53,8 @@ class StreamWatch:
         self._log, self._out, self._query, self._since = log, out, query, since
         self._seen: set[str] = set()
         self._taken = -1  # the last batch that is counted
-        self._recent: deque[FinishedBatch] = deque()
-        self._delays: deque[tuple[float, float, int]] = deque()  # written, delay, events
+        self._recent: list[tuple[float, int, int]] = []  # written, events, notifications
+        self._delays: list[tuple[float, float, int]] = []  # written, delay, events
         self._totals = StreamStatus(0, 0, NO_VERSION, 0, 0, 0, 0, None, None, None, None)
         self._newest: dict[str, tuple[int, Path]] = {}  # by kind: of which batch, and the part
 
@@ -76,16 +62,14 @@ class StreamWatch:
         """The status, with the manifests that have come since the last look."""
         for manifest in self._fresh():
             self._take(manifest)
-        while self._recent and self._recent[0].written < now - WINDOW:
-            self._recent.popleft()
-        while self._delays and self._delays[0][0] < now - WINDOW:
-            self._delays.popleft()
+        self._recent = [each for each in self._recent if each[0] >= now - WINDOW]
+        self._delays = [each for each in self._delays if each[0] >= now - WINDOW]
         end = max(self._log.end, self._totals.sequence)
         delays = [(delay, events) for _, delay, events in self._delays]
         return self._totals._replace(
             backlog=self._log.counts(self._totals.sequence, end)[0],
-            rate=rate([(each.written, each.events) for each in self._recent], now),
-            matches=rate([(each.written, each.notifications) for each in self._recent], now),
+            rate=rate([(written, events) for written, events, _ in self._recent], now),
+            matches=rate([(written, found) for written, _, found in self._recent], now),
             p50=quantile(delays, 0.5),
             p95=quantile(delays, 0.95),
         )
@@ -109,8 +93,7 @@ class StreamWatch:
     def _fresh(self) -> list[dict[str, Any]]:
         folder = self._out / MANIFESTS
         try:
-            with os.scandir(folder) as entries:
-                names = {each.name for each in entries if each.name.startswith(self._query)}
+            names = {name for name in names_in(folder) if name.startswith(self._query)}
         except FileNotFoundError:
             return []
         fresh = names - self._seen
@@ -135,25 +118,28 @@ class StreamWatch:
         )
 
     def _take(self, manifest: dict[str, Any]) -> None:
+        totals, merged = self._totals, BATCHES in manifest
+        if merged:  # of all batches from the first on
+            totals = totals._replace(sequence=0, events=0, notifications=0, dead=0)
+        (offset,) = manifest["offsets"]  # the stream has one source
+        start, end = totals.sequence, int(offset["sequence"])
+        events, found = self._log.counts(start, end)[0], int(manifest[NOTIFICATIONS])
         self._taken = int(manifest["batch"])
-        if BATCHES in manifest:  # of all batches from the first on
-            self._totals = self._totals._replace(sequence=0, events=0, notifications=0, dead=0)
-        batch = self._batch(manifest)
-        totals = self._totals
         self._totals = totals._replace(
             batches=int(manifest.get(BATCHES, totals.batches + 1)),
-            sequence=batch.end,
-            version=batch.version,
-            events=totals.events + batch.events,
-            notifications=totals.notifications + batch.notifications,
-            dead=totals.dead + batch.dead,
+            sequence=end,
+            version=int(offset["version"]),
+            events=totals.events + events,
+            notifications=totals.notifications + found,
+            dead=totals.dead + int(manifest[DEAD]),
         )
         self._note(manifest)
-        if batch.written >= self._since and BATCHES not in manifest:
-            self._recent.append(batch)
-            for _, table in self._log.events(batch.start, batch.end):
-                delay = max(0.0, batch.written - appended(table).timestamp())
-                self._delays.append((batch.written, delay, table.num_rows))
+        written = float(manifest["written"])
+        if written >= self._since and not merged:
+            self._recent.append((written, events, found))
+            for _, table in self._log.events(start, end):
+                delay = max(0.0, written - appended(table).timestamp())
+                self._delays.append((written, delay, table.num_rows))
 
     def _note(self, manifest: dict[str, Any]) -> None:
         number = int(manifest["batch"])
@@ -161,20 +147,6 @@ class StreamWatch:
             kind = part["folder"]
             if number >= self._newest.get(kind, (-1, None))[0]:
                 self._newest[kind] = number, self._out / kind / part["name"]
-
-    def _batch(self, manifest: dict[str, Any]) -> FinishedBatch:
-        (offset,) = manifest["offsets"]  # the stream has one source
-        start, end = self._totals.sequence, int(offset["sequence"])
-        return FinishedBatch(
-            int(manifest["batch"]),
-            start,
-            end,
-            int(offset["version"]),
-            self._log.counts(start, end)[0],
-            int(manifest[NOTIFICATIONS]),
-            int(manifest[DEAD]),
-            float(manifest["written"]),
-        )
 
 
 def rate(counts: list[tuple[float, int]], now: float) -> float | None:

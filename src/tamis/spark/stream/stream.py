@@ -6,26 +6,32 @@ that leaves nothing half done. Messages of Spark and its workers go to files, no
 
 from __future__ import annotations
 
-import hashlib
+import re
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import SparkError
+from tamis.errors import SparkError, StoreError
+from tamis.files.checksum import short_hash
+from tamis.files.lock import locked
+from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
 from tamis.replay.log_events import next_event
+from tamis.replay.manifests import manifests, sweep
+from tamis.replay.parts import NOTIFICATIONS
 from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import error_text
 from tamis.spark.runtime.quiet_session import quiet_session
 from tamis.spark.runtime.sessions import end, retained_batches
-from tamis.spark.stream import notification_sink as sink
 from tamis.spark.stream.housekeeping import Housekeeper
+from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
-from tamis.spark.stream.stream_checks import check_apart, check_read, check_written, only_stream
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 from tamis.store.versions import Versions
@@ -40,6 +46,7 @@ LOGS = "logs"
 _TURN = 1.0  # seconds between two turns of the housekeeping
 _LONG = 24 * 3600.0  # seconds after which uncommitted parts of others are leftovers
 _TAG = "tamis-compile"
+_OF_AN_INDEX = re.compile(r"v\d{20}|readers|jobs|pins|lock|lost\+found|\..*")
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,10 @@ class Stream:
     ) -> None:
         self.job, self._session, self._owned = job, spark, spark is None
         check_read(job.log, job.index, job.columns)
-        check_apart(job.out, job.checkpoint)
+        if job.out.resolve() == job.checkpoint.resolve():
+            raise SparkError(
+                f"{job.out}: cannot be the checkpoint as well; name another folder for that"
+            )
         self.log, self.versions = Log.open(job.log), Versions(job.index)
         self.keeper = Housekeeper(
             self.log, self.versions, self._compile, every=job.every, snapshot=snapshot, out=job.out
@@ -88,13 +98,10 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._watch: StreamWatch | None = None
         self._last: StreamStatus | None = None
-        self._held = ExitStack()
-        self._held.enter_context(only_stream(job.out))
-        try:
-            self._held.enter_context(only_stream(job.checkpoint, "using it"))
-        except BaseException:
-            self._held.close()
-            raise
+        with ExitStack() as held:
+            held.enter_context(only_stream(job.out))
+            held.enter_context(only_stream(job.checkpoint, "using it"))
+            self._held = held.pop_all()
 
     def __enter__(self) -> Stream:
         return self
@@ -137,14 +144,15 @@ class Stream:
         return self._compile(at)
 
     def start(self) -> None:
-        """Start the query, and the keeper."""
         job, began = self.job, time.time()
         self._sweep()
-        sink.sweep(job.out, _LONG)
+        sweep(job.out, _LONG)
         reports.clear(self._reports)
-        options = {"index": str(job.index), "startingSequence": str(first_event(self.log))}
-        options |= {"columns": ",".join(job.columns), "operators": ",".join(job.modules)}
-        options |= {
+        options = {
+            "index": str(job.index),
+            "startingSequence": str(first_event(self.log)),
+            "columns": ",".join(job.columns),
+            "operators": ",".join(job.modules),
             "name": reader_name(job.checkpoint),
             "report": str(self._reports),
             **job.options,
@@ -170,7 +178,6 @@ class Stream:
 
     @property
     def running(self) -> bool:
-        """Whether the query is active."""
         if self._query is None:
             return False
         try:
@@ -179,7 +186,6 @@ class Stream:
             raise self._stopped(why) from None
 
     def look(self) -> StreamStatus:
-        """The present status."""
         assert self._watch is not None
         self._last = self._watch.look(time.time())
         return self._last
@@ -189,7 +195,7 @@ class Stream:
         if self._watch is not None:
             self._watch.forget()
 
-    def newest(self, kind: str = sink.NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
+    def newest(self, kind: str = NOTIFICATIONS, rows: int = 100) -> list[dict[str, Any]]:
         """Some of the last notifications, or dead letters."""
         return [] if self._watch is None else self._watch.newest(kind, rows)
 
@@ -227,7 +233,7 @@ class Stream:
         """Remove leftovers of this query; other jobs may write to the same folder."""
         query = query_of(self.job.checkpoint)
         if query is not None:
-            sink.sweep(self.job.out, 0.0, query=query)
+            sweep(self.job.out, 0.0, query=query)
 
     def interrupt(self) -> None:
         """Have Spark drop a running compilation."""
@@ -259,10 +265,66 @@ class Stream:
 
 def reader_name(checkpoint: Path) -> str:
     """The name of a stream as a reader, under which its versions are kept."""
-    return f"run-{hashlib.sha256(str(checkpoint).encode()).hexdigest()[:16]}"
+    return f"run-{short_hash(str(checkpoint))}"
 
 
 def first_event(log: Log) -> int:
     """The sequence number of the first event of a log; its end, if it has no events."""
     found = next_event(log)
     return log.end if found is None else found
+
+
+# -- checks before Spark is started, which takes a while -------------------------------------------
+
+
+def check_read(log: Path, index: Path, columns: tuple[str, ...]) -> None:
+    """Refuse attributes that events do not have, and a folder that is not an index."""
+    LogOptions.read({"path": str(log), "index": str(index), "columns": ",".join(columns)})
+    if Versions(index).latest() is None and index.exists():
+        strange = sorted(name for name in names_in(index) if not _OF_AN_INDEX.fullmatch(name))
+        if strange:
+            listed = ", ".join(strange[:5]) + (", …" if len(strange) > 5 else "")
+            raise SparkError(
+                f"{index}: is not a folder of compiled versions, it holds {listed}; name "
+                "another one, or one that is empty or does not exist yet"
+            )
+
+
+def check_written(out: Path, checkpoint: Path) -> None:
+    """Refuse a folder and a checkpoint that do not belong together.
+
+    If another query has written to the folder, this one would start over, and all notifications
+    would come twice. If the query of the checkpoint has written to another folder, this one would
+    lack those notifications.
+    """
+    mine = query_of(checkpoint)
+    queries = {each.get("query") for each in manifests(out)} - {None}
+    if mine in queries:
+        return
+    if queries:
+        raise SparkError(
+            f"{out}: holds notifications of another stream than that of the checkpoint "
+            f"{checkpoint}, which would write them again; name another folder to write to, or the "
+            "checkpoint of that stream"
+        )
+    if mine is not None and any((checkpoint / "commits").glob("[0-9]*")):
+        raise SparkError(
+            f"{checkpoint}: is the checkpoint of a stream that has written to another folder than "
+            f"{out}, which would lack all that came before; name that folder, or another "
+            "checkpoint to begin from the start"
+        )
+
+
+@contextmanager
+def only_stream(folder: Path, what: str = "writing here") -> Iterator[None]:
+    """Lock a folder against a second stream."""
+    with os_errors_as(StoreError, f"{folder}: cannot be written to"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(folder / "lock", wait=False))
+            except BlockingIOError:
+                raise SparkError(
+                    f"{folder}: a stream is {what} already; stop it, or choose another folder"
+                ) from None
+            yield

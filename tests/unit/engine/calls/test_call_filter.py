@@ -13,13 +13,12 @@ import pytest
 
 from tamis import Engine, Operator, Schema, TamisError, operator, schedulers
 from tamis.errors import ConditionError, NeverTrueError
-from tamis.model import semantics
-from tamis.model.condition import Condition
-from tamis.model.operator import Parameter, Signature
+from tamis.model.operator import Signature
 from tamis.model.printer import to_text
-from tamis.operators.runner import Runner
 from tamis.testing import operator_cases as cases
 from tamis.testing.operator_checks import compare_schedulers
+from tests.schemas import one_type
+from tests.unit.engine.calls.filled import EVENTS, expected, filled, patient
 
 
 @pytest.mark.parametrize("name", schedulers())
@@ -29,75 +28,41 @@ def test_answers_are_those_of_the_definition(name: str) -> None:
     assert found.matches > 50
 
 
-def _filled(number: int = 12, seed: int = 5) -> tuple[Engine, dict[int, Condition]]:
-    chance = random.Random(seed)
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
-    engine.calls.runner = Runner(faults=1_000_000)
-    live: dict[int, Condition] = {}
-    while len(live) < number:
-        condition = cases.condition(chance)
-        try:
-            engine.subscribe(condition, id=len(live))
-        except ConditionError:
-            continue
-        live[len(live)] = condition
-    return engine, live
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(cases.SCHEMA, operators=cases.OPERATORS)
 
 
-def _expected(live: dict[int, Condition], event: dict[str, Any]) -> set[int]:
-    truths = cases.truths()
-    return {
-        id
-        for id, condition in live.items()
-        if semantics.satisfies(condition, event, cases.SCHEMA, truths)
-    }
-
-
-EVENTS = [cases.event(random.Random(number)) for number in range(20)]
-
-
-def test_bits_batches_arrow_and_single_events_agree() -> None:
-    engine, live = _filled()
-    expected = [_expected(live, event) for event in EVENTS]
-    assert any(expected)
-    assert [set(answer) for answer in engine.match_batch(EVENTS)] == expected
-    assert [set(engine.match(event)) for event in EVENTS] == expected
+def test_bits_batches_single_events_and_explanations_agree() -> None:
+    engine, live = filled()
+    right = [expected(live, event) for event in EVENTS]
+    assert any(right)
+    assert [set(answer) for answer in engine.match_batch(EVENTS)] == right
+    assert [set(engine.match(event)) for event in EVENTS] == right
     bits = engine.match_bitmap(EVENTS)
-    assert [set(bits[at]) for at in range(len(EVENTS))] == expected
+    assert [set(bits[at]) for at in range(len(EVENTS))] == right
     part = engine.encode(EVENTS)[5:9]
-    assert [set(answer) for answer in engine.match_batch(part)] == expected[5:9]
+    assert [set(answer) for answer in engine.match_batch(part)] == right[5:9]
+    for event, ids in zip(EVENTS[:8], right, strict=False):
+        for id in live:
+            assert bool(engine.explain(id, event)) == (id in ids)
 
 
 def test_events_from_arrow_are_read_where_an_operator_asks() -> None:
-    engine = Engine(
-        Schema.from_dict({"attributes": {"price": "integer", "picture": "opaque"}}),
-        operators=[_sized()],
-    )
+    @operator(reads=("picture",), gives={"n": "number"}, run="here")
+    def size(picture: bytes) -> int:
+        return len(picture)
+
+    schema = Schema.from_dict({"attributes": {"price": "integer", "picture": "opaque"}})
+    engine = Engine(schema, operators=[size])
     engine.subscribe("size(?n) and ?n > 2 and price < 5", id="large")
     table = pa.table({"price": [1, 1, 9, 1], "picture": [b"abc", b"a", b"abcd", None]})
     assert list(engine.match_batch(table)) == [["large"], [], [], []]
     assert engine.report()["size"].events == 2, "not where the price or the picture rules it out"
 
 
-def _length(picture: bytes) -> int:
-    return len(picture)
-
-
-def _sized() -> Operator:
-    signature = Signature("size", (Parameter("n", "number", True),), ("picture",))
-    return Operator(_length, signature, run="here")
-
-
-def test_explanations_agree_with_answers() -> None:
-    engine, live = _filled()
-    for event in EVENTS[:8]:
-        found = engine.match(event)
-        for id in live:
-            assert bool(engine.explain(id, event)) == (id in found)
-
-
 def test_subscriptions_come_and_go() -> None:
-    engine, live = _filled(20)
+    engine, live = filled(20)
     chance = random.Random(1)
     while live:
         for id in chance.sample(sorted(live), min(4, len(live))):
@@ -106,42 +71,38 @@ def test_subscriptions_come_and_go() -> None:
         engine.check()
         engine.calls.scheduler.check()
         event = chance.choice(EVENTS)
-        assert set(engine.match(event)) == _expected(live, event)
-    assert len(engine.calls) == engine.calls.predicates == 0
+        assert set(engine.match(event)) == expected(live, event)
+    assert len(engine.calls) == len(engine.calls.predicates) == 0
 
 
 def test_saved_opened_and_pickled(tmp_path: Path) -> None:
-    engine, live = _filled()
-    expected = [_expected(live, event) for event in EVENTS]
+    engine, live = filled()
+    right = [expected(live, event) for event in EVENTS]
     engine.save(tmp_path / "saved")
     opened = Engine.open(tmp_path / "saved", operators=cases.OPERATORS)
     again: Engine = pickle.loads(pickle.dumps(engine))
-    for each in (opened, again):
-        each.calls.runner = Runner(faults=1_000_000)
-        assert [set(answer) for answer in each.match_batch(EVENTS)] == expected
+    for each in (patient(opened), patient(again)):
+        assert [set(answer) for answer in each.match_batch(EVENTS)] == right
         each.unsubscribe(0)
         assert 0 not in {id for answer in each.match_batch(EVENTS) for id in answer}
     with pytest.raises(TamisError, match="operator"):
         Engine.open(tmp_path / "saved")
 
 
-def test_a_table_of_conditions_with_operators() -> None:
-    _, live = _filled()
+def test_a_table_of_conditions_with_operators(engine: Engine) -> None:
+    _, live = filled()
     table = pa.table({"id": list(live), "condition": [to_text(each) for each in live.values()]})
-    bulk = Engine(cases.SCHEMA, operators=cases.OPERATORS)
-    bulk.calls.runner = Runner(faults=1_000_000)
-    bulk.subscribe_table(table)
-    assert [set(answer) for answer in bulk.match_batch(EVENTS)] == [
-        _expected(live, event) for event in EVENTS
+    patient(engine).subscribe_table(table)
+    assert [set(answer) for answer in engine.match_batch(EVENTS)] == [
+        expected(live, event) for event in EVENTS
     ]
     wrong = pa.table({"id": [100, 101], "condition": ["price < 3", "nothing(3)"]})
     with pytest.raises(ConditionError, match="row 1: unknown operator 'nothing'"):
-        bulk.subscribe_table(wrong)
-    assert 100 not in bulk
+        engine.subscribe_table(wrong)
+    assert 100 not in engine
 
 
-def test_equal_calls_are_evaluated_once_an_event_whatever_their_variables_are_called() -> None:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
+def test_equal_calls_are_evaluated_once_whatever_their_variables_are_called(engine: Engine) -> None:
     for text in (
         "one(a, ?x) and ?x > 1",
         "one(a, ?people) and ?people < 2",
@@ -149,7 +110,7 @@ def test_equal_calls_are_evaluated_once_an_event_whatever_their_variables_are_ca
         "not one(a, ?y) and one(b, ?y)",
     ):
         engine.subscribe(text)
-    assert engine.calls.predicates == 5  # with two limits, with 2, without, and the one of b
+    assert len(engine.calls.predicates) == 5  # with two limits, with 2, without, and the one of b
     event = cases.event(random.Random(2))
     event["seen"] |= {"one a": [1, 2, 3], "one b": [3, 4]}
     assert sorted(engine.match(event)) == [0, 1, 2, 3]
@@ -169,8 +130,7 @@ def test_a_constraint_on_one_call_rules_out_before_others_are_evaluated() -> Non
     assert engine.report()["one"].events == 4
 
 
-def test_what_ordinary_predicates_rule_out_is_not_evaluated() -> None:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
+def test_what_ordinary_predicates_rule_out_is_not_evaluated(engine: Engine) -> None:
     engine.subscribe("price < 3 and flag(a)")
     engine.subscribe("price >= 3 or flag(b)")
     seen = {"flag a": True, "flag b": True}
@@ -197,8 +157,7 @@ def test_a_batch_operator_is_called_once_for_the_events_that_want_it() -> None:
     assert calls == [20]
 
 
-def test_faults_make_their_own_subscriptions_fail_and_are_reported() -> None:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
+def test_faults_make_their_own_subscriptions_fail_and_are_reported(engine: Engine) -> None:
     for text in ("flag(a)", "not flag(a)", "flag(a) or flag(b)", "flag(b)", "price < 20"):
         engine.subscribe(text)
     event = {"price": 1, "seen": {"flag a": "fails", "flag b": True}}
@@ -224,39 +183,36 @@ def test_a_hanging_operator_delays_events_by_its_timeout_and_is_set_aside() -> N
     assert (count.timeouts, count.set_aside) == (5, 3)
 
 
-def test_a_call_and_its_own_complement_is_never_true() -> None:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
+def test_what_is_refused(engine: Engine) -> None:
     with pytest.raises(NeverTrueError, match="never true: flag"):
         engine.subscribe("price < 3 and flag(a) and not flag(a)")
     engine.subscribe("one(a, ?x) and not one(b, ?x)")
     assert engine.condition(0) == "one(a, ?x) and not one(b, ?x)"
-
-
-def test_true_is_not_one() -> None:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
-    engine.subscribe("every(true) and every(1)")
-    engine.subscribe("every(1) and every(1.0)")
-    engine.subscribe("every(?x) and one(b, ?x)")
-    for given, other, wanted in (
-        ([1], [True], [1]),
-        ([True], [1], []),
-        ([True, 1], [1.0], [0, 1, 2]),
-    ):
-        event = {"price": 1, "seen": {"one a": given, "one b": other}}
-        assert sorted(engine.match(event)) == wanted
-
-
-def test_arithmetic_past_all_doubles_makes_a_constraint_false() -> None:
-    engine = Engine(cases.SCHEMA, operators=cases.OPERATORS)
-    engine.subscribe("every(?h) and ?h * ?h > 1")
-    engine.subscribe("every(?h) and not ?h * ?h > 1")
-    assert engine.match({"price": 1, "seen": {"one a": [1e308]}}) == []
-    assert engine.match({"price": 1, "seen": {"one a": [3]}}) == [0]
-
-
-def test_an_unknown_scheduler_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(TamisError, match="adaptive"):
         Engine(cases.SCHEMA, scheduler="adaptiv")
+
+
+BOOLEANS = ("every(true) and every(1)", "every(1) and every(1.0)", "every(?x) and one(b, ?x)")
+OVERFLOWS = ("every(?h) and ?h * ?h > 1", "every(?h) and not ?h * ?h > 1")
+
+
+@pytest.mark.parametrize(
+    ("texts", "given", "other", "wanted"),
+    [
+        (BOOLEANS, [1], [True], [1]),
+        (BOOLEANS, [True], [1], []),
+        (BOOLEANS, [True, 1], [1.0], [0, 1, 2]),
+        (OVERFLOWS, [1e308], [], []),
+        (OVERFLOWS, [3], [], [0]),
+    ],
+)
+def test_values_of_odd_kinds(
+    engine: Engine, texts: tuple[str, ...], given: list[Any], other: list[Any], wanted: list[int]
+) -> None:
+    for text in texts:
+        engine.subscribe(text)
+    event = {"price": 1, "seen": {"one a": given, "one b": other}}
+    assert sorted(engine.match(event)) == wanted
 
 
 def test_an_operator_registered_by_the_decorator_is_found() -> None:
@@ -275,12 +231,9 @@ def test_an_operator_registered_by_the_decorator_is_found() -> None:
 def test_ctrl_c_between_any_two_steps_leaves_the_engine_whole(
     monkeypatch: pytest.MonkeyPatch, step: str, doing: str
 ) -> None:
-    engine, live = _filled()
+    engine, live = filled()
     part = getattr(engine, step)
-    name = {
-        "subscribe": "add",
-        "unsubscribe": "remove",
-    }[doing]
+    name = {"subscribe": "add", "unsubscribe": "remove"}[doing]
     if doing == "unsubscribe" and step == "slot_table":
         pytest.skip("the last step of all")
     real = getattr(part, name)
@@ -305,7 +258,7 @@ def test_ctrl_c_between_any_two_steps_leaves_the_engine_whole(
     engine.subscribe(text, id=200)
     engine.unsubscribe(200)
     for event in EVENTS[:5]:
-        assert set(engine.match(event)) == _expected(live, event)
+        assert set(engine.match(event)) == expected(live, event)
 
 
 def test_one_call_for_events_that_ask_different_things() -> None:
@@ -317,12 +270,7 @@ def test_one_call_for_events_that_ask_different_things() -> None:
         asked.append(list(zip(n, word, strict=True)))
         return [ValueError("odd") if each < 0 else len(text) == each for each, text in asked[-1]]
 
-    schema = Schema.from_dict(
-        {
-            "attributes": {"n": "integer", "m": "integer"},
-            "event_types": {"event": {"n": "mandatory", "m": "mandatory"}},
-        }
-    )
+    schema = Schema.from_dict(one_type("event", {"n": "integer!", "m": "integer!"}))
     engine = Engine(schema, operators=lettersAre, scheduler="naive")
     words = {"red": 3, "blue": 4, "olive": 5}
     for word, length in words.items():

@@ -13,26 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from tamis import Engine, schedulers
 from tamis.engine.calls import call_group as sharing
 from tamis.errors import ConditionError
-from tamis.model import semantics
 from tamis.model.condition import And, Call, Condition, ValueConstraint, Variable
 from tamis.model.printer import to_text
-from tamis.operators.runner import Runner
 from tamis.testing import operator_cases as cases
+from tests.running import run_machine
+from tests.unit.engine.calls.filled import expected, patient
 
-TRUTHS = cases.truths()
 SEEDS = st.integers(0, 10_000)
 LIMITS = st.tuples(
     st.sampled_from(("=", "!=", "<", "<=", ">", ">=")), st.sampled_from((0, 1, 1.5, 2, 3.0, "x"))
@@ -46,13 +43,10 @@ def _machine(scheduler: str) -> type[RuleBasedStateMachine]:
             self.folder = tempfile.TemporaryDirectory()
             self.engine = Engine(cases.SCHEMA, operators=cases.OPERATORS, scheduler=scheduler)
             self.live: dict[int, Condition] = {}
-            self._patient()
+            patient(self.engine)
 
         def teardown(self) -> None:
             self.folder.cleanup()
-
-        def _patient(self) -> None:
-            self.engine.calls.runner = Runner(faults=1_000_000)  # random faults are none too many
 
         @rule(seed=SEEDS, text=st.booleans())
         def subscribe(self, seed: int, text: bool) -> None:
@@ -89,32 +83,25 @@ def _machine(scheduler: str) -> type[RuleBasedStateMachine]:
             for id in self.live:
                 self.engine.unsubscribe(id)
             self.live.clear()
-            assert len(self.engine.calls) == self.engine.calls.predicates == 0
+            assert len(self.engine.calls) == len(self.engine.calls.predicates) == 0
 
         @rule(seeds=st.lists(SEEDS, min_size=1, max_size=4))
         def match(self, seeds: list[int]) -> None:
             batch = [cases.event(random.Random(seed)) for seed in seeds]
-            expected = [self._expected(event) for event in batch]
+            right = [expected(self.live, event) for event in batch]
             answers = list(self.engine.match_batch(batch))
-            assert [set(ids) for ids in answers] == expected
-            assert [len(ids) for ids in answers] == [len(ids) for ids in expected]
-            assert set(self.engine.match(batch[0])) == expected[0]
+            assert [set(ids) for ids in answers] == right
+            assert [len(ids) for ids in answers] == [len(ids) for ids in right]
+            assert set(self.engine.match(batch[0])) == right[0]
             bits = self.engine.match_bitmap(batch)
-            assert [set(bits[at]) for at in range(len(batch))] == expected
+            assert [set(bits[at]) for at in range(len(batch))] == right
 
         @precondition(lambda self: self.live)
         @rule(seed=SEEDS, data=st.data())
         def explain(self, seed: int, data: st.DataObject) -> None:
             event = cases.event(random.Random(seed))
             id = data.draw(st.sampled_from(sorted(self.live)))
-            assert bool(self.engine.explain(id, event)) == (id in self._expected(event))
-
-        def _expected(self, event: dict[str, Any]) -> set[int]:
-            return {
-                id
-                for id, condition in self.live.items()
-                if semantics.satisfies(condition, event, cases.SCHEMA, TRUTHS)
-            }
+            assert bool(self.engine.explain(id, event)) == (id in expected(self.live, event))
 
         @rule()
         def save_and_open(self) -> None:
@@ -123,7 +110,7 @@ def _machine(scheduler: str) -> type[RuleBasedStateMachine]:
             self.engine.close()
             self.engine = Engine.open(folder, operators=cases.OPERATORS)
             assert self.engine.calls.scheduler_name == scheduler
-            self._patient()
+            patient(self.engine)
 
         @rule()
         def pickle(self) -> None:
@@ -149,12 +136,4 @@ def test_answers_are_those_of_the_definition_whatever_happens(
     scheduler: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "_FEW", few)  # so that there is always something in groups
-    run_state_machine_as_test(
-        _machine(scheduler),
-        settings=settings(
-            max_examples=8,
-            stateful_step_count=20,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(_machine(scheduler), examples=8, steps=20)

@@ -102,7 +102,7 @@ def few(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.usefixtures("few")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data(), made=st.sampled_from((predicates(), alike())))
 @pytest.mark.slow
 def test_all_at_once_is_one_by_one_while_they_come_and_go(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Engine, Operator, Schema
-from tamis.engine.calls.contradiction import refuse_contradiction
+from tamis.engine.compiled_condition import refuse_contradiction
 from tamis.errors import NeverTrueError
 from tamis.model.condition import Literal, ValueConstraint, Variable
 from tamis.model.operator import Parameter, Signature

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tamis import Engine, Schema, schedulers
 from tamis.language import parse
 from tamis.model import semantics
-from tamis.operators.results import answers
 from tamis.workload import drones
 
 pytest.importorskip("cv2")
 pytest.importorskip("shapely")
+
 EVENTS = 120
-
-
-def _truths() -> dict[str, Any]:
-    """Each operator's function, asked about one event at a time and without a runner."""
-
-    def one(operator: Any) -> Any:
-        def evaluate(reads: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
-            found = answers(operator, [reads], operator.handed(arguments))
-            return found[0] if isinstance(found, list) else found
-
-        return operator.signature, evaluate
-
-    return {each.name: one(each) for each in drones.operators()}
 
 
 @pytest.mark.slow
 def test_the_papers_subscriptions_match_what_the_definition_says() -> None:
+    from tests.unit.workload.test_drones import OPERATORS
+
     schema = Schema.from_dict(drones.schema())
     events = drones.make(1, seed=4).events(EVENTS)
     plain = [{k: v for k, v in row.items() if v is not None} for row in events.to_pylist()]
-    truths = _truths()
     wanted = [
         {
             name
             for name, text in drones.SUBSCRIPTIONS.items()
-            if semantics.satisfies(parse(text), event, schema, truths)
+            if semantics.satisfies(parse(text), event, schema, OPERATORS)
         }
         for event in plain
     ]

@@ -81,7 +81,7 @@ def _holds(constraint: ValueConstraint, positive: bool, bound: dict[str, Any]) -
     return bool(truth) == positive
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(data=st.data(), given_=st.lists(tables(), min_size=1, max_size=4))
 @pytest.mark.slow
 def test_as_if_every_substitution_were_tried(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row, from_rows
 from tamis.index.clauses import SOME
+from tamis.match.default.passes.batch_pass import pass_several
 from tamis.match.default.passes.buffers import (
     DOUBTS,
     PAIRS,
@@ -21,9 +22,7 @@ from tamis.match.default.passes.buffers import (
 )
 from tamis.match.default.passes.event_arrays import Events, find_cells
 from tamis.match.default.passes.family_pass import pass_dense, pass_sparse, sight
-from tamis.match.default.passes.several_pass import pass_several
 from tamis.match.default.passes.vector import WORDS
-from tamis.match.default.structure.buckets import no_buckets
 from tamis.match.default.structure.cells import ValueCells, cut
 from tamis.match.default.structure.family import (
     LIVE,
@@ -37,7 +36,7 @@ from tamis.match.default.structure.family import (
     write,
 )
 from tamis.match.default.structure.packed_clauses import PackedTable
-from tamis.match.default.structure.routes import RoutedIndex, Schemes
+from tamis.match.default.structure.routes import RoutedIndex, empty_index, schemes_of
 from tamis.testing.matcher_checks import PlainEvent, batch_of, clause_holds, random_event
 
 Clause = Sequence[Row]
@@ -73,26 +72,10 @@ def cells_for(
 
 def index_of(cells: ValueCells, sparse: Family, dense: Family, slots: int = 0) -> RoutedIndex:
     """An index of these families, without any keys."""
-    width = len(cells.bound)
-    none, no_attribute = np.zeros(width, np.int64), np.zeros(0, np.int64)
-    return RoutedIndex(
-        cells,
-        Schemes(
-            none,
-            none.copy(),
-            np.zeros(1, np.int64),
-            no_attribute,
-            np.zeros(width + 1, np.int64),
-            no_attribute.copy(),
-        ),
-        np.zeros(9),
-        no_buckets(),
-        sparse,
-        dense,
-        np.zeros(slots, np.int8),
-        np.zeros(slots, np.int64),
-        np.zeros(slots, np.int64),
-    )
+    schemes = schemes_of(np.zeros(len(cells.bound), np.int64), [], cells.bound)
+    none = np.zeros(0, np.int32)
+    index = empty_index(cells, schemes, np.zeros(9), none, none, slots)
+    return index._replace(sparse=sparse, dense=dense)
 
 
 class Said(NamedTuple):

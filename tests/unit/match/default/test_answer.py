@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tamis.match.default.passes.answer import count_pairs, place_bits, place_pairs, place_runs
+from tamis.match.default.passes.batch_pass import count_pairs, place_bits, place_pairs, place_runs
 from tamis.match.default.passes.vector import PACKED, WORDS
 
 Int64s = NDArray[np.int64]

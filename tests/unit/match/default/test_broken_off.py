@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, wait
+from contextlib import contextmanager
 from threading import Event, Thread, Timer
 from typing import Any
 
@@ -19,12 +21,26 @@ from tamis.match.default.workers import _Together
 MANY, VALUES = 2000, 50
 
 
-def _filled(monkeypatch: pytest.MonkeyPatch) -> Tamis:
+@pytest.fixture
+def matcher(monkeypatch: pytest.MonkeyPatch) -> Tamis:
     monkeypatch.setattr(module, "_AT_ONCE", 0)  # even so few are moved step by step
-    matcher = Tamis()
+    made = Tamis()
     rows = [[(0, 0, 0, i % VALUES, i % VALUES)] for i in range(MANY)]
-    matcher.add(np.arange(MANY), from_rows(rows))
-    return matcher
+    made.add(np.arange(MANY), from_rows(rows))
+    made.match(_event(7))
+    return made
+
+
+@contextmanager
+def _broken(where: Any, step: str, kind: type[BaseException]) -> Iterator[None]:
+    """A step raises, in the body."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise kind
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(where, step, fails)
+        yield
 
 
 def _event(value: int) -> EventBatch:
@@ -40,26 +56,22 @@ def _whole(matcher: Tamis) -> None:
     matcher.check()
 
 
-def _moving(matcher: Tamis) -> None:
-    matcher.match(_event(7))
+def _planned(matcher: Tamis) -> None:
+    """A plan is made, and not yet taken over."""
     matcher._plan()
     assert matcher._planning is not None
     wait([matcher._planning])
-    matcher.match(_event(7))
-    assert matcher._next is not None
 
 
 @pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
 @pytest.mark.parametrize("step", ["insert_all", "remove_all"])
 @pytest.mark.parametrize("doing", ["match", "add", "remove"])
 def test_a_move_that_is_broken_off(
-    monkeypatch: pytest.MonkeyPatch, kind: type[BaseException], step: str, doing: str
+    matcher: Tamis, kind: type[BaseException], step: str, doing: str
 ) -> None:
-    matcher = _filled(monkeypatch)
-    _moving(matcher)
-
-    def fails(*_: Any) -> Any:
-        raise kind
+    _planned(matcher)
+    matcher.match(_event(7))
+    assert matcher._next is not None
 
     def do() -> None:
         if doing == "match":
@@ -69,69 +81,34 @@ def test_a_move_that_is_broken_off(
         else:
             matcher.remove(np.array([3]))
 
-    with monkeypatch.context() as patched:
-        patched.setattr(module, step, fails)
-        with pytest.raises(kind):
-            do()
+    with _broken(module, step, kind), pytest.raises(kind):
+        do()
     _whole(matcher)
     do()
     _whole(matcher)
 
 
-def test_a_new_plan_that_cannot_be_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    matcher = _filled(monkeypatch)
-    matcher.match(_event(7))
+def test_a_new_plan_that_cannot_be_taken_over(matcher: Tamis) -> None:
+    _planned(matcher)
+    with _broken(np, "concatenate", MemoryError), pytest.raises(MemoryError):
+        matcher.match(_event(7))
+    _whole(matcher)
+
+
+def test_a_plan_that_cannot_be_made_leaves_the_old_one(matcher: Tamis) -> None:
+    with _broken(module, "lay_out", MemoryError):
+        _planned(matcher)
+    _whole(matcher)
+
+
+def test_a_change_that_is_broken_off_while_a_plan_is_being_made(matcher: Tamis) -> None:
     matcher._plan()
-    assert matcher._planning is not None
-    wait([matcher._planning])
-
-    def fails(*_: Any, **__: Any) -> Any:
-        raise MemoryError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(np, "concatenate", fails)
-        with pytest.raises(MemoryError):
-            matcher.match(_event(7))
+    with _broken(module, "remove_all", KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        matcher.remove(np.array([3]))
     _whole(matcher)
 
 
-def test_a_plan_that_cannot_be_made_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    matcher = _filled(monkeypatch)
-    matcher.match(_event(7))
-
-    def fails(*_: Any) -> Any:
-        raise MemoryError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "lay_out", fails)
-        matcher._plan()
-        assert matcher._planning is not None
-        wait([matcher._planning])
-    _whole(matcher)
-
-
-def test_a_change_that_is_broken_off_while_a_plan_is_being_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    matcher = _filled(monkeypatch)
-    matcher.match(_event(7))
-    matcher._plan()
-
-    def fails(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "remove_all", fails)
-        with pytest.raises(KeyboardInterrupt):
-            matcher.remove(np.array([3]))
-    _whole(matcher)
-
-
-def test_a_process_that_is_forked_while_a_plan_is_made_makes_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    matcher = _filled(monkeypatch)
-    matcher.match(_event(7))
+def test_a_process_that_is_forked_while_a_plan_is_made_makes_its_own(matcher: Tamis) -> None:
     matcher._plan()
     assert matcher._planning is not None
     matcher._planning = Future()  # as a child sees it: nobody works on it
@@ -140,11 +117,7 @@ def test_a_process_that_is_forked_while_a_plan_is_made_makes_its_own(
     _whole(matcher)
 
 
-def test_what_comes_out_of_a_pickle_in_shared_memory_may_be_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    matcher = _filled(monkeypatch)
-    matcher.match(_event(7))
+def test_what_comes_out_of_a_pickle_in_shared_memory_may_be_changed(matcher: Tamis) -> None:
     buffers: list[pickle.PickleBuffer] = []
     kept = pickle.dumps(matcher, protocol=5, buffer_callback=buffers.append)
     shared = [bytes(each.raw()) for each in buffers]  # cannot be written to

@@ -193,9 +193,9 @@ class CollidingMachine(BucketsMachine):
 
 
 TestBuckets = BucketsMachine.TestCase
-TestBuckets.settings = settings(max_examples=50, stateful_step_count=20, deadline=None)
+TestBuckets.settings = settings(max_examples=50, stateful_step_count=20)
 TestColliding = CollidingMachine.TestCase
-TestColliding.settings = settings(max_examples=50, stateful_step_count=20, deadline=None)
+TestColliding.settings = settings(max_examples=50, stateful_step_count=20)
 
 
 def test_keys_that_differ_in_one_thing_only_have_different_hashes() -> None:

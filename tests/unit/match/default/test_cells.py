@@ -114,7 +114,7 @@ intervals = st.lists(
 events = st.lists(st.dictionaries(st.integers(0, 5), ends, max_size=4), max_size=30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(given_=intervals, seen=events)
 @example(given_=[], seen=[{0: 1}])
 @example(given_=[(1, LOWEST, HIGHEST)], seen=[])
@@ -123,13 +123,13 @@ events = st.lists(st.dictionaries(st.integers(0, 5), ends, max_size=4), max_size
 def test_any_intervals_and_events(given_: list[Interval], seen: list[dict[int, int]]) -> None:
     cells = cells_of(5, given_, seen)
     check(cells, 5, np.arange(-22, 22))
-    for a, low, high in given_:  # few enough to tell all ends apart
+    for a, low, high in given_:  # few enough for a cut at every end
         assert low == LOWEST or low in cuts_of(cells, a)
         assert high == HIGHEST or high + 1 in cuts_of(cells, a)
         inside = {low, high}
         outside = {each for each in (low - 1, high + 1) if LOWEST <= each <= HIGHEST}
-        told = {cell_of(cells.start, cells.cuts, a, value) for value in inside}
-        assert not told & {cell_of(cells.start, cells.cuts, a, value) for value in outside}
+        found = {cell_of(cells.start, cells.cuts, a, value) for value in inside}
+        assert not found & {cell_of(cells.start, cells.cuts, a, value) for value in outside}
 
 
 def test_attributes_that_nobody_asks_about_are_one_cell() -> None:
@@ -138,18 +138,16 @@ def test_attributes_that_nobody_asks_about_are_one_cell() -> None:
     assert np.diff(cells.start).tolist() == [0, 0, 2, 0]
     assert about(cells, 0).below.tolist() == [0, 1]
     assert about(cells, 3).single.tolist() == [1]
+    for empty in (no_cells(), cells_of(0, []), cells_of(0, [], [{3: 1}])):
+        check(empty, 0, _ints([]))
 
 
-def test_no_attributes() -> None:
-    for cells in (no_cells(), cells_of(0, []), cells_of(0, [], [{3: 1}])):
-        check(cells, 0, _ints([]))
-
-
-def test_single_values_and_open_ends_cut_where_they_must() -> None:
+def test_single_values_open_ends_and_equal_ends_cut_where_they_must() -> None:
     cells = cells_of(3, [(0, 5, 5), (1, LOWEST, 3), (2, 4, HIGHEST)])
-    assert cuts_of(cells, 0).tolist() == [5, 6]
-    assert cuts_of(cells, 1).tolist() == [4]
-    assert cuts_of(cells, 2).tolist() == [4]
+    assert [cuts_of(cells, a).tolist() for a in range(3)] == [[5, 6], [4], [4]]
+    equal = cells_of(1, [(0, 5, 9)] * 70_000)
+    check(equal, 1, np.arange(12))
+    assert cuts_of(equal, 0).tolist() == row_cuts_of(equal, 0).tolist() == [5, 10]
 
 
 def many(rng: np.random.Generator, size: int) -> list[Interval]:
@@ -158,15 +156,20 @@ def many(rng: np.random.Generator, size: int) -> list[Interval]:
     return list(zip([0] * size, low.tolist(), high.tolist(), strict=True))
 
 
+def evenly_cut(cuts: Int64s, given_: list[Interval]) -> Int64s:
+    """The ends of intervals, which no two cuts have many more of between them than others."""
+    every = np.sort(_ints([end for _, low, high in given_ for end in (low, high + 1)]))
+    inside = np.bincount(np.searchsorted(cuts, every, side="right"), minlength=len(cuts) + 1)
+    assert inside.max() <= 2 * len(every) / len(cuts) + 1
+    return every
+
+
 def test_too_many_ends_are_shared_out_evenly() -> None:
     given_ = many(np.random.default_rng(1), 60_000)
     cells = cells_of(1, given_)
     cuts = cuts_of(cells, 0)
     assert FINE * 0.99 < len(cuts) < FINE
-    every = np.sort(_ints([end for _, low, high in given_ for end in (low, high + 1)]))
-    inside = np.bincount(np.searchsorted(cuts, every, side="right"), minlength=len(cuts) + 1)
-    assert inside.max() <= 2 * len(every) / len(cuts) + 1
-    some = np.random.default_rng(2).choice(every, 200)
+    some = np.random.default_rng(2).choice(evenly_cut(cuts, given_), 200)
     found = [cell_of(cells.start, cells.cuts, 0, value) for value in some.tolist()]
     assert found == np.searchsorted(cuts, some, side="right").tolist()
 
@@ -174,12 +177,9 @@ def test_too_many_ends_are_shared_out_evenly() -> None:
 @pytest.mark.parametrize("size", [500, 14_000, 60_000])
 def test_rows_are_as_many_and_as_even_whatever_the_number_of_ends(size: int) -> None:
     given_ = many(np.random.default_rng(3), size)
-    cells = cells_of(1, given_)
-    rows = row_cuts_of(cells, 0)
+    rows = row_cuts_of(cells_of(1, given_), 0)
     assert 0.95 * ROWS < len(rows) + 1 <= ROWS
-    every = np.sort(_ints([end for _, low, high in given_ for end in (low, high + 1)]))
-    inside = np.bincount(np.searchsorted(rows, every, side="right"), minlength=len(rows) + 1)
-    assert inside.max() <= 2 * len(every) / len(rows) + 1
+    evenly_cut(rows, given_)
 
 
 def test_skew_costs_no_precision_where_the_others_are() -> None:
@@ -189,14 +189,8 @@ def test_skew_costs_no_precision_where_the_others_are() -> None:
     cells = cells_of(1, [(0, 77, 77)] * 27_000 + rest)
     check(cells, 1, rng.integers(0, 2**40, 50))
     assert {77, 78} <= set(cuts_of(cells, 0).tolist())
-    assert len(cuts_of(cells, 0)) > 5900, "fewer ends than cells: all are told apart"
+    assert len(cuts_of(cells, 0)) > 5900, "fewer ends than cells: each has its own"
     assert len(row_cuts_of(cells, 0)) >= 0.05 * ROWS
-
-
-def test_all_ends_equal() -> None:
-    cells = cells_of(1, [(0, 5, 9)] * 70_000)
-    check(cells, 1, np.arange(12))
-    assert cuts_of(cells, 0).tolist() == row_cuts_of(cells, 0).tolist() == [5, 10]
 
 
 def test_rows_go_where_the_ranges_are() -> None:

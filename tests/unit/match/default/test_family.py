@@ -100,12 +100,12 @@ def test_many_columns(dense: bool, columns: int) -> None:
     agree(filled, clauses, events)
     if not dense:
         right = true_pairs(clauses, range(len(clauses)), events)
-        assert filled.say(events).sure == right, "cells and records tell all that holds"
+        assert filled.say(events).sure == right, "cells and records decide all"
         assert len(right) > 200
 
 
 def plain_clause(chance: random.Random, attributes: int) -> list[Row]:
-    """One interval or `missing` for some of the attributes: what cells can tell all of."""
+    """One interval or `missing` for some of the attributes: cells decide such terms fully."""
     rows: list[Row] = []
     for attribute in sorted(chance.sample(range(attributes), chance.randint(1, attributes))):
         low, high = sorted(chance.choices((LOWEST, -3, 0, 2, 4, 7, HIGHEST), k=2))

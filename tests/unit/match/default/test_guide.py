@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -32,7 +32,6 @@ def _cells(
             out[i] = cell_in(slots, slot_of(slots, value[i]), value[i])
 
 
-@settings(deadline=None)
 @given(st.lists(st.sets(_CODES, max_size=200), min_size=1, max_size=4), st.lists(_CODES))
 @example([set()], [0])
 @example([{LOWEST, HIGHEST}], [])

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tamis.encode.terms import Row
 from tamis.engine import Engine
+from tamis.files.arrays import Arrays
 from tamis.index.clauses import MISSING, NONE, SOME
-from tamis.match.capabilities import match_bits
+from tamis.match.capabilities import match_bits, restore, saved_form
 from tamis.match.default import index_updates as growth
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.passes.batch_pass import take_out_framed
@@ -29,17 +30,12 @@ from tests.unit.match.default.two_matchers import (
     UNKNOWN,
     Both,
     Clause,
+    filled,
     one_clause,
     same_answer,
     some_clauses,
     some_events,
 )
-
-
-def filled(many: int, seed: int = 1, threads: int = 1) -> Both:
-    both = Both(threads)
-    both.add(some_clauses(random.Random(seed), many))
-    return both
 
 
 @pytest.mark.parametrize("many", [1, 100, 600, 3000])
@@ -81,6 +77,10 @@ def test_an_empty_batch() -> None:
             assert len(both.tamis.match(batch_of([]))) == 0
             assert len(match_bits(both.tamis, batch_of([]))) == 0
             both.agree(some_events(random.Random(1), 2))
+    both.add([[], []], [5000, 5001])  # clauses without terms
+    events = batch_of([{}, {UNKNOWN: [3]}, {0: [5, 6]}])
+    assert {5000, 5001} <= set(both.agree(events)[0])
+    both.agree_on_bits(events)
 
 
 @pytest.mark.parametrize("many", [0, 2, 700])
@@ -93,14 +93,6 @@ def test_first_events_that_have_nothing_that_clauses_ask_about(many: int, size: 
         both.agree(batch)
         both.agree_on_bits(batch)
     both.agree(some_events(random.Random(5), size))
-
-
-def test_clauses_without_terms() -> None:
-    both = filled(700)
-    both.add([[], []], [5000, 5001])
-    events = batch_of([{}, {UNKNOWN: [3]}, {0: [5, 6]}])
-    assert {5000, 5001} <= set(both.agree(events)[0])
-    both.agree_on_bits(events)
 
 
 @pytest.mark.parametrize("before", [0, 700])
@@ -302,21 +294,8 @@ def test_text_labels_that_move() -> None:
     both[0].check()
 
 
-def test_a_slot_that_holds_nothing_cannot_be_emptied() -> None:
-    both = filled(700)
-    batch = some_events(random.Random(16), 50)
-    both.agree(batch)
-    both.remove([3])
-    with pytest.raises(ValueError, match="cannot be emptied"):
-        both.tamis.remove(np.array([3]))
-    both.agree(batch)
-    with pytest.raises(ValueError, match="cannot take another"):
-        add(both.tamis, {4: []})
-    both.agree(batch)
-
-
-def test_a_slot_far_away_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code does not notice when it writes past the end; so it must not be asked to."""
+def test_slots_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code does not notice a write past the end, so it must not be asked for one."""
     both = filled(700)
     batch = some_events(random.Random(16), 50)
     both.agree(batch)
@@ -329,7 +308,27 @@ def test_a_slot_far_away_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> N
         take_out_framed(frame, clauses, slots[slots < known])
 
     monkeypatch.setattr(growth, "take_out_framed", guarded)
-    with pytest.raises(ValueError, match="cannot be emptied"):
-        both.tamis.remove(np.array([far]))
+    both.remove([3])
+    for empty in (3, far):
+        with pytest.raises(ValueError, match="cannot be emptied"):
+            both.tamis.remove(np.array([empty]))
+        both.agree(batch)
     assert far not in asked
+    with pytest.raises(ValueError, match="cannot take another"):
+        add(both.tamis, {4: []})
     both.agree(batch)
+
+
+def test_an_index_saved_without_a_guide_is_given_one() -> None:
+    chance = random.Random(3)
+    both = filled(500, seed=3)
+    events = some_events(chance, 200)
+    both.agree(events)
+    saved = {
+        name: each for name, each in saved_form(both.tamis).arrays.items() if "guide" not in name
+    }
+    assert len(saved) == len(saved_form(both.tamis).arrays) - 4
+    other = Tamis()
+    restore(other, Arrays(saved), saved_form(both.tamis).facts)
+    same_answer(other.match(events), both.naive.match(events))
+    assert sorted(saved_form(other).arrays) == sorted(saved_form(both.tamis).arrays)

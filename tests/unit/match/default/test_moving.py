@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from tamis.encode.terms import from_rows
@@ -37,11 +35,12 @@ from tamis.match.default.planning.costs import costs
 from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.layout import SurveyedClauses, in_order, lay_out
 from tamis.match.default.planning.survey import nearness
-from tamis.match.default.saved_index import trimmed
 from tamis.match.default.structure.packed_clauses import PackedTable
+from tamis.match.default.structure.routes import trimmed
 from tamis.match.default.workers import WorkerPool
 from tamis.testing.matcher_checks import batch_of, random_clause, random_event
 from tamis.testing.saving_checks import restored
+from tests.running import run_machine
 from tests.unit.match.default.two_matchers import (
     Both,
     one_clause,
@@ -172,15 +171,7 @@ class MovingMachine(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_clauses_come_and_go_while_others_move() -> None:
     with small():
-        run_state_machine_as_test(
-            MovingMachine,
-            settings=settings(
-                max_examples=40,
-                stateful_step_count=30,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        run_machine(MovingMachine, examples=40, steps=30)
 
 
 def moving(many: int, seed: int = 1) -> Both:
@@ -309,7 +300,7 @@ def test_many_clauses_move() -> None:
 
 @pytest.mark.usefixtures("_small")
 def test_a_plan_that_cannot_be_made_leaves_things_as_they_were() -> None:
-    """It may be told once; but who asks again gets an answer."""
+    """A match may raise once; the next one gives an answer."""
     chance = random.Random(9)
     both = Both()
     both.add(some_clauses(chance, 200))
@@ -317,7 +308,7 @@ def test_a_plan_that_cannot_be_made_leaves_things_as_they_were() -> None:
 
     def fails(_: object, make: Callable[[], Any]) -> Later:
         def no() -> Any:
-            raise MemoryError("there is none left")
+            raise MemoryError("no memory is left")
 
         del make
         later = Later(lambda: None)
@@ -367,5 +358,5 @@ def test_room_for_clauses_that_never_came_is_not_saved() -> None:
     empty = lay_out(asked, both.tamis._watch.planned_for, costs(2000), 1, 0)
     kept = trimmed(empty)
     assert len(kept.dense.slot_of) == 0
-    assert len(kept.dense.edges) > 0, "that is what tells a dense family"
+    assert len(kept.dense.edges) > 0, "by which a dense family is known"
     assert len(kept.sparse.edges) == 0

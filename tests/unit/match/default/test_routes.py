@@ -99,11 +99,9 @@ class Routes:
 
     def __init__(self, index: RoutedIndex, clauses: Sequence[Clause]) -> None:
         many = len(clauses)
-        self.kind, self.scheme = np.empty(many, np.int8), np.empty(many, np.int64)
-        self.cost, self.in_family = np.empty(many), np.empty(many)
         table = table_of(clauses)
-        slots = np.arange(many)
-        survey(index, table.view, slots, self.kind, self.scheme, self.cost, self.in_family)
+        found = survey(index, table.view, np.arange(many))
+        self.kind, self.scheme, self.cost, self.in_family = found
 
     @property
     def places(self) -> list[tuple[int, int, int]]:
@@ -133,34 +131,66 @@ def _only(routes: Routes) -> tuple[int, int, int]:
     return place
 
 
-def test_values_that_few_events_have_are_keys() -> None:
-    clauses: list[Clause] = [[(0, 0, SOME, i, i)] for i in range(VALUES)]
-    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == (BUCKET, 0, 0)
+def wide(chance: random.Random) -> Clause:
+    low = [chance.randrange(VALUES - 300) for _ in range(2)]
+    few = chance.randrange(85)
+    ranges = ((low[0], low[0] + 299), (low[1], low[1] + 299), (few, few + 14))
+    return [(a, a, SOME, first, last) for a, (first, last) in enumerate(ranges)]
 
 
-def test_the_rarest_of_several_values_is_the_key() -> None:
-    clauses: list[Clause] = [
-        [(0, 0, SOME, 0, 1500), (1, 1, SOME, i, i), (2, 2, SOME, i % 100, i % 100)]
-        for i in range(VALUES)
-    ]
-    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == (BUCKET, 1, 0)
+def listed(many: int, step: int) -> list[Clause]:
+    """So many values of attribute 0 in each clause."""
+    return [[(0, 0, SOME, i + step * j, i + step * j) for j in range(many)] for i in range(step)]
 
 
-@pytest.mark.parametrize("many", [2, COPIES])
-def test_a_list_of_a_few_values_is_that_many_keys(many: int) -> None:
-    clauses: list[Clause] = [
-        [(0, 0, SOME, i + 200 * j, i + 200 * j) for j in range(many)] for i in range(200)
-    ]
-    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == (BUCKET, 0, 0)
+PLACES: dict[str, tuple[list[Clause], tuple[int, int, int]]] = {
+    "a value that few events have": (
+        [[(0, 0, SOME, i, i)] for i in range(VALUES)],
+        (BUCKET, 0, 0),
+    ),
+    "the rarest of several values": (
+        [
+            [(0, 0, SOME, 0, 1500), (1, 1, SOME, i, i), (2, 2, SOME, i % 100, i % 100)]
+            for i in range(VALUES)
+        ],
+        (BUCKET, 1, 0),
+    ),
+    "two values: two keys": (listed(2, 200), (BUCKET, 0, 0)),
+    "a few values: a few keys": (listed(COPIES, 200), (BUCKET, 0, 0)),
+    "an attribute that is rarely bound": (
+        [
+            [(4, 0, NONE, 1, 1), (0, 1, SOME, LOWEST, 1900)][::-1]
+            if i % 2
+            else [(4, 0, NONE, i, i)]
+            for i in range(100)
+        ],
+        (BUCKET, 4, WHOLE),
+    ),
+    "wide ranges of several attributes": (
+        [wide(random.Random(seed)) for seed in range(500)],
+        (SPARSE, -1, -1),
+    ),
+    "most events satisfy it": (
+        [
+            *([(0, 0, SOME, LOWEST, 1500 + i)] for i in range(300)),
+            [(1, 0, SOME, LOWEST, HIGHEST)],
+            [(4, 0, MISSING, 0, -1)],
+            [],
+        ],
+        (DENSE, -1, -1),
+    ),
+}
+
+
+@pytest.mark.parametrize(("clauses", "place"), PLACES.values(), ids=PLACES)
+def test_clauses_have_an_evident_place(clauses: list[Clause], place: tuple[int, int, int]) -> None:
+    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == place
 
 
 @pytest.mark.parametrize("many", [COPIES + 1, 100])
-def test_a_longer_list_is_no_key_of_values(many: int) -> None:
-    clauses: list[Clause] = [
-        [(0, 0, SOME, i + 20 * j, i + 20 * j) for j in range(many)] for i in range(20)
-    ]
-    places = Routes(index_for(clauses, EVENTS), clauses).places
-    assert (BUCKET, 0, 0) not in places
+def test_a_longer_list_is_not_a_key_of_values(many: int) -> None:
+    clauses = listed(many, 20)
+    assert (BUCKET, 0, 0) not in Routes(index_for(clauses, EVENTS), clauses).places
 
 
 def test_narrow_ranges_are_keys_of_cells() -> None:
@@ -168,31 +198,6 @@ def test_narrow_ranges_are_keys_of_cells() -> None:
     places = Counter(Routes(index_for(clauses, EVENTS), clauses).places)
     assert {(kind, attribute) for kind, attribute, _ in places} == {(BUCKET, 0)}
     assert {grain for _, _, grain in places} <= {1, 2}
-
-
-def test_an_attribute_that_is_rarely_bound_is_a_key_by_itself() -> None:
-    clauses: list[Clause] = [
-        [(4, 0, NONE, 1, 1), (0, 1, SOME, LOWEST, 1900)][::-1] if i % 2 else [(4, 0, NONE, i, i)]
-        for i in range(100)
-    ]
-    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == (BUCKET, 4, WHOLE)
-
-
-def test_wide_ranges_of_several_attributes_are_for_the_sparse_family() -> None:
-    chance = random.Random(1)
-    clauses: list[Clause] = []
-    for _ in range(500):
-        low = [chance.randrange(VALUES - 300) for _ in range(2)]
-        few = chance.randrange(85)
-        ranges = ((low[0], low[0] + 299), (low[1], low[1] + 299), (few, few + 14))
-        clauses.append([(a, a, SOME, first, last) for a, (first, last) in enumerate(ranges)])
-    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == (SPARSE, -1, -1)
-
-
-def test_what_most_events_satisfy_is_for_the_dense_family() -> None:
-    clauses: list[Clause] = [[(0, 0, SOME, LOWEST, 1500 + i)] for i in range(300)]
-    clauses += [[(1, 0, SOME, LOWEST, HIGHEST)], [(4, 0, MISSING, 0, -1)], []]
-    assert _only(Routes(index_for(clauses, EVENTS), clauses)) == (DENSE, -1, -1)
 
 
 PAIRS: list[Clause] = [
@@ -205,11 +210,8 @@ def test_values_of_few_that_are_rare_together_are_a_combination() -> None:
     assert _only(Routes(index, PAIRS)) == (BUCKET, COMBINED, 1)
     alone = Routes(index_for(PAIRS, EVENTS), PAIRS).places
     assert {(kind, grain) for kind, _, grain in alone} == {(BUCKET, 0)}
-
-
-def test_a_combination_needs_no_key_of_its_own_attributes() -> None:
-    index = index_for(PAIRS, EVENTS, allowed=0, combined=[(2, 3)])
-    assert _only(Routes(index, PAIRS)) == (BUCKET, COMBINED, 0)
+    without_keys = index_for(PAIRS, EVENTS, allowed=0, combined=[(2, 3)])
+    assert _only(Routes(without_keys, PAIRS)) == (BUCKET, COMBINED, 0)
 
 
 def test_only_allowed_keys_are_taken() -> None:
@@ -248,10 +250,8 @@ def found(
     """The pairs that an index finds. Each is found once."""
     counts = np.empty(len(events), np.int64)
     pairs = batch_of(events).pairs
-    width = max(table.width, len(framed.record.cells.bound))
-    out, used = MatchWorker().match_chunk(
-        framed, table.view, width, pairs, counts, np.empty(0, np.int32), 0
-    )
+    table.width = max(table.width, len(framed.record.cells.bound))
+    out, used = MatchWorker().match_chunk(framed, table, pairs, counts, np.empty(0, np.int32), 0)
     event = np.repeat(np.arange(len(events)), counts).tolist()
     listed = list(zip(event, out[:used].tolist(), strict=True))
     assert len(listed) == len(set(listed))

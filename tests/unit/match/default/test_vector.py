@@ -18,9 +18,9 @@ from tamis.match.default.passes.vector import (
     or_lines,
     pack,
     popcount,
+    positions,
     prefetch,
     repeat,
-    tell,
     trailing,
 )
 
@@ -52,8 +52,8 @@ def _pack(slots: Int32s, at: int, mask: int, out: Int32s, to: int) -> None:
 
 
 @kernel
-def _tell(words: Words, which: int, first: int, out: Int32s, at: int) -> int:
-    return tell(words[which], first, out, at)  # type: ignore[no-any-return]
+def _positions(words: Words, which: int, first: int, out: Int32s, at: int) -> int:
+    return positions(words[which], first, out, at)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -136,19 +136,6 @@ def test_slots_are_packed_in_order_and_sixteen_places_are_written() -> None:
         assert (out[to + PACKED :] == MARK).all()
 
 
-def test_what_is_packed_where_something_stood_before_and_after() -> None:
-    """As answers do it: each time sixteen places, of which only some count."""
-    rng = np.random.default_rng(3)
-    slots = np.arange(64, dtype=np.int32)
-    word = int(random_words(rng, 1, 0.4)[0])
-    right = [i for i in range(64) if word >> i & 1]
-    out, to = np.full(len(right) + PACKED, MARK, np.int32), 0
-    for part in range(0, 64, PACKED):
-        _pack(slots, part, word >> part & 0xFFFF, out, to)
-        to += (word >> part & 0xFFFF).bit_count()
-    assert out[: len(right)].tolist() == right
-
-
 def test_bits_are_told_and_at_most_sixteen_places_more_are_written() -> None:
     rng = np.random.default_rng(4)
     odd = np.array([0, 1, 1 << 63, (1 << 64) - 1, 0xFFFF, 0xFFFF << 48, 1 << 16], np.uint64)
@@ -158,7 +145,7 @@ def test_bits_are_told_and_at_most_sixteen_places_more_are_written() -> None:
         at, skip, first = number % 7, number % 9, int(rng.integers(0, 2**30))
         right = [first + i for i in range(64) if word >> i & 1]
         out = unaligned(np.full(at + len(right) + PACKED + 20, MARK, np.int32), skip)
-        end = _tell(words, number, first, out, at)
+        end = _positions(words, number, first, out, at)
         assert end == at + len(right)
         assert out[at:end].tolist() == right
         assert (out[:at] == MARK).all()

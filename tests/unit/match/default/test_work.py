@@ -17,13 +17,12 @@ import pytest
 from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
-from tamis.engine import Engine
 from tamis.lab.bench import peers
 from tamis.match.default import matcher as default
 from tamis.match.default.matcher import Tamis
 from tamis.match.default.planning.costs import USUAL
 from tamis.match.default.planning.event_sample import EventSample
-from tamis.model.schema import Schema
+from tests.loaded import loaded
 
 SIZE = 8000  # subscriptions
 SEEN = 700  # events of a beginning at most
@@ -87,8 +86,7 @@ def _plans(monkeypatch: pytest.MonkeyPatch) -> None:
 def encoded(variant: str) -> tuple[Terms, EventBatch]:
     """The clauses and events of a workload, as matchers see them."""
     made = workload.make_variant(variant, SIZE, seed=1)
-    with Engine(Schema.from_dict(made.schema), "scan") as engine:
-        engine.subscribe_table(made.subscriptions)
+    with loaded(made, "scan") as engine:
         matcher = engine.matcher
         terms = matcher.terms(matcher.clauses.live_slots())
         return terms, engine.encode(made.events(SEEN + COUNTED))
@@ -172,8 +170,7 @@ def test_a_plan_that_stays_good_is_looked_at_less_and_less(monkeypatch: pytest.M
         return run
 
     few = workload.make_variant("dexin", 1000, seed=1)
-    engine = Engine(Schema.from_dict(few.schema), "tamis", threads=1)
-    engine.subscribe_table(few.subscriptions)
+    engine = loaded(few, "tamis", threads=1)
     batch = engine.encode(few.events(1000))
     engine.matcher.match(batch)
     monkeypatch.setattr(EventSample, "differs", counted("differs", EventSample.differs))

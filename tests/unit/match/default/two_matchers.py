@@ -138,3 +138,10 @@ class Both:
     def moving(self) -> int:
         """How many clauses have yet to move to a newer plan."""
         return self.tamis.plan(lines=0).moving
+
+
+def filled(many: int, seed: int = 1, threads: int = 1) -> Both:
+    """Both matchers with so many clauses, of all sorts."""
+    both = Both(threads)
+    both.add(some_clauses(random.Random(seed), many))
+    return both

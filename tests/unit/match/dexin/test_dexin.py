@@ -1,4 +1,4 @@
-"""DEXIN's plans cost what simulations of the paper's model say, and are carried out as planned."""
+"""DEXIN's plans cost what simulations of the paper's model say; REIN marks violated ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tamis import workload
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Row, from_rows
-from tamis.engine import Engine
 from tamis.index.clauses import SOME
+from tamis.match.base import Tally
 from tamis.match.dexin.attribute_plan import (
     EXCLUSIVE,
     FIRST_FIT,
@@ -21,11 +21,13 @@ from tamis.match.dexin.attribute_plan import (
     make_plan,
 )
 from tamis.match.dexin.dexin import Dexin
+from tamis.match.dexin.edges import cut, sorted_ends
 from tamis.match.dexin.rein import Rein
-from tamis.model.schema import Schema
+from tests.loaded import loaded
 
 N, EVENTS = 20_000, 40
 PLANS = ("lmrff", "optimal", "exclusive", "inclusive")
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 NEAR = 0.08  # forty events; the figures below come from other draws of the workload
 
 # μ in units of N: by M at the paper's defaults, and by θ at M = 10.
@@ -43,9 +45,7 @@ def _matched(**parameters: object) -> tuple[list[Dexin], Rein]:
     made = workload.make("dexin", N, seed=3, **parameters)
     matchers, rein = [Dexin(plan=plan) for plan in PLANS], Rein()
     for matcher in (*matchers, rein):
-        engine = Engine(Schema.from_dict(made.schema), matcher)
-        engine.subscribe_table(made.subscriptions)
-        engine.match_batch(made.events(EVENTS))
+        loaded(made, matcher).match_batch(made.events(EVENTS))
     return matchers, rein
 
 
@@ -116,24 +116,24 @@ def test_the_optimal_plan_is_the_best_of_all_sets() -> None:
             assert cost == pytest.approx(_cost(rates, chosen))
 
 
-def test_first_fit_rules_out_while_that_is_cheaper_than_checking() -> None:
-    # 0.7 is left after the first, more than the 0.3 that ruling out by the second costs; then 0.49.
-    assert _planned([0.9, 0.7, 0.7], FIRST_FIT) == ({0, 1, 2}, 0.7)
-    assert _planned([0.9, 0.2, 0.5], FIRST_FIT) == ({1}, 1.1)
-    assert _planned([0.0, 0.0], FIRST_FIT) == ({0}, 1.0)
-    assert _planned([], FIRST_FIT) == (set(), 0.0)
-
-
-def test_one_way_for_all() -> None:
-    assert _planned([0.5, 0.2], EXCLUSIVE) == ({0, 1}, 1.3)
-    assert _planned([0.5, 0.2], INCLUSIVE) == (set(), 1.2)
-
-
-@pytest.mark.parametrize("how", [FIRST_FIT, OPTIMAL])
-def test_an_attribute_with_several_values_does_not_rule_out(how: int) -> None:
-    chosen, _ = _planned([0.1, 0.5, 0.9], how, several=(0,))
-    assert 0 not in chosen
-    assert chosen
+@pytest.mark.parametrize(
+    ("rates", "how", "chosen", "cost"),
+    [
+        # 0.7 is left after the first, more than the 0.3 that ruling out by the second costs.
+        ([0.9, 0.7, 0.7], FIRST_FIT, {0, 1, 2}, 0.7),
+        ([0.9, 0.2, 0.5], FIRST_FIT, {1}, 1.1),
+        ([0.0, 0.0], FIRST_FIT, {0}, 1.0),
+        ([], FIRST_FIT, set(), 0.0),
+        ([0.5, 0.2], EXCLUSIVE, {0, 1}, 1.3),
+        ([0.5, 0.2], INCLUSIVE, set(), 1.2),
+    ],
+)
+def test_plans_of_a_few_attributes(
+    rates: list[float], how: int, chosen: set[int], cost: float
+) -> None:
+    assert _planned(rates, how) == (chosen, cost)
+    for each in (FIRST_FIT, OPTIMAL):  # an attribute with several values does not rule out
+        assert 0 not in _planned([0.1, 0.5, 0.9], each, several=(0,))[0] != set()
 
 
 def _two_values(boundary: str) -> Dexin:
@@ -150,3 +150,45 @@ def test_whole_boundary_slots_overrate_what_is_violated() -> None:
     assert _two_values("exact").cost == pytest.approx(0.5)
     # Lows of 1 and highs of 1 count as violated too: 1.5 of all, cut down to 1.
     assert _two_values("whole").cost == pytest.approx(1.0)
+
+
+# -- REIN ------------------------------------------------------------------------------------------
+
+
+def _rein(matcher: Rein, **parameters: object) -> Tally:
+    made = workload.make("dexin", N, seed=3, **parameters)
+    loaded(made, matcher).match_batch(made.events(EVENTS))
+    return matcher.tally
+
+
+@pytest.mark.parametrize(("theta", "marks"), [(0.1, 9.1), (0.9, 1.9)])
+def test_marks_add_up_over_the_attributes(theta: float, marks: float) -> None:
+    tally = _rein(Rein(), theta=theta)
+    assert tally.subscriptions / EVENTS / N == pytest.approx(marks, rel=0.08)
+
+
+def test_fewer_buckets_mean_more_comparisons_and_the_same_marks() -> None:
+    few, many = _rein(Rein(buckets=10)), _rein(Rein(buckets=1000))
+    assert few.subscriptions == many.subscriptions
+    # Of each attribute two buckets are compared one by one, and there are as many ends in each.
+    assert few.predicates / EVENTS == pytest.approx(10 * 2 * N / 10, rel=0.1)
+    assert many.predicates / EVENTS == pytest.approx(10 * 2 * N / 1000, rel=0.1)
+
+
+# -- edges, with equally many ends to a cell -------------------------------------------------------
+
+
+def test_ends_are_where_intervals_begin_and_where_they_are_over() -> None:
+    low = np.array([3, LOWEST, 3, 5], np.int64)
+    high = np.array([4, 9, HIGHEST, HIGHEST - 1], np.int64)
+    assert sorted_ends(low, high).tolist() == [3, 3, 5, 5, 10, HIGHEST]
+    assert cut(np.array([1, 1, 4, 7], np.int64), 4).tolist() == [1, 4, 7], "all are edges"
+
+
+def test_many_ends_are_cut_into_cells_of_equal_depth() -> None:
+    ends = np.sort(np.random.default_rng(1).normal(size=10_000) * 1e9).astype(np.int64)
+    edges = cut(ends, 16)
+    assert len(edges) == 15
+    depth = np.diff(np.searchsorted(ends, edges))
+    assert depth.min() >= 624
+    assert depth.max() <= 626

@@ -6,22 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from tamis import Engine, Schema, workload
+from tamis import workload
 from tamis.encode.clause import SOME
 from tamis.match.dexin.h_tree import HTree
 from tamis.match.registry import create
 from tamis.testing.matcher_checks import add, answers
+from tests.loaded import loaded
 
 N, EVENTS = 3000, 20
 
 
 def _dexin(width: float, **options: Any) -> HTree:
     made = workload.make("dexin", N, seed=5, theta=width)
-    engine = Engine(Schema.from_dict(made.schema), "h-tree", **options)
-    engine.subscribe_table(made.subscriptions)
-    engine.match_batch(made.events(EVENTS))
-    matcher = engine.matcher
-    assert isinstance(matcher, HTree)
+    matcher = HTree(**options)
+    loaded(made, matcher).match_batch(made.events(EVENTS))
     return matcher
 
 

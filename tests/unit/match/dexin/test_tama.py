@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tamis import Engine, Schema, workload
+from tamis import Engine, workload
 from tamis.encode.clause import SOME
 from tamis.match.registry import create, entry
 from tamis.testing.matcher_checks import add, answers
+from tests.loaded import loaded
 
 N, EVENTS = 4000, 40
 
 
-def _dexin(matcher: str, **options: Any) -> tuple[Engine, list[set[int]]]:
-    made = workload.make("dexin", N, seed=3)
-    engine = Engine(Schema.from_dict(made.schema), matcher, **options)
-    engine.subscribe_table(made.subscriptions)
+def _dexin(matcher: str, width: float = 0.5, **options: Any) -> tuple[Engine, list[set[int]]]:
+    made = workload.make("dexin", N, seed=3, theta=width)
+    engine = loaded(made, matcher, **options)
     return engine, [set(ids) for ids in engine.match_batch(made.events(EVENTS))]
 
 
@@ -56,10 +56,7 @@ def test_it_counts_a_clause_for_each_attribute_that_agrees(
     width: float, least: float, most: float
 ) -> None:
     """DEXIN figure 6 in operations: increments, in units of N, grow with the width of ranges."""
-    made = workload.make("dexin", N, seed=3, theta=width)
-    engine = Engine(Schema.from_dict(made.schema), "tama")
-    engine.subscribe_table(made.subscriptions)
-    engine.match_batch(made.events(EVENTS))
+    engine, _ = _dexin("tama", width)
     assert least < engine.matcher.tally.subscriptions / EVENTS / N < most
 
 

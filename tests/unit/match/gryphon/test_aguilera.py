@@ -13,14 +13,12 @@ import pytest
 from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.encode.clause import SOME
-from tamis.engine import Engine
-from tamis.errors import MatcherError
 from tamis.match.gryphon.aguilera import Aguilera
 from tamis.match.gryphon.match_tree import KINDS, LEAF, MatchTreeArrays, child
 from tamis.match.gryphon.successors import Successors, successors
 from tamis.match.registry import create
-from tamis.model.schema import Schema
 from tamis.testing.matcher_checks import add, answers, batch_of, remove
+from tests.loaded import loaded
 
 LOW, HIGH = -(2**63), 2**63 - 1
 EQUALITY: dict[str, Any] = {"tree": "equality"}
@@ -45,9 +43,7 @@ def _make(**options: Any) -> Aguilera:
 
 def _load(made: workload.Workload, events: int, **options: Any) -> tuple[Aguilera, EventBatch]:
     matcher = _make(**options)
-    engine = Engine(Schema.from_dict(made.schema), matcher)
-    engine.subscribe_table(made.subscriptions)
-    return matcher, engine.encode(made.events(events))
+    return matcher, loaded(made, matcher).encode(made.events(events))
 
 
 def _visits(made: workload.Workload, **options: Any) -> float:
@@ -326,16 +322,3 @@ def test_values_that_have_no_tree_are_found_and_get_one_in_time() -> None:
     assert answers(matcher, [{0: [0, 7, 7, 9], 1: [1]}]) == [
         set(range(0, 60, 3)) | set(range(60, 111))
     ]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"collapse": True}, "tree='equality'"),
-        ({"successors": True}, "tree='equality'"),
-        ({"factor": 1}, "tree='equality'"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(MatcherError, match=message):
-        create("aguilera", **options)

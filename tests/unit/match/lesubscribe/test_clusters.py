@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tamis.index.clauses import bind
-from tamis.index.elementary_predicates import AT_MOST, EQUAL, ElementaryPredicates
-from tamis.match.lesubscribe.clusters import EqualityClusters, key_predicates, partial
+from tamis.index.elementary_predicates import AT_MOST, EQUAL, ElementaryPredicates, key_predicates
+from tamis.match.lesubscribe.clusters import EqualityClusters, partial
 
 Equalities = dict[int, int]
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tamis import Engine, Schema, workload
+from tamis import workload
 from tamis.match.lesubscribe.equality_preferred import EqualityPreferred
 from tamis.match.lesubscribe.quarantine import Quarantine
+from tests.loaded import loaded
 
 SUBSCRIPTIONS, EVENTS = 80_000, 500
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -63,8 +64,7 @@ def measured(p: float) -> Figures:
     tallies: dict[str, Any] = {}
     unkeyed = set()
     for name in ("fair-predicate", "equality-preferred", "quarantine"):
-        engine = Engine(Schema.from_dict(load.schema), name)
-        engine.subscribe_table(load.subscriptions)
+        engine = loaded(load, name)
         engine.match_batch(events)
         tallies[name] = engine.matcher.tally
         if isinstance(engine.matcher, EqualityPreferred):
@@ -102,11 +102,8 @@ def test_quarantining_saves_most_additions_and_preferring_equalities_hardly_any(
         found = measured(p)
         assert found.preferred > 0.9 * found.fair
         assert found.quarantine + found.partial < found.preferred / 7
-
-
-def test_without_ranges_both_do_the_same() -> None:
     found = measured(1.0)
-    assert found.preferred == found.quarantine == found.unkeyed == 0
+    assert found.preferred == found.quarantine == found.unkeyed == 0, "without ranges"
 
 
 def test_unselective_equalities_make_quarantining_verify_more_than_preferring_adds() -> None:
@@ -116,8 +113,7 @@ def test_unselective_equalities_make_quarantining_verify_more_than_preferring_ad
     events = load.events(50)
     work = {}
     for name in ("equality-preferred", "quarantine"):
-        engine = Engine(Schema.from_dict(load.schema), name)
-        engine.subscribe_table(load.subscriptions)
+        engine = loaded(load, name)
         engine.match_batch(events)
         work[name] = engine.matcher.tally
     assert work["quarantine"].predicates > 2 * work["equality-preferred"].predicates

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.engine import Engine
 from tamis.match.lesubscribe.hanson import Hanson
 from tamis.match.registry import create
-from tamis.model.schema import Schema
 from tamis.testing.matcher_checks import (
     add,
     answers,
@@ -20,12 +18,12 @@ from tamis.testing.matcher_checks import (
     remove,
 )
 from tamis.workload import make
+from tests.loaded import loaded
 
 
 def _candidates(n: int, **options: Any) -> int:
     workload = make("lesubscribe", n, seed=1)
-    engine = Engine(Schema.from_dict(workload.schema), create("hanson", **options))
-    engine.subscribe_table(workload.subscriptions)
+    engine = loaded(workload, "hanson", **options)
     engine.match_batch(workload.events(50))
     return engine.matcher.tally.subscriptions
 
@@ -34,7 +32,7 @@ def test_the_selective_predicate_leaves_few_candidates() -> None:
     assert _candidates(4000) * 3 < _candidates(4000, access="first") * 2
 
 
-def test_selectivity_can_be_told() -> None:
+def test_selectivity_can_be_given() -> None:
     def rarely_below_zero(attribute: Any, low: Any, high: Any) -> Any:
         return np.where(high < 0, 0.0, 1.0)
 

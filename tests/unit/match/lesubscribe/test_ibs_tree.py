@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from tamis.match.lesubscribe.ibs_tree import IbsTrees, Int64s, descend
+from tamis.files.arrays import Int64s
+from tamis.match.lesubscribe.ibs_tree import IbsTrees, descend
 
 LOW, HIGH = -(2**63), 2**63 - 1
 Key = tuple[int, int]  # tree, owner
@@ -70,17 +71,13 @@ def test_random_changes_keep_every_mark_in_its_place(seed: int) -> None:
         _agree(trees, plain, chance.sample(ends, 4))
 
 
-def test_equal_intervals_of_many_owners_share_their_nodes() -> None:
+def test_equal_intervals_share_their_nodes_and_removing_all_leaves_none() -> None:
     trees, plain = IbsTrees(), {(1, owner): [(3, 8)] for owner in range(50)}
     trees.build(*_columns(plain))
     assert len(trees) == 2
     _agree(trees, plain, [2, 3, 5, 8, 9])
-
-
-def test_removing_everything_leaves_no_nodes_and_no_marks() -> None:
     chance = random.Random(3)
     plain = {(0, owner): _random_intervals(chance, list(range(200))) for owner in range(300)}
-    trees = IbsTrees()
     trees.build(*_columns(plain))
     for (tree, owner), intervals in plain.items():
         for low, high in intervals:

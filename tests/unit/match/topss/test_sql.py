@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from importlib.resources import files
 from typing import Any
@@ -18,6 +17,7 @@ from tamis.match.registry import create
 from tamis.match.topss.sql.matcher import SqlMatcher
 from tamis.match.topss.sql.statements import statements
 from tamis.testing.matcher_checks import add, answers, remove
+from tests.running import run_script
 
 ALL = ("sql-sequential", "sql-grouping")
 DATABASES = ("duckdb", pytest.param("postgresql", marks=pytest.mark.postgresql))
@@ -39,9 +39,6 @@ def test_every_statement_has_a_name_and_a_sentence() -> None:
         for part in text.strip().split("\n\n"):
             assert re.match(r"-- \w+( \[\w+\])?\n-- [A-Z].*[^;]\n", part), part
             assert part.endswith(";")
-
-
-def test_a_statement_for_one_database_is_not_given_to_the_other() -> None:
     assert "create_subs_sid" in statements("grouping", "postgresql")
     assert "create_subs_sid" not in statements("grouping", "duckdb")
 
@@ -52,8 +49,7 @@ def test_importing_tamis_imports_no_database() -> None:
         "import sys, tamis; tamis.matchers(); tamis.Engine;"
         "print([m for m in ('duckdb', 'psycopg') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert run_script(code).stdout == "[]\n"
 
 
 @pytest.mark.parametrize("database", DATABASES)

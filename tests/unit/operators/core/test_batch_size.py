@@ -137,16 +137,23 @@ def test_a_call_is_for_as_many_as_half_its_timeout_suffices_for(timed: Timed) ->
     assert (count.events, count.calls, count.faults) == (15, 9, 0)
 
 
-def test_before_the_first_call_the_declared_cost_is_believed(timed: Timed) -> None:
-    runner, made = Runner(), _made(1.0, cost=100.0)
-    assert kinds(runner.call(made, [(0.001,)] * 300, (0, None))) == ["answered"] * 300
-    assert timed.calls == [5, 295]
-
-
-def test_one_that_is_dearer_than_its_timeout_is_called_all_the_same(timed: Timed) -> None:
-    runner, made = Runner(), _made(1.0, cost=5000.0)
-    assert kinds(runner.call(made, [(0.9,)] * 3, (0, None))) == ["answered"] * 3
-    assert timed.calls == [1, 1, 1]
+@pytest.mark.parametrize(
+    ("made", "seconds", "calls"),
+    [
+        # Before the first call the declared cost is believed.
+        (_made(1.0, cost=100.0), [0.001] * 300, [5, 295]),
+        # An operator that costs more than its timeout is called all the same.
+        (_made(1.0, cost=5000.0), [0.9] * 3, [1, 1, 1]),
+        # In place there is no limit on time.
+        (_made(9.0, run="here", cost=4000.0), [0.1] * 10, [10]),
+    ],
+)
+def test_the_first_calls(
+    timed: Timed, made: Operator, seconds: list[float], calls: list[int]
+) -> None:
+    found = Runner().call(made, [(each,) for each in seconds], (0, None))
+    assert kinds(found) == ["answered"] * len(seconds)
+    assert timed.calls == calls
 
 
 def test_after_one_hangs_the_rest_is_not_tried(timed: Timed) -> None:
@@ -191,11 +198,6 @@ def test_pairs_go_in_as_many_calls(timed: Timed) -> None:
     found = runner.call_pairs(made, events, [(k, None) for k in range(10)])
     assert kinds(found) == ["answered"] * 10
     assert timed.calls == [1, 5, 5]
-
-
-def test_here_there_is_no_limit_on_time(timed: Timed) -> None:
-    assert kinds(Runner().call(_made(9.0, run="here", cost=4000.0), [(0.1,)] * 10, (0, None)))
-    assert timed.calls == [10]
 
 
 def test_what_is_well_is_answered_before_the_time_is_up(timed: Timed) -> None:

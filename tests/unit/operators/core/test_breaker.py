@@ -34,12 +34,18 @@ def test_faults_in_a_row() -> None:
     assert breaker.pause_left(30) is None
 
 
-def test_an_answer_between_faults() -> None:
+def test_an_answer_between_faults_and_a_fault_that_took_long() -> None:
     breaker = CircuitBreaker(3, 30, 100)
     for _ in range(20):
         assert [_fail(breaker, 0) for _ in range(2)] == [True, True]
         for _ in range(3):
             breaker.answered()
+    entered = breaker.enter(0)
+    assert not isinstance(entered, Fault)
+    breaker.failed(entered, "stuck", 0, at_once=True)
+    refused = breaker.enter(10)
+    assert isinstance(refused, Fault)
+    assert refused.reason == "set aside for another 20 s after 1 fault in a row, the last: stuck"
 
 
 def test_every_second_call_fails() -> None:
@@ -63,16 +69,6 @@ def test_every_second_call_fails() -> None:
     assert [_fail(breaker, 90) for _ in range(2)] == [True, True]
 
 
-def test_what_takes_long_to_fail_is_not_tried_again_soon() -> None:
-    breaker = CircuitBreaker(3, 30, 100)
-    entered = breaker.enter(0)
-    assert not isinstance(entered, Fault)
-    breaker.failed(entered, "stuck", 0, at_once=True)
-    refused = breaker.enter(10)
-    assert isinstance(refused, Fault)
-    assert refused.reason == "set aside for another 20 s after 1 fault in a row, the last: stuck"
-
-
 def test_one_trial_and_longer_pauses() -> None:
     breaker = CircuitBreaker(2, 10, 35)
     assert [_fail(breaker, 0) for _ in range(3)] == [True, True, False]
@@ -91,7 +87,7 @@ def test_one_trial_and_longer_pauses() -> None:
     assert breaker.pause_left(now) == 10
 
 
-def test_while_one_tries_the_others_wait() -> None:
+def test_others_wait_while_one_tries_and_do_not_prolong_the_pause() -> None:
     breaker = CircuitBreaker(1, 10, 100)
     assert _fail(breaker, 0)
     assert not isinstance(breaker.enter(10), Fault)
@@ -99,12 +95,8 @@ def test_while_one_tries_the_others_wait() -> None:
     # The one that tried was never heard of again.
     assert isinstance(breaker.enter(29), Fault)
     assert not isinstance(breaker.enter(30), Fault)
-
-
-def test_calls_from_before_do_not_prolong_the_pause() -> None:
     breaker = CircuitBreaker(2, 10, 100)
-    entered = [breaker.enter(0) for _ in range(4)]
-    for each in entered:
+    for each in [breaker.enter(0) for _ in range(4)]:
         assert not isinstance(each, Fault)
         breaker.failed(each, "late", 0)
     assert breaker.pause_left(0) == 10

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import cloudpickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +14,6 @@ from tamis.errors import OperatorError, TamisError
 from tamis.model.condition import Word
 from tamis.model.operator import Parameter, Signature
 from tamis.operators import Operator, operator
-from tests.unit.operators.core import declared
 
 
 def test_what_it_knows() -> None:
@@ -57,15 +53,12 @@ def test_defaults_are_careful() -> None:
     def plain(n: int) -> bool:
         return n > 0
 
-    assert (plain.run, plain.batch, plain.timeout) == ("thread", False, 1.0)
-    assert plain.signature.reads == ("n",)
-
-
-def test_without_anything_to_declare() -> None:
     @operator
     def always() -> bool:
         return True
 
+    assert (plain.run, plain.batch, plain.timeout) == ("thread", False, 1.0)
+    assert plain.signature.reads == ("n",)
     assert always()
     assert always.signature == Signature("always", (), ())
 
@@ -188,14 +181,12 @@ def test_functions_of_many_forms() -> None:
     assert anything.handed((1,)) == {}
 
 
-def test_the_same_function_twice() -> None:
+def test_the_same_function_twice_and_attributes_of_a_function() -> None:
     one = operator(name="one", reads=("n",), arguments={"place": "text"})(_takes)
     two = operator(name="two", reads=("n",), arguments={"place": "text"}, timeout=2)(one)
     assert two.function is one.function is _takes
     assert (one.timeout, two.timeout) == (1, 2)
 
-
-def test_attributes_of_the_function_are_not_taken_for_its_own() -> None:
     def costly(n: int) -> bool:
         return n > 0
 
@@ -252,28 +243,8 @@ def test_equal_keys_are_equal_calls(one: tuple[Any, Any, Any], other: tuple[Any,
         assert hash(near.key(one)) == hash(near.key(other))
 
 
-def test_what_can_be_imported_is_pickled_by_name() -> None:
-    for way in (pickle, cloudpickle):
-        assert pickle.loads(way.dumps(declared.worker_pid)) is declared.worker_pid
-    assert copy.deepcopy(declared.sizes) is declared.sizes
-
-
-def test_what_cannot_be_imported_is_pickled_by_value() -> None:
-    bound = 3
-
-    @operator(reads=("n",), gives={"x": "number"})
-    def above(n: int) -> Any:
-        return above is not None and n > bound
-
-    again = pickle.loads(cloudpickle.dumps(above))
-    assert again is not above
-    assert again.signature == above.signature
-    assert (again(4), again(2)) == (True, False)
-    assert again.kinds == ("number",)
-
-
 class Checked(Operator):
-    """Checks constants as it was told to."""
+    """Gives the answer that the test wants, or raises it."""
 
     answer: Any = None
 
@@ -289,9 +260,13 @@ def _checked(answer: Any) -> Checked:
     return made
 
 
-@pytest.mark.parametrize("answer", [None, "no such place"])
+@pytest.mark.parametrize("answer", [None, "no such place", OperatorError("no such place")])
 def test_a_check_says_what_is_wrong_or_nothing(answer: Any) -> None:
-    assert _checked(answer).refusal(("Bronx",)) == answer
+    """One of our own errors says what is wrong, too."""
+    wanted = None if answer is None else "no such place"
+    assert _checked(answer).refusal(("Bronx",)) == wanted
+    with pytest.raises(KeyboardInterrupt):
+        _checked(KeyboardInterrupt()).refusal(("Bronx",))
 
 
 @pytest.mark.parametrize(
@@ -308,13 +283,3 @@ def test_a_check_that_fails_is_the_operators_fault(answer: Any, says: str) -> No
     with pytest.raises(OperatorError, match=r"^operator 'near': its check of ") as caught:
         _checked(answer).refusal(("Bronx",))
     assert says in str(caught.value)
-
-
-def test_a_check_that_refuses_by_raising_is_heard() -> None:
-    """Whoever raises one of our own errors has said what is wrong."""
-    assert _checked(OperatorError("no such place")).refusal(("Bronx",)) == "no such place"
-
-
-def test_the_keyboard_passes_through_a_check() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        _checked(KeyboardInterrupt()).refusal(("Bronx",))

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tamis.errors import OperatorError
+from tamis.errors import OperatorError, TamisError
 from tamis.operators import Operator, Operators, operator, registry
-from tamis.operators.registry import installed
+from tests.unit.operators.core import declared
+from tests.unit.operators.packages import importable, install
 
 MODULE = """
 from tamis.operators import operator
@@ -45,32 +46,16 @@ packed.twice = a_pack.spatial:far
 @pytest.fixture
 def _packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two packages with operators, as if they were installed."""
-    pack = tmp_path / "a_pack"
-    pack.mkdir()
-    (pack / "__init__.py").touch()
-    (pack / "spatial.py").write_text(MODULE)
-    for name in ("vision", "bare"):
-        (pack / f"{name}.py").write_text("import no_such_library.deep\n")
-    (pack / "broken.py").write_text("1 / 0\n")
-    (pack / "refused.py").write_text(
-        "from tamis.errors import TamisError\nraise TamisError('the data are missing')\n"
-    )
-    _installed(tmp_path, "a-pack", POINTS, "Provides-Extra: spatial\nProvides-Extra: vision\n")
-    _installed(tmp_path, "b-pack", "[tamis.operators]\npacked.twice = b_pack:far\n", "")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    installed.cache_clear()
-    yield
-    monkeypatch.undo()
-    installed.cache_clear()
-    for name in [name for name in sys.modules if name.split(".")[0] == "a_pack"]:
-        del sys.modules[name]
-
-
-def _installed(where: Path, name: str, points: str, more: str) -> None:
-    info = where / f"{name.replace('-', '_')}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{more}\n")
-    (info / "entry_points.txt").write_text(points)
+    install(tmp_path, "a-pack", POINTS, "Provides-Extra: spatial\nProvides-Extra: vision\n")
+    install(tmp_path, "b-pack", "[tamis.operators]\npacked.twice = b_pack:far\n")
+    modules = {
+        "spatial": MODULE,
+        **dict.fromkeys(("vision", "bare"), "import no_such_library.deep\n"),
+        "broken": "1 / 0\n",
+        "refused": "from tamis.errors import TamisError\nraise TamisError('no data')\n",
+    }
+    with importable(tmp_path, "a_pack", modules, monkeypatch):
+        yield
 
 
 def _make(name: str, least: int = 0) -> Operator:
@@ -95,12 +80,15 @@ def test_given_and_registered() -> None:
         operators["unknown"]
 
 
-def test_what_is_registered_later_is_found_too() -> None:
+def test_what_is_registered_later_is_found_too_and_may_be_run_again() -> None:
     operators = Operators()
-    assert "later" not in operators
-    made = _make("later")
-    assert operators["later"] is made
-    assert operators.signatures["later"] is made.signature
+    assert "again" not in operators
+    first = _make("again", 1)
+    assert operators["again"] is first
+    assert operators.signatures["again"] is first.signature
+    second = _make("again", 2)
+    assert Operators()["again"] is second
+    assert Operators(first)["again"] is first
 
 
 def test_signatures() -> None:
@@ -133,21 +121,12 @@ def test_operators_as_they_come() -> None:
     assert Operators.of(made) is made
 
 
-@pytest.mark.parametrize("given", [None, 3, "one", len, [[]], [None], {"other": 3}])
-def test_what_are_no_operators(given: Any) -> None:
-    with pytest.raises(OperatorError, match=r"operators? (is|are|,)|not an operator"):
+@pytest.mark.parametrize(
+    "given", [None, 3, "one", len, [[]], [None], {"other": 3}, {"uno": declared.sizes}]
+)
+def test_what_are_not_operators(given: Any) -> None:
+    with pytest.raises(OperatorError, match=r"operators? (is|are|,)|not an operator|'uno' stands"):
         Operators.of(given)
-
-
-def test_a_mapping_of_other_names() -> None:
-    with pytest.raises(OperatorError, match="'uno' stands for an operator named 'one'"):
-        Operators.of({"uno": _make("one")})
-
-
-def test_a_definition_may_be_run_again() -> None:
-    first, second = _make("again", 1), _make("again", 2)
-    assert Operators()["again"] is second
-    assert Operators(first)["again"] is first
 
 
 def test_two_functions_of_one_name() -> None:
@@ -199,7 +178,7 @@ def test_installed_operators_are_listed_without_importing_them() -> None:
         ("packed.twice", "several packages have an operator named 'packed.twice'"),
     ],
 )
-def test_installed_operators_that_cannot_be_had(name: str, why: str) -> None:
+def test_installed_operators_that_cannot_be_loaded(name: str, why: str) -> None:
     operators = Operators()
     for _ in range(2):
         with pytest.raises(OperatorError) as caught:
@@ -210,18 +189,14 @@ def test_installed_operators_that_cannot_be_had(name: str, why: str) -> None:
 
 
 @pytest.mark.usefixtures("_packages")
-def test_a_pack_speaks_for_itself() -> None:
-    with pytest.raises(Exception, match="the data are missing"):
-        Operators()["packed.refused"]
-
-
-@pytest.mark.usefixtures("_packages")
 def test_an_installed_name_can_be_taken_over() -> None:
     mine = _make("packed.near")
     assert Operators()["packed.near"] is mine
     Operators()["packed.far"]  # imports the pack, and with it the other one
     assert Operators()["packed.near"] is mine
     assert len(registry._REGISTERED["packed.near"]) == 2
+    with pytest.raises(TamisError, match="no data"):  # the pack speaks for itself
+        Operators()["packed.refused"]
 
 
 def test_what_tamis_itself_offers_is_there() -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
+from tests.running import in_threads
+from tests.unit.operators.core.worker_probes import kinds
 
 
 class Clock:
@@ -22,10 +24,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def _kinds(found: list[Any]) -> list[str]:
-    return [each.kind if isinstance(each, Fault) else "answered" for each in found]
 
 
 def _bad(run: str = "here", batch: bool = False, timeout: float = 20) -> Operator:
@@ -114,6 +112,19 @@ def test_the_same_everywhere(run: str, batch: bool) -> None:
     assert count.calls >= 7 or batch
 
 
+@pytest.mark.parametrize("run", ["thread", "process"])
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, MemoryError, ValueError])
+def test_what_it_raises_stays_there(runner: Runner, run: str, error: type[BaseException]) -> None:
+    @operator(reads=("n",), run=run, timeout=20)
+    def bad(n: int) -> bool:
+        if n:
+            raise error("no")
+        return True
+
+    found = runner.call(bad, [(1,), (0,)], ())
+    assert found == [Fault(f"raised: {error.__name__}: no", "raised"), ((),)]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 3))
 def test_a_batch_equals_one_by_one(numbers: list[int], faults: int) -> None:
@@ -150,7 +161,7 @@ def test_a_batch_that_raises_for_long_is_given_up(monkeypatch: pytest.MonkeyPatc
             lambda n: 1 // 0
         )
         found = runner.call(bad, [(1,)] * 100, ())
-    assert _kinds(found) == ["raised"] * 100
+    assert kinds(found) == ["raised"] * 100
     assert runner.report()["slow"].calls <= 10
 
 
@@ -166,12 +177,12 @@ def test_calls_that_were_not_tried_are_counted(runner: Runner) -> None:
     assert count.last == late.reason
     # Nothing was tried, so nothing failed: it is not set aside for it.
     runner.skipped(bad, 100, late)
-    assert _kinds(runner.call(bad, [(0,)], (None,))) == ["answered"]
+    assert kinds(runner.call(bad, [(0,)], (None,))) == ["answered"]
 
 
 def test_every_second_call_fails(runner: Runner) -> None:
     found = runner.call(_bad(), [(0,), (1,)] * 15, (None,))
-    assert _kinds(found) == ["answered", "raised"] * 10 + ["set aside"] * 10
+    assert kinds(found) == ["answered", "raised"] * 10 + ["set aside"] * 10
 
 
 def test_it_is_set_aside_and_tried_again() -> None:
@@ -179,7 +190,7 @@ def test_it_is_set_aside_and_tried_again() -> None:
     runner = Runner(clock=clock)
     bad = _bad()
     found = runner.call(bad, [(1,)] * 8 + [(0,)], (None,))
-    assert _kinds(found) == ["raised"] * 5 + ["set aside"] * 4
+    assert kinds(found) == ["raised"] * 5 + ["set aside"] * 4
     refused = found[-1]
     assert isinstance(refused, Fault)
     assert refused.reason == (
@@ -187,13 +198,13 @@ def test_it_is_set_aside_and_tried_again() -> None:
     )
     assert runner.report()["bad"].set_aside_for == 30
     clock.now = 29.0
-    assert _kinds(runner.call(bad, [(0,)], (None,))) == ["set aside"]
+    assert kinds(runner.call(bad, [(0,)], (None,))) == ["set aside"]
     clock.now = 30.0
     assert runner.report()["bad"].set_aside_for is None
-    assert _kinds(runner.call(bad, [(1,), (0,)], (None,))) == ["raised", "set aside"]
+    assert kinds(runner.call(bad, [(1,), (0,)], (None,))) == ["raised", "set aside"]
     assert runner.report()["bad"].set_aside_for == 60
     clock.now = 90.0
-    assert _kinds(runner.call(bad, [(0,), (1,), (0,)], (None,))) == [
+    assert kinds(runner.call(bad, [(0,), (1,), (0,)], (None,))) == [
         "answered",
         "raised",
         "answered",
@@ -203,18 +214,11 @@ def test_it_is_set_aside_and_tried_again() -> None:
     assert count.last == "raised: ValueError: one"
 
 
-def test_others_are_not_set_aside_with_it(runner: Runner) -> None:
-    @operator(reads=("n",), run="here")
-    def good(n: int) -> bool:
-        return True
-
+def test_only_the_failing_operator_is_set_aside_until_it_is_mended(runner: Runner) -> None:
     runner.call(_bad(), [(1,)] * 20, (None,))
+    good = operator(name="good", reads=("n",), run="here")(lambda n: True)
     assert runner.call(good, [(1,)], ()) == [((),)]
     assert runner.report().faults == 20
-
-
-def test_a_function_that_is_mended_is_asked_at_once(runner: Runner) -> None:
-    runner.call(_bad(), [(1,)] * 20, (None,))
     mended = operator(name="bad", reads=("n",), gives={"m": "number"}, run="here")(lambda n: n)
     assert runner.call(mended, [(1,)], (None,)) == [((1,),)]
     assert runner.report()["bad"].events == 21
@@ -239,13 +243,8 @@ def test_pickling(run: str) -> None:
         with again:
             kept = again.report()["bad"]
             assert (kept.events, kept.raised, kept.set_aside) == (6, 3, 2)
-            assert _kinds(again.call(bad, [(0,)] + [(1,)] * 4, (None,))) == [
-                "answered",
-                "raised",
-                "raised",
-                "raised",
-                "set aside",
-            ]
+            found = kinds(again.call(bad, [(0,)] + [(1,)] * 4, (None,)))
+            assert found == ["answered", *["raised"] * 3, "set aside"]
             left = again.report()["bad"].set_aside_for
             assert left is not None
             assert 0 < left <= 7
@@ -255,13 +254,6 @@ def test_pickling(run: str) -> None:
 def test_counts_add_up_when_several_call_at_once() -> None:
     runner = Runner(faults=10**9)
     bad = _bad()
-    threads = [
-        threading.Thread(target=runner.call, args=(bad, [(0,), (1,), (2,)] * 200, (None,)))
-        for _ in range(4)
-    ]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(runner.call, [(bad, [(0,), (1,), (2,)] * 200, (None,))] * 4)
     count = runner.report()["bad"]
     assert (count.events, count.calls, count.raised, count.nonsense) == (2400, 2400, 800, 800)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import subprocess
-import sys
-import textwrap
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,21 +16,19 @@ from tamis.errors import OperatorError
 from tamis.operators import Operators, operator
 from tamis.operators.operator import Operator
 from tamis.operators.packs import reasoning, spatial, text
-from tamis.operators.packs.batch_operator import BatchOperator
+from tamis.operators.packs.pack_operator import BatchOperator
 from tamis.operators.packs.spatial_places import Places
 from tamis.operators.registry import installed
+from tests.running import run_script
 
 WAYS = [pickle, cloudpickle]
 NAMES = sorted(name for name, (point, *_) in installed().items() if "tamis.oper" in point.module)
 
 
-def test_there_are_as_many_as_there_were() -> None:
-    assert len(NAMES) == 23
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
 def test_operators_of_the_packs_go_by_name(name: str, way: Any) -> None:
+    assert len(NAMES) == 23
     made = Operators()[name]
     sent = way.dumps(made)
     assert len(sent) < 100
@@ -47,14 +42,7 @@ def test_they_are_found_in_a_process_that_has_not_imported_them(tmp_path: Path) 
         with open({str(tmp_path / "all")!r}, "rb") as file:
             print(*[each.name for each in pickle.load(file)])
     """
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert ended.stdout.split() == NAMES
+    assert run_script(script).stdout.split() == NAMES
 
 
 DEPOTS = Places({"North": {"type": "Point", "coordinates": [-73.9, 40.9]}})
@@ -73,15 +61,8 @@ PACKS: list[tuple[Operator, ...]] = [
 def test_operators_of_packs_of_your_own(made: Operator, way: Any) -> None:
     again = pickle.loads(way.dumps(made))
     assert type(again) is type(made)
-    assert again.signature == made.signature
-    assert (again.cost, again.timeout, again.run, again.batch, again.read_as, again.kinds) == (
-        made.cost,
-        made.timeout,
-        made.run,
-        made.batch,
-        made.read_as,
-        made.kinds,
-    )
+    for name in ("signature", "cost", "timeout", "run", "batch", "read_as", "kinds"):
+        assert getattr(again, name) == getattr(made, name)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -123,6 +104,7 @@ def test_functions_that_cannot_be_imported_go_by_value(way: Any) -> None:
     assert again is not above
     assert again.signature == above.signature
     assert (again(4), again(2)) == (True, False)
+    assert again.kinds == ("number",)
     known = pickle.loads(way.dumps(Operators(above)))
     assert known["above"](4)
     assert not known["above"](2)
@@ -143,14 +125,7 @@ def test_functions_of_a_script() -> None:
         one, two = pickle.loads(sent)
         print(one is two, one(5))
     """
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert ended.stdout == "True True\n"
+    assert run_script(script).stdout == "True True\n"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import weakref
@@ -19,6 +16,8 @@ import pytest
 from tamis.model.operator import Fault
 from tamis.operators import Operator, Runner, operator
 from tamis.operators.thread_executor import is_abandoned
+from tests.running import in_threads, run_script
+from tests.unit.operators.core.worker_probes import kinds
 
 
 @pytest.fixture
@@ -81,7 +80,7 @@ def test_one_that_hangs_comes_back_as_a_fault(runner: Runner, release: Event) ->
 def test_a_batch_has_one_timeout(runner: Runner, release: Event) -> None:
     hanging = _hanging(release, batch=True)
     found = runner.call(hanging, [(0,), (1,), (2,)], ())
-    assert [isinstance(each, Fault) and each.kind for each in found] == ["timeout"] * 3
+    assert kinds(found) == ["timeout"] * 3
     assert runner.call(hanging, [(0,), (2,)], ()) == [((),), ((),)]
     # The second time it is asked about fewer at once.
     assert runner.report()["hanging"].calls == 3
@@ -104,11 +103,8 @@ def test_a_batch_that_raises_and_hangs_has_one_timeout(runner: Runner, release: 
 def test_after_repeated_timeouts_it_is_not_asked(release: Event) -> None:
     hanging = _hanging(release, timeout=0.05)
     runner = Runner(faults=2)
-    kinds = [
-        each.kind if isinstance(each, Fault) else "answered"
-        for each in runner.call(hanging, [(1,)] * 100, ())
-    ]
-    assert kinds == ["timeout"] * 2 + ["set aside"] * 98
+    found = runner.call(hanging, [(1,)] * 100, ())
+    assert kinds(found) == ["timeout"] * 2 + ["set aside"] * 98
 
 
 def test_no_more_than_a_few_are_left_behind(release: Event) -> None:
@@ -116,8 +112,7 @@ def test_no_more_than_a_few_are_left_behind(release: Event) -> None:
     runner = Runner(faults=1000, left=3)
     before = _threads()
     found = runner.call(hanging, [(1,)] * 6 + [(2,)], ())
-    kinds = [each.kind if isinstance(each, Fault) else "answered" for each in found]
-    assert kinds == ["timeout"] * 3 + ["set aside"] * 4
+    assert kinds(found) == ["timeout"] * 3 + ["set aside"] * 4
     last = found[-1]
     assert isinstance(last, Fault)
     assert last.reason == "set aside until a call comes back: 3 calls hang"
@@ -157,11 +152,7 @@ def test_two_calls_at_once_do_not_wait_for_each_other(runner: Runner) -> None:
     def ask(n: int) -> None:
         found[n] = runner.call(together, [(n,)] * 20, (None,))
 
-    threads = [Thread(target=ask, args=(n,)) for n in (1, 2)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(ask, [(1,), (2,)])
     assert found == {1: [((1,),)] * 20, 2: [((2,),)] * 20}
     assert runner.report()["together"].events == 40
 
@@ -188,20 +179,6 @@ def test_an_interrupt_leaves_the_runner_usable(runner: Runner, release: Event) -
         runner.call(hanging, [(1,)], ())
     assert runner.call(hanging, [(2,)], ()) == [((),)]
     assert runner.report()["hanging"].faults == 0
-
-
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, MemoryError])
-def test_what_it_raises_stays_there(runner: Runner, error: type[BaseException]) -> None:
-    @operator(reads=("n",))
-    def bad(n: int) -> bool:
-        if n:
-            raise error
-        return True
-
-    assert runner.call(bad, [(1,), (0,)], ()) == [
-        Fault(f"raised: {error.__name__}", "raised"),
-        ((),),
-    ]
 
 
 def test_threads_go_with_their_operator() -> None:
@@ -263,13 +240,7 @@ def test_the_interpreter_ends_though_a_thread_hangs(body: str) -> None:
         print([each.kind for each in runner.call(hangs, [(1,)] * 3, ())])
         print(runner.call(quick, [(1,), (2,)], ()))
     """
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    ended = run_script(script)
     assert ended.stdout.splitlines() == ["['timeout', 'timeout', 'set aside']", "[(), ((),)]"]
     assert ended.stderr == ""
 
@@ -286,13 +257,7 @@ def test_the_interpreter_waits_a_while_for_a_thread_that_comes_back() -> None:
 
         print([each.kind for each in Runner().call(slow, [(1,)], ())], flush=True)
     """
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    ended = run_script(script)
     assert ended.stdout.splitlines() == ["['timeout']", "came back"]
     assert ended.stderr == ""
 

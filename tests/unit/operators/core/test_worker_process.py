@@ -21,6 +21,7 @@ from tamis.operators import Operator, Runner, operator
 from tamis.operators.process_executor import ProcessExecutor
 from tamis.operators.worker_main import _GRACE
 from tamis.operators.worker_process import WorkerProcess
+from tests.running import in_threads
 from tests.unit.operators.core import declared
 from tests.unit.operators.core.worker_probes import exists, gone, kinds, pid_of, reason_of
 
@@ -50,7 +51,7 @@ def weighs(weight):
 runner = Runner()
 print(runner.call(depth, [(0,), (4,)], (1, None)))
 print(runner.call(weighs, [(Weight(3),), (Weight(4),)], ()))
-print(*[pid for caller in runner._callers.values() for pid in caller.executor.pids])
+print(*[each._process.pid for caller in runner._callers.values() for each in caller.executor._idle])
 """
 
 
@@ -118,25 +119,20 @@ def test_values_that_cannot_travel(runner: Runner, kind: type[object]) -> None:
     assert first == last  # the worker has not suffered
 
 
-def test_functions_that_cannot_travel(runner: Runner) -> None:
-    lock = threading.Lock()
+def test_functions_that_cannot_travel_or_arrive(runner: Runner) -> None:
+    lock, trapped = threading.Lock(), Trapped()
 
     @operator(reads=("n",), run="process")
     def locked(n: int) -> bool:
         with lock:
             return True
 
-    reason = reason_of(runner.call(locked, [(1,)], ())[0])
-    assert "the function cannot be sent to a worker process: TypeError: cannot pickle" in reason
-
-
-def test_functions_that_cannot_arrive(runner: Runner) -> None:
-    trapped = Trapped()
-
     @operator(reads=("n",), run="process", batch=True)
     def refers(n: list[int]) -> list[bool]:
         return [trapped is not None for _ in n]
 
+    reason = reason_of(runner.call(locked, [(1,)], ())[0])
+    assert "the function cannot be sent to a worker process: TypeError: cannot pickle" in reason
     found = runner.call(refers, [(1,)] * 8, ())
     assert "its worker process cannot load the function: ValueError" in reason_of(found[0])
     assert runner.report()["refers"].calls == 1  # a smaller batch would not do better
@@ -149,18 +145,6 @@ def test_results_that_cannot_travel(runner: Runner) -> None:
 
     found = runner.call(odd, [(n,) for n in range(5)], (None,))
     assert kinds(found) == ["nonsense"] * 4 + ["answered"]
-
-
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, ValueError])
-def test_what_it_raises_stays_there(runner: Runner, error: type[BaseException]) -> None:
-    @operator(reads=("n",), run="process", timeout=20)
-    def bad(n: int) -> bool:
-        if n:
-            raise error("no")
-        return True
-
-    found = runner.call(bad, [(1,), (0,)], ())
-    assert found == [Fault(f"raised: {error.__name__}: no", "raised"), ((),)]
 
 
 def test_large_values_go_through(runner: Runner) -> None:
@@ -180,7 +164,8 @@ def test_a_worker_that_does_not_read_is_late(runner: Runner) -> None:
     assert runner.call(stops, [(b"x",)], ()) == [((),)]
     (caller,) = runner._callers.values()
     assert isinstance(caller.executor, ProcessExecutor)
-    (pid,) = caller.executor.pids
+    (worker,) = caller.executor._idle
+    pid = worker._process.pid
     os.kill(pid, signal.SIGSTOP)
     assert kinds(runner.call(stops, [(b"x" * (1 << 21),)], ())) == ["timeout"]
     assert not exists(pid)
@@ -219,11 +204,7 @@ def test_two_calls_at_once_do_not_wait_for_each_other(runner: Runner) -> None:
     def ask(n: int) -> None:
         found[n] = runner.call(declared.worker_pid, [(n,)] * 10, (None,))
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in (1, 2)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(ask, [(1,), (2,)])
     assert kinds(found[1] + found[2]) == ["answered"] * 20
     assert len(set(found[1])) == len(set(found[2])) == 1
     pids = {pid for answers in found.values() for ((pid,),) in answers}

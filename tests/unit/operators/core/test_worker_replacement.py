@@ -13,6 +13,7 @@ import pytest
 
 from tamis.operators import Operator, Runner, operator
 from tamis.operators.process_executor import ProcessExecutor
+from tests.running import in_threads
 from tests.unit.operators.core.worker_probes import at_last, exists, gone, kinds, reason_of
 
 STILL = "its worker process was still starting"
@@ -34,10 +35,10 @@ def patient() -> Iterator[Runner]:
         yield made
 
 
-def _executor(runner: Runner) -> ProcessExecutor:
+def _pids(runner: Runner) -> list[int]:
     (caller,) = runner._callers.values()
     assert isinstance(caller.executor, ProcessExecutor)
-    return caller.executor
+    return [worker._process.pid for worker in caller.executor._idle]
 
 
 def _hanging(timeout: float = 0.3) -> Operator:
@@ -59,11 +60,11 @@ def test_the_start_of_another_takes_nobody_more_than_a_timeout(patient: Runner) 
     (late,) = patient.call(hanging, [(1,)], (None,))
     assert reason_of(late) == "timeout: no answer within 0.3 s"
     assert not exists(first)
-    (another,) = _executor(patient).pids  # it starts already, while nobody asks
+    (another,) = _pids(patient)  # it starts already, while nobody asks
     (late,) = patient.call(hanging, [(0,)], (None,))
     assert reason_of(late) == f"timeout: no answer within 0.3 s, {STILL}"
     assert kinds([late]) == ["timeout"]
-    assert _executor(patient).pids == [another]  # and goes on doing so
+    assert _pids(patient) == [another]  # and goes on doing so
     assert at_last(patient, hanging) == ((another,),)
 
 
@@ -96,7 +97,7 @@ def test_one_that_came_late_is_not_killed_for_it(patient: Runner) -> None:
 
     at_last(patient, sleeps)
     patient.call(sleeps, [(1000,)], (None,))
-    (another,) = _executor(patient).pids
+    (another,) = _pids(patient)
     found: list[Any] = []
     while kinds(found[-1:]) != ["answered"]:
         found += patient.call(sleeps, [(0.5,)], (None,))
@@ -147,7 +148,7 @@ def test_one_that_takes_for_ever_is_set_aside(monkeypatch: pytest.MonkeyPatch) -
         assert all(STILL in reason_of(each) for each in found[:-1])
         assert reason_of(found[-1]) == "raised: its worker process did not start within 0.5 s"
         assert kinds(runner.call(hanging, [(0,)], (None,))) == ["set aside"]
-        assert _executor(runner).pids == []
+        assert _pids(runner) == []
 
 
 def test_one_that_starts_ends_with_close() -> None:
@@ -155,7 +156,7 @@ def test_one_that_starts_ends_with_close() -> None:
     with Runner(faults=1000) as runner:
         at_last(runner, hanging)
         runner.call(hanging, [(1,)], (None,))
-        (starting,) = _executor(runner).pids
+        (starting,) = _pids(runner)
         assert exists(starting)
     assert not exists(starting)
     with runner:  # a new beginning has time of its own again
@@ -185,9 +186,5 @@ def test_calls_at_once_have_a_start_each(patient: Runner) -> None:
         both.wait(20)
         found.extend(patient.call(hanging, [(0,)], (None,)))
 
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(ask, [(), ()])
     assert kinds(found) == ["answered"] * 2

@@ -18,26 +18,20 @@ INVALID = ("http://x y", "<>", "rdf:a b", "{")
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("fact", "says"),
     [
-        (10**30, "does not fit 64 bits"),
-        (-(2**63) - 1, "does not fit 64 bits"),
-        (float("inf"), "not a finite number"),
-        (float("nan"), "not a finite number"),
-        ("\udc80", "lone surrogate"),
+        (["bob", "weight", 10**30], "the object of fact 1 .*does not fit 64 bits"),
+        (["bob", "weight", -(2**63) - 1], "the object of fact 1 .*does not fit 64 bits"),
+        (["bob", "weight", float("inf")], "the object of fact 1 .*not a finite number"),
+        (["bob", "weight", float("nan")], "the object of fact 1 .*not a finite number"),
+        (["bob", "weight", "\udc80"], "the object of fact 1 .*lone surrogate"),
+        (["\udc80", "weight", 5], "fact 1 .*lone surrogate"),
+        (["bob", "\udc80", 5], "fact 1 .*lone surrogate"),
     ],
 )
-def test_a_value_that_no_condition_can_have(value: object, says: str) -> None:
-    with pytest.raises(OntologyError, match=f"the object of fact 1 .*{says}"):
-        PACK[1](facts=[["bob", "weight", 2**63 - 1], ["bob", "weight", value]])
-
-
-@pytest.mark.parametrize("at", [0, 1])
-def test_a_name_that_is_no_text(at: int) -> None:
-    fact = ["bob", "weight", 5]
-    fact[at] = "\udc80"
-    with pytest.raises(OntologyError, match=r"fact 0 .*lone surrogate"):
-        PACK[1](facts=[fact])
+def test_values_and_names_that_no_condition_can_have(fact: list[Any], says: str) -> None:
+    with pytest.raises(OntologyError, match=says):
+        PACK[1](facts=[["bob", "weight", 2**63 - 1], fact])
 
 
 def test_such_events_do_not_set_the_operator_aside() -> None:
@@ -57,7 +51,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(
         st.tuples(
@@ -82,7 +76,7 @@ def test_rules_that_stumble_over_facts() -> None:
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_a_name_that_is_no_iri_is_nothing_to_complain_about(
+def test_a_name_that_is_not_an_iri_is_accepted_quietly(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     is_a, holds, known = PACK

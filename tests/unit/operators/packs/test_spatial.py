@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
-import cloudpickle
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pyproj import Geod
 
 from tamis.errors import TamisError
 from tamis.model.operator import Fault
@@ -27,17 +24,11 @@ from tamis.operators.packs.spatial import (
 from tamis.operators.packs.spatial_boundary import Position
 from tamis.operators.registry import Operators
 from tamis.operators.runner import Runner
+from tests.unit.operators.packs.test_spatial_places import GEOD, box
 
 BRONX_ZOO = {"lat": 40.8506, "lon": -73.8770}
 WALL_STREET = [-74.0090, 40.7060]
 NEWARK = {"type": "Point", "coordinates": [-74.1724, 40.7357]}
-
-GEOD = Geod(ellps="WGS84")
-
-
-def box(west: float, south: float, east: float, north: float) -> dict[str, Any]:
-    corners = [[west, south], [east, south], [east, north], [west, north], [west, south]]
-    return {"type": "Polygon", "coordinates": [corners]}
 
 
 CITY = st.tuples(st.floats(-74.4, -73.5), st.floats(40.3, 41.1))
@@ -86,7 +77,7 @@ def test_forms_of_a_position(form: object, expected: Position) -> None:
         ("x" * 5000, "…"),
     ],
 )
-def test_what_is_no_position(form: object, said: str) -> None:
+def test_malformed_positions(form: object, said: str) -> None:
     with pytest.raises(PlaceError) as refused:
         position_of(form)
     assert isinstance(refused.value, TamisError)
@@ -130,7 +121,7 @@ def _shown(results: Sequence[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("which", OPERATORS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given=st.lists(GIVEN, max_size=6))
 @example(given=[BRONX_ZOO, "nowhere", BRONX_ZOO])
 def test_a_batch_is_the_same_as_one_by_one(which: str, given: list[Any]) -> None:
@@ -201,15 +192,12 @@ def test_mistakes_of_subscribers(operator: Any, arguments: tuple[Any, ...], said
     assert said in str(refused.value)
 
 
-def test_no_mistake() -> None:
+def test_no_mistake_and_constants_where_a_variable_may_stand() -> None:
     assert locIn.check(["Bronx"]) is None
     assert locWithin.check(["TimesSquare", 0]) is None
     assert distanceFrom.check(["TimesSquare", None]) is None
     assert placesAt.check([None]) is None
     assert placesAt.check(["Bronx"]) is None
-
-
-def test_constants_where_a_variable_may_stand() -> None:
     assert placesAt.check(["TimesSquare"]) == locIn.check(["TimesSquare"])
     assert "did you mean 'Bronx'?" in str(placesAt.check(["Bronks"]))
     assert "0 or more, got -1" in str(distanceFrom.check(["Bronx", -1]))
@@ -238,12 +226,6 @@ def test_no_places_at_all() -> None:
     assert locIn([], "Bronx") == []
     assert distanceFrom([], "Bronx") == []
     assert locWithin([], "Bronx", 5) == []
-
-
-def test_packs_travel() -> None:
-    for operator in (locIn, pack(Places({"Bronx": Places.default()["Bronx"]}))[0]):
-        there = pickle.loads(cloudpickle.dumps(operator))
-        assert there([BRONX_ZOO], "Bronx") == [True]
 
 
 def test_known_by_name_and_called() -> None:

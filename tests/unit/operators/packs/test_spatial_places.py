@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,18 @@ def around(west: float, south: float, east: float, north: float) -> st.SearchStr
     return st.tuples(st.floats(west, east), st.floats(south, north))
 
 
+def _contains(places: Places, name: str, positions: Sequence[Position]) -> list[bool]:
+    return places.pairs_in(positions, [name] * len(positions))
+
+
+def _metres(places: Places, name: str, positions: Sequence[Position]) -> list[float]:
+    return places.pairs_apart(positions, [name] * len(positions))
+
+
+def _within(places: Places, name: str, metres: float, positions: Sequence[Position]) -> list[bool]:
+    return places.pairs_within(positions, [(name, metres)] * len(positions))
+
+
 CITY = around(-74.4, 40.3, -73.5, 41.1)
 ANYWHERE = around(-180, -90, 180, 90)
 
@@ -41,7 +54,7 @@ ANYWHERE = around(-180, -90, 180, 90)
 def test_a_point_is_as_far_as_its_geodesic(place: Position, position: Position) -> None:
     places = Places({"there": shapely.Point(place)})
     expected = GEOD.inv(*position, *place)[2]
-    assert places.metres("there", [position]) == pytest.approx([expected], rel=1e-9, abs=1e-6)
+    assert _metres(places, "there", [position]) == pytest.approx([expected], rel=1e-9, abs=1e-6)
 
 
 def _dense(shape: BaseGeometry) -> Any:
@@ -70,15 +83,15 @@ def near(draw: st.DrawFn, *names: str) -> tuple[str, Position]:
     return name, ((longitude + 180.0) % 360.0 - 180.0, latitude)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(near(*REGIONS))
 @pytest.mark.slow
 def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
     case: tuple[str, Position],
 ) -> None:
     name, position = case
-    (metres,) = KNOWN.metres(name, [position])
-    if KNOWN.contains(name, [position]) == [True]:
+    (metres,) = _metres(KNOWN, name, [position])
+    if _contains(KNOWN, name, [position]) == [True]:
         assert metres == 0.0
         return
     corners = DENSE[name]
@@ -91,7 +104,7 @@ def test_a_region_is_as_far_as_the_nearest_of_many_points_of_its_outline(
         assert metres == pytest.approx(least, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(near("north", "south", "fiji"))
 @pytest.mark.slow
 def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Position]) -> None:
@@ -102,14 +115,14 @@ def test_a_region_is_as_far_as_on_a_map_around_the_position(case: tuple[str, Pos
         always_xy=True,
     )
     there = shapely.Polygon(np.stack(plane.transform(*DENSE[name].T), axis=-1))
-    (metres,) = KNOWN.metres(name, [(longitude, latitude)])
+    (metres,) = _metres(KNOWN, name, [(longitude, latitude)])
     assert metres == pytest.approx(there.distance(shapely.Point(0, 0)), rel=1e-3, abs=0.05)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANYWHERE)
 def test_far_away_it_is_never_too_short_and_hardly_too_long(position: Position) -> None:
-    (metres,) = KNOWN.metres("Manhattan", [position])
+    (metres,) = _metres(KNOWN, "Manhattan", [position])
     if metres == 0.0:
         return
     corners = DENSE["Manhattan"]
@@ -128,7 +141,6 @@ def test_regions_at_a_position(positions: list[Position]) -> None:
     ]
 
 
-@settings(deadline=None)
 @given(
     st.lists(CITY, max_size=4),
     st.sampled_from(["Queens", "TimesSquare"]),
@@ -138,9 +150,9 @@ def test_within_is_a_distance_of_at_most(
     positions: list[Position], name: str, metres: float
 ) -> None:
     places = Places.default()
-    expected = [each <= metres for each in places.metres(name, positions)]
-    assert places.within(name, metres, positions) == expected
-    exactly = [places.within(name, places.metres(name, [at])[0], [at]) for at in positions]
+    expected = [each <= metres for each in _metres(places, name, positions)]
+    assert _within(places, name, metres, positions) == expected
+    exactly = [_within(places, name, _metres(places, name, [at])[0], [at]) for at in positions]
     assert exactly == [[True]] * len(positions)
 
 
@@ -154,9 +166,13 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places.at(positions) == expected  # more than there is room for, at once
 
 
-def test_a_border_belongs_to_both_sides() -> None:
+def test_a_border_belongs_to_both_sides_also_at_the_antimeridian() -> None:
     places = Places({"west": box(0, 0, 1, 1), "east": box(1, 0, 2, 1)})
     assert places.at([(1.0, 0.5)]) == [("east", "west")]
+    places = Places({"east": box(170, 0, 180, 10), "west": box(-180, 0, -170, 5)})
+    assert places.at([(180.0, 7.0), (-180.0, 7.0)]) == [("east",)] * 2
+    assert places.at([(180.0, 3.0), (-180.0, 3.0)]) == [("east", "west")] * 2
+    assert _metres(places, "east", [(-180.0, 7.0)]) == [0.0]
 
 
 @pytest.mark.parametrize("shape", [FIJI_BEYOND, FIJI_CUT])
@@ -164,31 +180,20 @@ def test_over_the_antimeridian(shape: BaseGeometry) -> None:
     places = Places({"Fiji": shape})
     inside = [(179.0, -17.0), (-179.0, -17.0), (180.0, -17.0), (-180.0, -17.0), (-178.0, -16.0)]
     outside = [(176.0, -17.0), (-177.0, -17.0), (0.0, -17.0), (180.0, -20.0), (-180.0, -20.0)]
-    assert places.contains("Fiji", inside + outside) == [True] * 5 + [False] * 5
-    west, east, _, below, same = places.metres("Fiji", outside)
+    assert _contains(places, "Fiji", inside + outside) == [True] * 5 + [False] * 5
+    west, east, _, below, same = _metres(places, "Fiji", outside)
     # The nearest point of a meridian lies a little nearer to the pole than on the same parallel.
     assert west == pytest.approx(GEOD.inv(176, -17, 177, -17)[2], rel=1e-4)
     assert east == pytest.approx(west, rel=1e-9)
     assert below == same == pytest.approx(GEOD.inv(180, -20, 180, -19)[2], rel=1e-6)
 
 
-def test_up_to_the_antimeridian() -> None:
-    places = Places({"east": box(170, 0, 180, 10), "west": box(-180, 0, -170, 5)})
-    assert places.at([(180.0, 7.0), (-180.0, 7.0), (180.0, 3.0), (-180.0, 3.0)]) == [
-        ("east",),
-        ("east",),
-        ("east", "west"),
-        ("east", "west"),
-    ]
-    assert places.metres("east", [(-180.0, 7.0)]) == [0.0]
-
-
 def test_a_place_and_a_position_on_different_sides_of_the_antimeridian() -> None:
     places = Places({"buoy": shapely.Point(179.9, 10), "bay": box(179, 9, 179.9, 11)})
     expected = GEOD.inv(-179.9, 10, 179.9, 10)[2]
-    assert places.metres("buoy", [(-179.9, 10.0)]) == pytest.approx([expected])
-    assert places.metres("bay", [(-179.9, 10.0)]) == pytest.approx([expected], rel=1e-6)
-    assert places.within("bay", 22_000, [(-179.9, 10.0)]) == [True]
+    assert _metres(places, "buoy", [(-179.9, 10.0)]) == pytest.approx([expected])
+    assert _metres(places, "bay", [(-179.9, 10.0)]) == pytest.approx([expected], rel=1e-6)
+    assert _within(places, "bay", 22_000, [(-179.9, 10.0)]) == [True]
 
 
 def test_at_the_poles() -> None:
@@ -199,11 +204,11 @@ def test_at_the_poles() -> None:
         ("wedge",),
         (),
     ]
-    to_cap, to_wedge = (places.metres(name, [(0.0, 79.0)])[0] for name in ("cap", "wedge"))
+    to_cap, to_wedge = (_metres(places, name, [(0.0, 79.0)])[0] for name in ("cap", "wedge"))
     assert to_cap == pytest.approx(GEOD.inv(0, 79, 0, 80)[2], rel=1e-6)
     # Beside the wedge's meridian, not along the parallel.
     assert to_wedge < GEOD.inv(0, 79, 10, 79)[2]
-    assert places.metres("wedge", [(-150.0, 89.0)]) == pytest.approx(
+    assert _metres(places, "wedge", [(-150.0, 89.0)]) == pytest.approx(
         [GEOD.inv(0, 89, 0, 90)[2]], rel=1e-6
     )
 
@@ -285,15 +290,19 @@ def test_geojson_that_is_refused(document: dict[str, Any], said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlaceError, match=r"none\.geojson: cannot be read"):
-        Places.from_geojson(tmp_path / "none.geojson")
-    (tmp_path / "list.geojson").write_text("[1]", encoding="utf-8")
-    with pytest.raises(PlaceError, match="GeoJSON is an object, got list"):
-        Places.from_geojson(tmp_path / "list.geojson")
-    (tmp_path / "half.geojson").write_text("{", encoding="utf-8")
-    with pytest.raises(PlaceError, match="cannot be read as GeoJSON"):
-        Places.from_geojson(tmp_path / "half.geojson")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, r"a\.geojson: cannot be read"),
+        ("[1]", "GeoJSON is an object, got list"),
+        ("{", "cannot be read as GeoJSON"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "a.geojson").write_text(text, encoding="utf-8")
+    with pytest.raises(PlaceError, match=said):
+        Places.from_geojson(tmp_path / "a.geojson")
 
 
 def test_places_travel() -> None:

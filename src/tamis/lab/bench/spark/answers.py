@@ -8,7 +8,7 @@ The papers' workloads, with enough events for millions of pairs. The jobs: files
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,6 @@ from pyarrow import parquet
 from tamis import workload
 from tamis.engine import Engine
 from tamis.errors import TamisError
-from tamis.lab.bench.progress import FigureSteps, ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark.data import SPARK
 from tamis.lab.results.records import Figure, Goal
@@ -52,14 +51,14 @@ class _AnswerCase(NamedTuple):
     pairs: Int64s  # (event, subscription), in order
 
 
-def figures(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureSteps:
+def figures(setting: BenchSetting, spark: SparkSession, folder: Path) -> Iterator[Figure | str]:
     """For each workload and each job, the number of pairs that only one side has."""
     for name in VARIANTS:
         title = workload.variant(name).title
-        yield ProgressStep(SPARK, f"{title}: data")
+        yield f"{title}: data"
         case = _case(setting, name, folder / name)
         for what, run in JOBS.items():
-            yield ProgressStep(SPARK, f"{title}: {what}")
+            yield f"{title}: {what}"
             wrong = float(run(spark, case))
             facts = {**case.made.parameters, "events": case.events.num_rows}
             facts["pairs"] = len(case.pairs)
@@ -174,7 +173,7 @@ def _match(case: _AnswerCase) -> Any:
 
 def _written(spark: SparkSession, frame: DataFrame, out: Path) -> pa.Table:
     """The output of a stream that has read everything."""
-    from tamis.spark.stream.notification_sink import manifests
+    from tamis.replay.manifests import manifests
 
     query = (
         frame.writeStream.format("tamis_notifications")

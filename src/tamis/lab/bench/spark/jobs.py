@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -20,9 +20,8 @@ from pyarrow import parquet
 
 from tamis import workload
 from tamis.engine import Engine
-from tamis.errors import TamisError, nearest
-from tamis.lab.bench.progress import FigureSteps, ProgressStep
-from tamis.lab.bench.setting import BenchSetting
+from tamis.errors import TamisError
+from tamis.lab.bench.setting import BenchSetting, chosen_rows
 from tamis.lab.bench.spark import answers, memory
 from tamis.lab.bench.spark.data import SEEN, SPARK, planned_engine, write_workload
 from tamis.lab.bench.spark.sql import methods
@@ -40,13 +39,10 @@ _AT_ONCE = 8192  # events in a batch of the engine
 
 def rows(names: tuple[str, ...]) -> tuple[str, ...]:
     """The named rows in the order of the table; all rows without names."""
-    for name in names:
-        if name not in ROWS:
-            raise TamisError(f"there is no row {name!r} of spark; {nearest(name, ROWS)}")
-    return tuple(name for name in ROWS if not names or name in names)
+    return chosen_rows(names, ROWS, SPARK)
 
 
-def measure(setting: BenchSetting) -> FigureSteps:
+def measure(setting: BenchSetting) -> Iterator[Figure | str]:
     """Each row of the table, in one session."""
     from tamis.spark.runtime import sessions
 
@@ -54,7 +50,7 @@ def measure(setting: BenchSetting) -> FigureSteps:
     with TemporaryDirectory(prefix="tamis-bench-") as made:
         folder = Path(made)
         if {"matching", "reading", "sql", "answers"}.intersection(chosen):
-            yield ProgressStep(SPARK, "starting Spark")
+            yield "starting Spark"
             before = sessions.active()
             spark = sessions.session()
             for name in chosen:
@@ -79,11 +75,11 @@ def steps(setting: BenchSetting) -> int:
     return sum(size[name] for name in chosen) + (chosen != ("memory",))
 
 
-def _matching(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureSteps:
+def _matching(setting: BenchSetting, spark: SparkSession, folder: Path) -> Iterator[Figure | str]:
     """Many subscriptions: the engine alone counts; the job counts, and writes the pairs."""
     from tamis.spark.jobs.match_files import match_files
 
-    yield ProgressStep(SPARK, "many subscriptions: data")
+    yield "many subscriptions: data"
     there = folder / "matching"
     made = write_workload(there, setting.spark_subscriptions, setting.spark_events, setting.seed)
     threads = len(os.sched_getaffinity(0))
@@ -101,13 +97,10 @@ def _matching(setting: BenchSetting, spark: SparkSession, folder: Path) -> Figur
         done = match_files(spark, there / "events", there / "engine", there / "out")
         pairs.append(done.pairs)
 
-    yield ProgressStep(SPARK, "many subscriptions: workers start")
+    yield "many subscriptions: workers start"
     match_files(spark, there / "some", there / "engine", there / "warm")
     _count(engine, there / "some")
-    taken: list[list[float]] = []
-    for turn in range(setting.spark_rounds):
-        yield ProgressStep(SPARK, f"many subscriptions: round {turn + 1} of {setting.spark_rounds}")
-        taken.append([timed(each) for each in (alone, counted, written)])
+    taken = yield from _turns(setting, "many subscriptions", (alone, counted, written))
     if len(set(pairs)) != 1:
         raise TamisError(f"the engine and the job disagree on the number of pairs: {set(pairs)}")
     facts = {**made.parameters, "events": setting.spark_events, "pairs": pairs[0]}
@@ -122,7 +115,7 @@ def _matching(setting: BenchSetting, spark: SparkSession, folder: Path) -> Figur
     shutil.rmtree(there)
 
 
-def _reading(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureSteps:
+def _reading(setting: BenchSetting, spark: SparkSession, folder: Path) -> Iterator[Figure | str]:
     """Few subscriptions: the job, and the same job without matching.
 
     The reading speed is that of new workers that only read. Workers that have matched read faster:
@@ -130,7 +123,7 @@ def _reading(setting: BenchSetting, spark: SparkSession, folder: Path) -> Figure
     """
     from tamis.spark.jobs.match_files import match_files, read_files
 
-    yield ProgressStep(SPARK, "few subscriptions: data")
+    yield "few subscriptions: data"
     there = folder / "reading"
     made = write_workload(there, setting.spark_few, setting.spark_events, setting.seed)
     schema = Schema.from_dict(made.schema)
@@ -149,13 +142,10 @@ def _reading(setting: BenchSetting, spark: SparkSession, folder: Path) -> Figure
         written,
         lambda: read_files(spark, there / "events", schema),
     ]
-    yield ProgressStep(SPARK, "few subscriptions: workers start")
+    yield "few subscriptions: workers start"
     for job in jobs:
         job()
-    taken: list[list[float]] = []
-    for turn in range(setting.spark_rounds):
-        yield ProgressStep(SPARK, f"few subscriptions: round {turn + 1} of {setting.spark_rounds}")
-        taken.append([timed(job) for job in jobs])
+    taken = yield from _turns(setting, "few subscriptions", jobs)
     facts = {**made.parameters, "events": setting.spark_events}
     few = f"{setting.spark_few:,} DEXIN subscriptions, events"
     full = setting.spark_events >= 2_000_000
@@ -167,9 +157,9 @@ def _reading(setting: BenchSetting, spark: SparkSession, folder: Path) -> Figure
     shutil.rmtree(there)
 
 
-def _sql(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureSteps:
+def _sql(setting: BenchSetting, spark: SparkSession, folder: Path) -> Iterator[Figure | str]:
     """The same subscriptions in SQL, at sizes that finish."""
-    yield ProgressStep(SPARK, "in SQL: data")
+    yield "in SQL: data"
     made = workload.make("dexin", setting.sql_subscriptions, seed=setting.seed)
     engine = planned_engine(made, made.events(SEEN))
     for method in methods(made.subscriptions, folder / "sql"):
@@ -185,15 +175,11 @@ def _sql(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureStep
         yield Figure.rate(SPARK, what, sample, events.num_rows, None, **facts)
 
 
-def _answers(setting: BenchSetting, spark: SparkSession, folder: Path) -> FigureSteps:
-    yield from answers.figures(setting, spark, folder)
-
-
-_ROWS: dict[str, Callable[[BenchSetting, SparkSession, Path], FigureSteps]] = {
+_ROWS: dict[str, Callable[[BenchSetting, SparkSession, Path], Iterator[Figure | str]]] = {
     "matching": _matching,
     "reading": _reading,
     "sql": _sql,
-    "answers": _answers,
+    "answers": answers.figures,
 }
 
 
@@ -206,6 +192,17 @@ def _other_workers(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         del environment["TAMIS_BENCH"]
+
+
+def _turns(
+    setting: BenchSetting, what: str, jobs: Sequence[Callable[[], object]]
+) -> Generator[str, None, list[list[float]]]:
+    """The seconds of each job in each round, in which they take turns."""
+    taken = []
+    for turn in range(setting.spark_rounds):
+        yield f"{what}: round {turn + 1} of {setting.spark_rounds}"
+        taken.append([timed(job) for job in jobs])
+    return taken
 
 
 def _count(engine: Engine, folder: Path) -> int:

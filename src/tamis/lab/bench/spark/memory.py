@@ -20,7 +20,6 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tamis.errors import SparkError, TamisError
-from tamis.lab.bench.progress import FigureSteps, ProgressStep
 from tamis.lab.bench.setting import BenchSetting
 from tamis.lab.bench.spark.data import SPARK, write_workload
 from tamis.lab.results.records import Figure, Goal
@@ -31,15 +30,15 @@ _FIELDS = ("Rss", "Pss", "Private_Clean", "Private_Dirty")
 STEPS = 1 + 5 * len(_WORKERS)
 
 
-def figures(setting: BenchSetting, folder: Path) -> FigureSteps:
+def figures(setting: BenchSetting, folder: Path) -> Iterator[Figure | str]:
     """Bytes of the index and of everything else, with two workers and with four."""
-    yield ProgressStep(SPARK, "memory: data")
+    yield "memory: data"
     there = folder / "memory"
     events = max(setting.batch * 16, 1000)
     made = write_workload(there, setting.spark_subscriptions, events, setting.seed)
     size = (there / "engine" / "data").stat().st_size
     for workers in _WORKERS:
-        yield ProgressStep(SPARK, f"memory: {workers} workers")
+        yield f"memory: {workers} workers"
         seen = worker_memory(there / "engine", there / "some", workers)
         facts = {**made.parameters, "workers": workers, "index_bytes": size, "seen": seen}
         # Slightly above one copy; a copy for each worker would be a multiple.
@@ -111,9 +110,8 @@ def _measure_worker(
         engine.match_batch(parquet.read_table(file))
     _meet(meeting, f"matched-{number}", workers, "matched-*")
     found = {"all": _smaps("smaps_rollup", ""), "index": _smaps("smaps", f"{folder}/data")}
-    _meet(
-        meeting, f"measured-{number}", workers, "measured-*"
-    )  # a worker that ends gives pages back
+    # A worker that ends gives pages back.
+    _meet(meeting, f"measured-{number}", workers, "measured-*")
     return found
 
 

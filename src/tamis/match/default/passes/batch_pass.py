@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
+from tamis.index.bits import Words
 from tamis.index.kernel import inlined, kernel
-from tamis.match.default.passes.answer import count_pairs, place_bits, place_pairs, place_runs
 from tamis.match.default.passes.bucket_pass import pass_buckets
 from tamis.match.default.passes.buffers import DONE, DOUBTS, KEYS, MET, OUT, PAIRS, ChunkBuffers
-from tamis.match.default.passes.event_arrays import VERIFIED, Events, find_cells, verify
+from tamis.match.default.passes.event_arrays import (
+    LINES,
+    VERIFIED,
+    Doubts,
+    Events,
+    find_cells,
+    verify,
+)
 from tamis.match.default.passes.family_pass import pass_dense, pass_sparse, sight
 from tamis.match.default.passes.frame import Frame, buffers_in, index_in
-from tamis.match.default.passes.several_pass import pass_several
-from tamis.match.default.passes.vector import PACKED, WORDS
+from tamis.match.default.passes.vector import PACKED, WORDS, or_lines, pack, popcount, trailing
 from tamis.match.default.structure.buckets import LIVE as ENTRIES
-from tamis.match.default.structure.family import BLOCK, LIVE, TOP
+from tamis.match.default.structure.cells import ValueCells
+from tamis.match.default.structure.family import BLOCK, LIVE, TOP, Family
 from tamis.match.default.structure.insertion import insert, take_out
 from tamis.match.default.structure.packed_clauses import PackedClauses
 from tamis.match.default.structure.routes import RoutedIndex
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
+_TILE = 8  # blocks whose slots stay in the L1 cache while all events pass
+_CROWDED = 5  # with at least this many bits set in a word, packing beats extracting one by one
 
 
 @inlined
@@ -36,7 +42,7 @@ def find_matches(
     index: RoutedIndex,
     clauses: PackedClauses,
     starts: Int64s,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     buffers: ChunkBuffers,
     blocks: tuple[int, int],
@@ -133,7 +139,7 @@ def match_chunk(
     frames: tuple[Frame, Frame],
     clauses: PackedClauses,
     starts: Int64s,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     code: Int64s,
     counts: Int64s,
     out: Int32s,
@@ -211,3 +217,126 @@ def insert_framed(
 def take_out_framed(frame: Frame, clauses: PackedClauses, slots: Int64s) -> None:
     """`take_out`, for an index given by its frame."""
     take_out(index_in(frame), clauses, slots)
+
+
+@kernel
+def pass_several(
+    family: Family,
+    cells: ValueCells,
+    events: Events,
+    e: int,
+    blocks: tuple[int, int],
+    doubts: Doubts,
+) -> int:
+    """The candidates of an event with several values of some attribute. All must be verified.
+
+    For each column, takes the OR of the lines of its values, or the "not bound" line. Returns 0, or
+    -2 if `doubts` is full.
+    """
+    starts, attribute, _, cell, _ = events
+    base, column_of, slot_of, bits = family.base, family.column_of, family.slot_of, family.bits
+    start, row_of_cell = cells.start, cells.row_of_cell
+    doubt_event, doubt_slot, _, doubt_many = doubts
+    each = int(base[-1])
+    columns = len(family.attribute)
+    rows = np.empty(starts[e + 1] - starts[e] + columns, np.uint16)  # of all columns
+    first = np.zeros(columns + 1, np.int64)
+    for k in range(columns):
+        first[k + 1] = first[k]
+        for pair in range(starts[e], starts[e + 1]):
+            a = attribute[pair]
+            if a < len(column_of) and column_of[a] == k:
+                rows[first[k + 1]] = base[k] + row_of_cell[start[a] + a + cell[pair] - 1]
+                first[k + 1] += 1
+        if first[k + 1] == first[k]:
+            rows[first[k]] = base[k]
+            first[k + 1] += 1
+    line, left = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
+    doubtful = doubt_many[0]
+    doubt_many[LINES] += (blocks[1] - blocks[0]) * first[columns]
+    for block in range(blocks[0], blocks[1]):
+        if doubtful + BLOCK > len(doubt_event):
+            return -2
+        left[:] = ~np.uint64(0)
+        for k in range(columns):
+            many = first[k + 1] - first[k]
+            or_lines(bits, WORDS * block * each, rows, first[k], many, line, 0)
+            for w in range(WORDS):
+                left[w] &= line[w]
+        for w in range(WORDS):
+            word = left[w]
+            while word != 0:
+                doubt_event[doubtful] = e
+                doubt_slot[doubtful] = slot_of[BLOCK * block + 64 * w + trailing(word)]
+                doubtful += 1
+                word &= word - np.uint64(1)
+    doubt_many[0] = doubtful
+    return 0
+
+
+@kernel
+def count_pairs(event: Int32s, counts: Int64s) -> None:
+    """Add pairs to the counts of their events. Pairs of one event are mostly adjacent."""
+    i = 0
+    while i < len(event):
+        e, first = event[i], i
+        while i < len(event) and event[i] == e:
+            i += 1
+        counts[e] += i - first
+
+
+@kernel
+def place_runs(slots: Int32s, counts: Int64s, cursor: Int64s, out: Int32s) -> None:
+    """Copy the slots of events. In `slots` they are contiguous, event by event."""
+    at = 0
+    for e in range(len(counts)):
+        to = cursor[e]
+        for i in range(counts[e]):
+            out[to + i] = slots[at + i]
+        cursor[e] += counts[e]
+        at += counts[e]
+
+
+@kernel
+def place_pairs(event: Int32s, slot: Int32s, cursor: Int64s, out: Int32s) -> None:
+    """Write the slot of each pair at the cursor of its event."""
+    i = 0
+    while i < len(event):
+        e = event[i]
+        to = cursor[e]
+        while i < len(event) and event[i] == e:
+            out[to] = slot[i]
+            to += 1
+            i += 1
+        cursor[e] = to
+
+
+@kernel
+def place_bits(
+    words: Words, width: int, slot_of: Int32s, cursor: Int64s, ends: Int64s, out: Int32s
+) -> None:
+    """Write the slots of all set bits. Each event has `width` words.
+
+    The slots of event e end before `ends[e]`. Sixteen are packed at a time if that does not
+    overwrite the slots of the next event.
+    """
+    for tile in range(0, width, _TILE * WORDS):
+        stop = min(tile + _TILE * WORDS, width)
+        for e in range(len(cursor)):
+            to, end = cursor[e], ends[e]
+            for w in range(tile, stop):
+                word = words[e * width + w]
+                if word == 0:
+                    continue
+                many = popcount(word)
+                if many >= _CROWDED and to + many + PACKED <= end:
+                    for part in range(0, 64, PACKED):
+                        some = (word >> np.uint64(part)) & np.uint64(0xFFFF)
+                        pack(slot_of, 64 * w + part, some, out, to)
+                        to += popcount(some)
+                else:
+                    while word != 0:
+                        out[to] = slot_of[64 * w + trailing(word)]
+                        to += 1
+                        word &= word - np.uint64(1)
+            cursor[e] = to

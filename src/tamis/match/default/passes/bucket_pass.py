@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.event_arrays import (
     PROBES,
@@ -40,8 +40,6 @@ from tamis.match.default.structure.buckets import (
 )
 from tamis.match.default.structure.routes import WHOLE, Schemes, shift_of
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _TOGETHER = 16  # events processed together
 _VALUES = 3  # maximum values of a key
 _CHOICES = 1024  # maximum keys of an event for one combination; above, all buckets are visited

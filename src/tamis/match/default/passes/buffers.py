@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, UInt8s, zeros
+from tamis.index.bits import Words
 from tamis.match.default.passes.bucket_pass import Keys
 from tamis.match.default.passes.event_arrays import VERIFIED, Binding, Doubts
 from tamis.match.default.passes.family_pass import CANDIDATES, ROUND, CandidateBlocks, Sight
@@ -14,12 +17,10 @@ from tamis.match.default.passes.vector import LANES, WORDS
 from tamis.match.default.structure.family import BLOCK, COLUMNS, LIVE, aligned, blocks_of
 from tamis.match.default.structure.routes import RoutedIndex
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
-DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(
-    6
-)  # the status of a chunk: done, or which buffer was too small
+# The status of a chunk: done, or which buffer was too small.
+DONE, MET, PAIRS, DOUBTS, KEYS, OUT = range(6)
+_FIRST = 256  # initial size of buffers for pairs and keys
+_KEPT = 1 << 24  # slots: a longer buffer is released once answers are short
 
 
 class ChunkBuffers(NamedTuple):
@@ -27,7 +28,7 @@ class ChunkBuffers(NamedTuple):
 
     binding: Binding
     cell: Int32s
-    several: NDArray[np.uint8]
+    several: UInt8s
     keys: Keys
     met: Int32s  # slots from buckets, event by event
     event: Int32s  # pairs from the sparse family
@@ -43,30 +44,9 @@ class ChunkBuffers(NamedTuple):
 
 def empty_buffers() -> ChunkBuffers:
     """Initial buffers, mostly empty."""
-
-    def ints() -> Int32s:
-        return np.zeros(0, np.int32)
-
-    def longs(size: int = 0) -> Int64s:
-        return np.zeros(size, np.int64)
-
-    return ChunkBuffers(
-        Binding(ints(), ints()),
-        ints(),
-        np.zeros(0, np.uint8),
-        Keys(longs(256), np.zeros(256, np.int32), longs(256), longs(256), longs(3 * 256)),
-        np.zeros(256, np.int32),
-        np.zeros(256, np.int32),
-        np.zeros(256, np.int32),
-        doubts_for(2 * BLOCK),
-        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        Sight(np.zeros(0, np.uint16), np.zeros(0, np.int16)),
-        CandidateBlocks(
-            np.zeros(0, np.uint64), ints(), np.zeros(0, np.uint64), longs(), ints(), ints()
-        ),
-        np.zeros(0, np.uint64),
-        longs(),
-        longs(),
+    met, event, slot = (np.zeros(_FIRST, np.int32) for _ in range(3))
+    return zeros(ChunkBuffers)._replace(
+        keys=_keys(_FIRST), met=met, event=event, slot=slot, doubts=doubts_for(2 * BLOCK)
     )
 
 
@@ -126,19 +106,44 @@ def larger_buffers(buffers: ChunkBuffers, lacking: int) -> ChunkBuffers:
     if lacking == DOUBTS:
         size = 2 * len(buffers.doubts.event)
         return buffers._replace(doubts=doubts_for(size)._replace(many=buffers.doubts.many))
-    size = 2 * len(buffers.keys.at)
-    return buffers._replace(
-        keys=Keys(
-            np.empty(size, np.int64),
-            np.empty(size, np.int32),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-            np.empty(3 * size, np.int64),
-        )
-    )
+    return buffers._replace(keys=_keys(2 * len(buffers.keys.at)))
+
+
+def _keys(size: int) -> Keys:
+    return zeros(Keys, size)._replace(values=np.zeros(3 * size, np.int64))
 
 
 def doubts_for(size: int) -> Doubts:
     """Buffers for `size` pairs to be verified, and work counters at 0."""
-    event, slot, order = (np.empty(size, np.int32) for _ in range(3))
-    return Doubts(event, slot, order, np.zeros(1 + VERIFIED, np.int64))
+    return zeros(Doubts, size)._replace(many=np.zeros(1 + VERIFIED, np.int64))
+
+
+class AnswerBuffers:
+    """The arrays of the last two answers.
+
+    Answers are views of these arrays; an array with a live view is not reused. There are two,
+    because a caller in a loop still holds one answer while the next is computed.
+    """
+
+    def __init__(self, kind: Any = np.int32) -> None:
+        self._kind = kind
+        self._last = np.empty(0, kind)
+        self._other = np.empty(0, kind)
+        self._used = 0
+
+    def take(self, size: int = 0) -> NDArray[Any]:
+        """An unreferenced array, at least as large as `size` and as the last answer."""
+        if sys.getrefcount(self._last) > 2:  # the attribute and the argument of the call
+            self._last, self._other = self._other, self._last
+        least = max(size, self._used)  # the next answer is probably as large as the last
+        if sys.getrefcount(self._last) > 2 or len(self._last) < least:
+            self._last = np.empty(max(size, least + least // 4), self._kind)
+        return self._last
+
+    def keep(self, array: NDArray[Any], used: int) -> None:
+        """Remember the array of the last answer, and how much of the array it used."""
+        most = max(_KEPT, 8 * used)
+        self._last = array if len(array) < most else np.empty(0, self._kind)
+        if len(self._other) >= most:
+            self._other = np.empty(0, self._kind)
+        self._used = used

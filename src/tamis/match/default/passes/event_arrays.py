@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s, UInt8s
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.vector import prefetch
 from tamis.match.default.structure.cells import ValueCells
@@ -18,8 +18,6 @@ from tamis.match.default.structure.packed_clauses import (
     packed_holds,
 )
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
 _AHEAD = 8  # pairs to prefetch: enough to cover the memory latency
 _MANY = 16  # minimum events for which going attribute by attribute pays off
 # Positions of the step counters in `Doubts.many`; `WorkTally` explains them.
@@ -34,10 +32,10 @@ class Events(NamedTuple):
     """
 
     starts: Int64s
-    attribute: NDArray[np.int32]
+    attribute: Int32s
     code: Int64s
     cell: Int32s
-    several: NDArray[np.uint8]
+    several: UInt8s
 
 
 class Binding(NamedTuple):
@@ -130,14 +128,7 @@ def _find_column(
 
 
 @inlined
-def bind(
-    attribute: NDArray[np.int32],
-    cell: Int32s,
-    begin: int,
-    end: int,
-    span: Int32s,
-    here: Int32s,
-) -> None:
+def bind(attribute: Int32s, cell: Int32s, begin: int, end: int, span: Int32s, here: Int32s) -> None:
     """Record where the values of an event are."""
     for pair in range(begin, end):
         a = attribute[pair]
@@ -151,7 +142,7 @@ def bind(
 
 
 @inlined
-def unbind(attribute: NDArray[np.int32], begin: int, end: int, span: Int32s, here: Int32s) -> None:
+def unbind(attribute: Int32s, begin: int, end: int, span: Int32s, here: Int32s) -> None:
     """Clear an event again. The cost depends on its pairs, not on the width of the schema."""
     for pair in range(begin, end):
         a = attribute[pair]

@@ -5,30 +5,28 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int16s, Int32s, Int64s, UInt8s, UInt16s
+from tamis.index.bits import Words
 from tamis.index.kernel import kernel
 from tamis.match.default.passes.event_arrays import CHECKS, LINES, Doubts, Events
 from tamis.match.default.passes.vector import (
+    HAS_COMPRESS,
     LANES,
     PACKED,
-    TELLS,
     WORDS,
     above,
     and_lines,
     or_lines,
     popcount,
+    positions,
     prefetch,
     repeat,
-    tell,
     trailing,
 )
 from tamis.match.default.structure.cells import ValueCells
 from tamis.match.default.structure.family import BLOCK, COLUMNS, EDGED, Family
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Words = NDArray[np.uint64]
 _FEW = 4  # up to this many events are processed one by one
 _AHEAD = 6  # blocks to prefetch
 _SPAN = 64 * 1024  # blocks that one event takes at a time; their list must fit in `event`
@@ -41,8 +39,8 @@ CANDIDATES = ROUND * (BLOCK + 1) + _WAITING + 64  # maximum candidates, and spac
 class Sight(NamedTuple):
     """Events in the terms of one family: a bitmap line per column, and a record."""
 
-    lines: NDArray[np.uint16]
-    lanes: NDArray[np.int16]  # empty in a dense family
+    lines: UInt16s
+    lanes: Int16s  # empty in a dense family
 
 
 @kernel
@@ -96,9 +94,7 @@ def sight(cells: ValueCells, family: Family, events: Events, each: int, seen: Si
 
 
 @kernel
-def zones(
-    family: Family, lines: NDArray[np.uint16], several: NDArray[np.uint8], group: int, mask: Words
-) -> None:
+def zones(family: Family, lines: UInt16s, several: UInt8s, group: int, mask: Words) -> None:
     """For each event, a mask of the 64 blocks in a group that may contain a match."""
     each = int(family.base[-1])
     columns = len(family.attribute)
@@ -114,7 +110,7 @@ class CandidateBlocks(NamedTuple):
     """Scratch space for the results of `pass_sparse` in one block, kept between calls.
 
     Per event: `mask` has the blocks that may contain a match. `whom` lists the events that may
-    match in the current block; those that do have a `line`, and `words` says which words of it are
+    match in the current block; those that do have a `line`, and `words` says which of its words are
     not 0. Per candidate: `event` and `place`.
     """
 
@@ -130,7 +126,7 @@ class CandidateBlocks(NamedTuple):
 def pass_sparse(
     family: Family,
     seen: Sight,
-    several: NDArray[np.uint8],
+    several: UInt8s,
     blocks: tuple[int, int],
     candidates: CandidateBlocks,
     out_event: Int32s,
@@ -194,8 +190,8 @@ def pass_sparse(
                     words &= words - 1
                     word = line[WORDS * i + w]
                     first = BLOCK * block + 64 * w
-                    if TELLS:
-                        found = tell(word, first, place, found)
+                    if HAS_COMPRESS:
+                        found = positions(word, first, place, found)
                     else:
                         while word != 0:
                             place[found] = first + trailing(word)
@@ -233,7 +229,7 @@ def pass_sparse(
 def _pass_few(
     family: Family,
     seen: Sight,
-    several: NDArray[np.uint8],
+    several: UInt8s,
     blocks: tuple[int, int],
     candidates: CandidateBlocks,
     out_event: Int32s,
@@ -342,7 +338,7 @@ def _pass_alone(
 def pass_dense(
     family: Family,
     seen: Sight,
-    several: NDArray[np.uint8],
+    several: UInt8s,
     blocks: int,
     words: Words,
     width: int,

@@ -11,25 +11,21 @@ an immutable named tuple that keeps the arrays alive: see `Framed`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numba import carray, types
+from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
+from numba.np.arrayobj import populate_array
 
-from tamis.index.kernel import inlined
-from tamis.match.default.passes.bucket_pass import Keys
+from tamis.files.arrays import Int64s, dtype_of, fields_of, flatten
 from tamis.match.default.passes.buffers import ChunkBuffers
-from tamis.match.default.passes.event_arrays import Binding, Doubts
-from tamis.match.default.passes.family_pass import CandidateBlocks, Sight
-from tamis.match.default.structure.buckets import Buckets
-from tamis.match.default.structure.cells import ValueCells
-from tamis.match.default.structure.family import Family
-from tamis.match.default.structure.guide import Guide
-from tamis.match.default.structure.routes import RoutedIndex, Schemes
+from tamis.match.default.structure.routes import RoutedIndex
 
-Frame = NDArray[np.int64]
+Frame = Int64s
 _T = TypeVar("_T")
 
 
@@ -43,7 +39,7 @@ class Framed(Generic[_T]):
 
 def frame(record: Any) -> Frame:
     """Address and length of each array in a named tuple, in order, nested ones included."""
-    return np.array([(each.ctypes.data, len(each)) for each in arrays_in(record)]).reshape(-1)
+    return np.array([(each.ctypes.data, len(each)) for each in flatten(record).values()]).ravel()
 
 
 def own(record: _T) -> _T:
@@ -59,129 +55,42 @@ def own(record: _T) -> _T:
     return type(record)(*parts)
 
 
-def arrays_in(record: Any) -> list[NDArray[Any]]:
-    """The arrays in a named tuple, nested ones included."""
-    found: list[NDArray[Any]] = []
-    for each in record:
-        found.extend(arrays_in(each) if isinstance(each, tuple) else [each])
-    return found
+def _reader(kind: type[_T]) -> Callable[[Frame], _T]:
+    """A function for kernels that rebuilds a record of this kind from its frame."""
+    layout = _layout(kind)
 
-
-def _pointer_to(kind: Any) -> Any:
     @intrinsic
-    def pointer(context: Any, address: Any) -> Any:
+    def read(context: Any, frame: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+            numbers = context.make_array(signature.args[0])(context, builder, args[0]).data
+            number, places = partial(context.get_constant, types.intp), count()
 
-        return types.CPointer(kind)(types.int64), build
+            def rebuilt(kind: Any) -> Any:
+                if isinstance(kind, types.BaseTuple):
+                    return context.make_tuple(builder, kind, [*map(rebuilt, kind.types)])
+                address, length = (
+                    builder.load(builder.gep(numbers, [number(next(places))])) for _ in range(2)
+                )
+                array = context.make_array(kind)(context, builder)
+                data = builder.inttoptr(address, array.data.type)
+                item = kind.dtype.bitwidth // 8
+                populate_array(array, data, [length], [number(item)], item, None)
+                return array._getvalue()
 
-    return pointer
+            return rebuilt(layout)
 
+        return layout(frame), build
 
-_long = _pointer_to(types.int64)
-_int = _pointer_to(types.int32)
-_word = _pointer_to(types.uint64)
-_byte = _pointer_to(types.uint8)
-_signed = _pointer_to(types.int8)
-_lane = _pointer_to(types.int16)
-_line = _pointer_to(types.uint16)
-_float = _pointer_to(types.float64)
-
-
-@inlined
-def _longs(frame: Frame, i: int) -> NDArray[np.int64]:
-    array: NDArray[np.int64] = carray(_long(frame[2 * i]), frame[2 * i + 1])
-    return array
-
-
-@inlined
-def _ints(frame: Frame, i: int) -> NDArray[np.int32]:
-    array: NDArray[np.int32] = carray(_int(frame[2 * i]), frame[2 * i + 1])
-    return array
+    return read
 
 
-@inlined
-def _words(frame: Frame, i: int) -> NDArray[np.uint64]:
-    array: NDArray[np.uint64] = carray(_word(frame[2 * i]), frame[2 * i + 1])
-    return array
+def _layout(hint: Any) -> Any:
+    """The type of a record or array, as Numba sees it."""
+    if hasattr(hint, "_fields"):
+        fields = tuple(_layout(each) for _, each in fields_of(hint))
+        return types.BaseTuple.from_types(fields, hint)
+    return types.Array(getattr(types, dtype_of(hint).name), 1, "C")
 
 
-@inlined
-def _bytes(frame: Frame, i: int) -> NDArray[np.uint8]:
-    array: NDArray[np.uint8] = carray(_byte(frame[2 * i]), frame[2 * i + 1])
-    return array
-
-
-@inlined
-def _small(frame: Frame, i: int) -> NDArray[np.int8]:
-    array: NDArray[np.int8] = carray(_signed(frame[2 * i]), frame[2 * i + 1])
-    return array
-
-
-@inlined
-def _lanes(frame: Frame, i: int) -> NDArray[np.int16]:
-    array: NDArray[np.int16] = carray(_lane(frame[2 * i]), frame[2 * i + 1])
-    return array
-
-
-@inlined
-def _lines(frame: Frame, i: int) -> NDArray[np.uint16]:
-    array: NDArray[np.uint16] = carray(_line(frame[2 * i]), frame[2 * i + 1])
-    return array
-
-
-@inlined
-def _floats(frame: Frame, i: int) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = carray(_float(frame[2 * i]), frame[2 * i + 1])
-    return array
-
-
-@inlined
-def _family(f: Frame, i: int) -> Family:
-    return Family(
-        _ints(f, i), _ints(f, i + 1), _ints(f, i + 2), _words(f, i + 3), _words(f, i + 4),
-        _words(f, i + 5), _lanes(f, i + 6), _ints(f, i + 7), _longs(f, i + 8),
-    )  # fmt: skip
-
-
-@inlined
-def index_in(f: Frame) -> RoutedIndex:
-    """Rebuild the index from its frame."""
-    cells = ValueCells(
-        _longs(f, 0), _longs(f, 1), _longs(f, 2), _longs(f, 3),
-        _bytes(f, 4), _floats(f, 5), _floats(f, 6), _floats(f, 7), _floats(f, 8),
-        Guide(_longs(f, 9), _longs(f, 10), _longs(f, 11), _ints(f, 12)),
-    )  # fmt: skip
-    schemes = Schemes(
-        _longs(f, 13), _longs(f, 14), _longs(f, 15), _longs(f, 16), _longs(f, 17), _longs(f, 18)
-    )
-    buckets = Buckets(
-        _longs(f, 20), _longs(f, 21), _longs(f, 22), _longs(f, 23), _longs(f, 24), _longs(f, 25)
-    )
-    return RoutedIndex(
-        cells, schemes, _floats(f, 19), buckets, _family(f, 26), _family(f, 35),
-        _small(f, 44), _longs(f, 45), _longs(f, 46),
-    )  # fmt: skip
-
-
-@inlined
-def buffers_in(f: Frame) -> ChunkBuffers:
-    """Rebuild the buffers from their frame."""
-    return ChunkBuffers(
-        Binding(_ints(f, 0), _ints(f, 1)),
-        _ints(f, 2),
-        _bytes(f, 3),
-        Keys(_longs(f, 4), _ints(f, 5), _longs(f, 6), _longs(f, 7), _longs(f, 8)),
-        _ints(f, 9),
-        _ints(f, 10),
-        _ints(f, 11),
-        Doubts(_ints(f, 12), _ints(f, 13), _ints(f, 14), _longs(f, 15)),
-        Sight(_lines(f, 16), _lanes(f, 17)),
-        Sight(_lines(f, 18), _lanes(f, 19)),
-        CandidateBlocks(
-            _words(f, 20), _ints(f, 21), _words(f, 22), _longs(f, 23), _ints(f, 24), _ints(f, 25)
-        ),
-        _words(f, 26),
-        _longs(f, 27),
-        _longs(f, 28),
-    )
+index_in = _reader(RoutedIndex)
+buffers_in = _reader(ChunkBuffers)

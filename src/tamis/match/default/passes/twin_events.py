@@ -8,23 +8,76 @@ time to compute it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.encode.batch import Pairs
+from tamis.files.arrays import Int32s, Int64s, offsets, runs
 from tamis.index.kernel import kernel
-from tamis.match.default.structure.buckets import first_hash, last_hash, next_hash
+from tamis.match.default.structure.buckets import first_hash, last_hash, next_hash, seed
 
-Int64s = NDArray[np.int64]
-Int32s = NDArray[np.int32]
+_FEW = 32  # smaller batches are not searched for twins
+_SEED = seed()
+_WORTH = 0.8  # deduplicate if at most this share of the events is distinct
+_MANY = 1024  # events that suffice to tell whether publishers repeat themselves
+_HARDLY = 0.98  # above this share of distinct events, publishers do not repeat themselves
+_REST = 7  # batches that skip the search after one with hardly any twins
+
+
+class Twins:
+    """Searches batches for twins (equal events). Skips some batches after one without twins.
+
+    The search takes 50 ns per event, a fifth of the total time per event if subscriptions are few.
+    Publishers repeat themselves either all the time or not at all.
+    """
+
+    def __init__(self) -> None:
+        self._rest = 0
+
+    def without(self, pairs: Pairs) -> tuple[Pairs, Int32s | None]:
+        """As `without_twins`, but all events and None if the search is skipped."""
+        many = len(pairs.starts) - 1
+        if many >= _MANY and self._rest:
+            self._rest -= 1
+            return pairs, None
+        fewer, twin, different = without_twins(pairs)
+        if many >= _MANY:
+            self._rest = _REST if different > _HARDLY * many else 0
+        return fewer, twin
+
+
+def without_twins(pairs: Pairs) -> tuple[Pairs, Int32s | None, int]:
+    """The distinct events, which of them each event equals, and their number.
+
+    If too few events are equal, all events and None.
+    """
+    starts, attribute, code = pairs
+    many = len(starts) - 1
+    if many < _FEW:
+        return pairs, None, many
+    twin = np.empty(many, np.int32)
+    table = np.empty(1 << (2 * many).bit_length(), np.int32)
+    different = find_twins(starts, attribute, code, table, twin, _SEED)
+    if different > _WORTH * many:
+        return pairs, None, different
+    first = np.unique(twin, return_index=True)[1]  # numbered in order of appearance
+    fewer, rows = runs(starts[first], np.diff(starts)[first])
+    return Pairs(fewer, attribute[rows], code[rows]), twin, different
+
+
+def with_twins(twin: Int32s, starts: Int64s, slots: Int32s, out: Int32s) -> tuple[Int64s, Int32s]:
+    """Expand the answer for the distinct events to all events: starts and slots.
+
+    The slots are written to `out`, or to a longer array if `out` is too short.
+    """
+    all_starts = offsets(np.diff(starts)[twin])
+    if all_starts[-1] > len(out):
+        out = np.empty(int(all_starts[-1]), np.int32)
+    copy_twins(twin, starts, slots, all_starts, out)
+    return all_starts, out
 
 
 @kernel
 def find_twins(
-    starts: Int64s,
-    attribute: NDArray[np.int32],
-    code: Int64s,
-    table: Int32s,
-    twin: Int32s,
-    seed: int,
+    starts: Int64s, attribute: Int32s, code: Int64s, table: Int32s, twin: Int32s, seed: int
 ) -> int:
     """Number the distinct events, and write the number of each event to `twin`.
 
@@ -51,7 +104,7 @@ def find_twins(
 
 
 @kernel
-def _same(starts: Int64s, attribute: NDArray[np.int32], code: Int64s, one: int, other: int) -> bool:
+def _same(starts: Int64s, attribute: Int32s, code: Int64s, one: int, other: int) -> bool:
     size = starts[one + 1] - starts[one]
     if starts[other + 1] - starts[other] != size:
         return False

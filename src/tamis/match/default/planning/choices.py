@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.clauses import ClauseStorage
-from tamis.match.default.planning.expectation import cells_of, expect
+from tamis.match.default.planning.survey import cells_of, expect
 from tamis.match.default.structure import routes
 from tamis.match.default.structure.buckets import COMBINED, GRAINS
 from tamis.match.default.structure.routes import (
@@ -21,10 +21,10 @@ from tamis.match.default.structure.routes import (
     WHOLE,
     RoutedIndex,
     Schemes,
+    schemes_of,
 )
 from tamis.match.plan import ANY, CELLS, COMBINATION, DENSE, SPARSE, VALUE, Choice, Placement
 
-Int64s = NDArray[np.int64]
 _NEVER, _ALWAYS = np.inf, -1.0  # thresholds (share of events) for the dense family
 _FAR = 1e18  # a cost above any other
 
@@ -44,7 +44,7 @@ def choices(
 def _choice(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Choice:
     here = expect(index, clauses, slot)
     kind, scheme = int(here.kind[0]), int(here.scheme[0])
-    taken = Placement(*_place(index, kind, scheme), float(here.cost[0]), planned=True)
+    taken = Placement(*place_of(index, kind, scheme), float(here.cost[0]), planned=True)
     ways = sorted(_ways(index, clauses, slot), key=lambda way: (not way.planned, way.ns))
     others = tuple(way for way in ways if _where(way) != _where(taken))
     return Choice(float(here.likely[0]), taken, others)
@@ -54,7 +54,7 @@ def _where(way: Placement) -> tuple[object, ...]:
     return way.sort, way.attributes, way.cells
 
 
-def _place(index: RoutedIndex, kind: int, scheme: int) -> tuple[str, tuple[int, ...], int]:
+def place_of(index: RoutedIndex, kind: int, scheme: int) -> tuple[str, tuple[int, ...], int]:
     """The sort, attributes and cells of a route."""
     if kind != routes.BUCKET:
         return (DENSE if kind == routes.DENSE else SPARSE), (), 0
@@ -81,24 +81,24 @@ def _ways(index: RoutedIndex, clauses: ClauseStorage, slot: Int64s) -> Iterator[
     costs = index.costs.copy()
     costs[SPARSE_LINES] = costs[DENSE_LINES] = _FAR
     keyed = index._replace(costs=costs)
-    asks = np.unique(clauses.terms(slot)[1][0])
-    for a in asks[asks < width].tolist():
+    mentioned = np.unique(clauses.terms(slot)[1][0])
+    for a in mentioned[mentioned < width].tolist():
         for grain in range(WHOLE + 1):
             allowed = nothing.copy()
             allowed[a] = 1 << grain
             found = expect(keyed._replace(schemes=_only(index, allowed, ())), clauses, slot)
             if found.kind[0] == routes.BUCKET:
                 planned = bool(index.schemes.allowed[a] >> grain & 1)
-                place = _place(index, routes.BUCKET, GRAINS * a + grain)
+                place = place_of(index, routes.BUCKET, GRAINS * a + grain)
                 yield Placement(*place, float(found.cost[0]), planned)
-    for c in _within(index.schemes, asks):
-        place = _place(index, routes.BUCKET, COMBINED + c)
+    for c in _within(index.schemes, mentioned):
+        place = place_of(index, routes.BUCKET, COMBINED + c)
         found = expect(keyed._replace(schemes=_only(index, nothing, place[1])), clauses, slot)
         if found.kind[0] == routes.BUCKET:
             yield Placement(*place, float(found.cost[0]), planned=True)
 
 
-def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
+def _within(schemes: Schemes, attributes: Int32s) -> list[int]:
     """The combinations whose attributes are all among these."""
     if len(schemes.start) == 1:
         return []
@@ -108,16 +108,4 @@ def _within(schemes: Schemes, attributes: NDArray[np.int32]) -> list[int]:
 
 def _only(index: RoutedIndex, allowed: Int64s, combined: tuple[int, ...]) -> Schemes:
     """Schemes with only these grains, and one combination or none."""
-    pivot = np.zeros(len(allowed) + 1, np.int64)
-    if combined:
-        pivot[combined[0] + 1 :] = 1
-        allowed = allowed.copy()
-        allowed[combined[0]] = 1 << (GRAINS - 1)  # no real grain, but non-zero: considered
-    return Schemes(
-        allowed,
-        index.schemes.used,
-        np.array([0, len(combined)] if combined else [0], np.int64),
-        np.array(combined, np.int64),
-        pivot,
-        np.zeros(1 if combined else 0, np.int64),
-    )
+    return schemes_of(allowed, [combined] if combined else [], index.cells.bound)

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.files.arrays import flatten
+from tamis.files.arrays import Bools, Floats, Int64s, flatten
 from tamis.index.clauses import ClauseStorage
 from tamis.index.kernel import kernel
-from tamis.match.default.planning.choices import choices
-from tamis.match.default.planning.expectation import Expected, cells_of, expect
-from tamis.match.default.saved_index import trimmed
+from tamis.match.default.planning.choices import choices, place_of
+from tamis.match.default.planning.survey import Expected, expect
 from tamis.match.default.structure import routes
 from tamis.match.default.structure.buckets import (
     COMBINED,
@@ -32,7 +31,7 @@ from tamis.match.default.structure.buckets import (
 )
 from tamis.match.default.structure.cells import ValueCells, cell_of
 from tamis.match.default.structure.family import LIVE, Family, blocks_of
-from tamis.match.default.structure.routes import WHOLE, RoutedIndex, shift_of
+from tamis.match.default.structure.routes import WHOLE, RoutedIndex, shift_of, trimmed
 from tamis.match.plan import (
     ANY,
     CELLS,
@@ -46,13 +45,12 @@ from tamis.match.plan import (
     Route,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
+# In the order of the positions in `routes`.
 _STEPS = ("probe", "visit", "verify", "line", "check", "bit", "sparse_lines", "dense_lines",
           "dense_from")  # fmt: skip
 
 
-def tell(
+def describe_plan(
     clauses: ClauseStorage,
     indexes: Sequence[RoutedIndex],
     events: int,
@@ -69,18 +67,18 @@ def tell(
         raise MatcherError(
             "there is no plan yet: clauses are laid out when the first events are matched"
         )
-    told: list[Route] = []
+    found: list[Route] = []
     cuts: tuple[Cut, ...] = ()
     matches, moving = 0.0, 0
     for index in indexes:
         live = np.flatnonzero(index.kind != routes.NOWHERE)
         older = index is not indexes[-1]
         expected = expect(index, clauses, live)
-        told += [replace(each, older=older) for each in _routes(index, expected, lines)]
+        found += [replace(each, older=older) for each in _routes(index, expected, lines)]
         matches += expected.scale * float(expected.likely.sum())
         moving += len(live) if older else 0
         cuts = tuple(_cuts(index.cells, expected, lines))
-    keyed = [each for each in told if each.sort not in (SPARSE, DENSE)]
+    keyed = [each for each in found if each.sort not in (SPARSE, DENSE)]
     return Plan(
         clauses=len(clauses),
         events=events,
@@ -88,10 +86,10 @@ def tell(
         bytes=nbytes,
         table_bytes=clauses.nbytes,
         look_ups=float(sum(each.look_ups for each in keyed)),
-        met=float(sum(each.met for each in told)),
+        met=float(sum(each.met for each in found)),
         matches=matches,
-        ns=float(sum(each.ns for each in told)),
-        routes=tuple(told),
+        ns=float(sum(each.ns for each in found)),
+        routes=tuple(found),
         cuts=cuts,
         costs=_costs(indexes[-1]) if indexes else {},
         choices=() if slots is None else choices(clauses, indexes, slots),
@@ -100,8 +98,8 @@ def tell(
 
 def _costs(index: RoutedIndex) -> dict[str, float]:
     """The costs behind the index. Infinite ones mark unused steps; JSON cannot express them."""
-    named = {name: float(index.costs[getattr(routes, name.upper())]) for name in _STEPS}
-    return {name: cost for name, cost in named.items() if isfinite(cost)}
+    named = zip(_STEPS, index.costs.tolist(), strict=True)
+    return {name: cost for name, cost in named if isfinite(cost)}
 
 
 # -- routes ----------------------------------------------------------------------------------------
@@ -109,8 +107,11 @@ def _costs(index: RoutedIndex) -> dict[str, float]:
 
 def _routes(index: RoutedIndex, expected: Expected, lines: int) -> Iterator[Route]:
     keys = _keys(index, expected)
-    for sort in (VALUE, CELLS, ANY, COMBINATION):
-        yield from _lines(index, keys, _of_sort(keys.scheme, sort), sort, lines)
+    grain = np.where(keys.scheme < COMBINED, keys.scheme % GRAINS, -1)
+    cells = (grain > 0) & (grain < WHOLE)
+    sorts = {VALUE: grain == 0, CELLS: cells, ANY: grain == WHOLE, COMBINATION: grain < 0}
+    for sort, mine in sorts.items():
+        yield from _lines(index, keys, np.flatnonzero(mine), sort, lines)
     small = trimmed(index)
     for sort, kind, family in (
         (SPARSE, routes.SPARSE, small.sparse),
@@ -124,7 +125,7 @@ class _RouteKeys(NamedTuple):
     """Per scheme: its contents and its costs."""
 
     scheme: Int64s
-    buckets: Int64s
+    parts: Int64s  # buckets
     clauses: Int64s
     entries: Int64s
     bytes: Int64s
@@ -135,21 +136,15 @@ class _RouteKeys(NamedTuple):
 
     def line(self, some: Int64s, sort: str, attributes: tuple[int, ...], cells: int) -> Route:
         """Some schemes, summed up in one route."""
-        ns = float(self.ns[some].sum())
+        names = ("clauses", "parts", "entries", "bytes", "look_ups", "met", "ns")
+        sums: dict[str, Any] = {name: getattr(self, name)[some].sum().item() for name in names}
         return Route(
             sort=sort,
             attributes=attributes,
             cells=cells,
             together=len(some),
-            older=False,
-            clauses=int(self.clauses[some].sum()),
-            parts=int(self.buckets[some].sum()),
-            entries=int(self.entries[some].sum()),
-            bytes=int(self.bytes[some].sum()),
-            look_ups=float(self.look_ups[some].sum()),
-            met=float(self.met[some].sum()),
-            ns=ns,
-            saved_ns=float(self.in_family[some].sum()) - ns,
+            saved_ns=float(self.in_family[some].sum()) - sums["ns"],
+            **sums,
         )
 
 
@@ -243,17 +238,6 @@ def _count(
         met[i] = often * size
 
 
-def _of_sort(scheme: Int64s, sort: str) -> Int64s:
-    grain = np.where(scheme < COMBINED, scheme % GRAINS, -1)
-    mine = {
-        VALUE: grain == 0,
-        CELLS: (grain > 0) & (grain < WHOLE),
-        ANY: grain == WHOLE,
-        COMBINATION: grain < 0,
-    }
-    return np.flatnonzero(mine[sort])
-
-
 def _lines(
     index: RoutedIndex, keys: _RouteKeys, mine: Int64s, sort: str, lines: int
 ) -> Iterator[Route]:
@@ -261,14 +245,7 @@ def _lines(
     order = mine[np.argsort(-keys.clauses[mine], kind="stable")]
     alone, rest = split(order, lines)
     for at in alone.tolist():
-        scheme = int(keys.scheme[at])
-        cells = 0
-        if scheme >= COMBINED:
-            run = slice(*index.schemes.start[scheme - COMBINED :][:2].tolist())
-            attributes = tuple(index.schemes.attribute[run].tolist())
-        else:
-            attributes = (scheme // GRAINS,)
-            cells = cells_of(scheme % GRAINS)
+        _, attributes, cells = place_of(index, routes.BUCKET, int(keys.scheme[at]))
         yield keys.line(np.array([at]), sort, attributes, cells)
     if len(rest):
         yield keys.line(rest, sort, (), 0)
@@ -279,18 +256,12 @@ def split(order: Int64s, lines: int) -> tuple[Int64s, Int64s]:
     return (order, order[:0]) if len(order) <= lines + 1 else (order[:lines], order[lines:])
 
 
-def _family(
-    cells: ValueCells, family: Family, sort: str, expected: Expected, mine: NDArray[np.bool_]
-) -> Route:
+def _family(cells: ValueCells, family: Family, sort: str, expected: Expected, mine: Bools) -> Route:
     clauses, blocks = int(family.head[LIVE]), blocks_of(family)
     real = np.flatnonzero(family.attribute >= 0)
     rows = np.diff(family.base)
     return Route(
         sort=sort,
-        attributes=(),
-        cells=0,
-        together=1,
-        older=False,
         clauses=clauses,
         parts=blocks,
         entries=clauses,
@@ -298,7 +269,6 @@ def _family(
         look_ups=float(blocks * len(family.attribute)),
         met=expected.scale * float(expected.reached[mine].sum()),
         ns=expected.scale * float(expected.cost[mine].sum()),
-        saved_ns=0.0,
         columns=tuple(
             BitmapColumn(a, int(rows[k]), float(cells.bound[a]))
             for k, a in zip(real.tolist(), family.attribute[real].tolist(), strict=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
+from tamis.files.arrays import Floats, Int32s, Int64s
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _EVENTS = 1024  # maximum size of a sample
 _TOO_FEW = 64  # a plan based on fewer events is replaced once there are this many
 _LOOK = 32_768  # maximum number of events between two comparisons
@@ -23,7 +20,7 @@ _ENOUGH = 64  # minimum values of an attribute to compare quartiles
 class EventSample(NamedTuple):
     """The pairs of some events."""
 
-    attribute: NDArray[np.int32]
+    attribute: Int32s
     code: Int64s
     events: int
 
@@ -71,15 +68,6 @@ class EventSample(NamedTuple):
                 return True
         return False
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays to save."""
-        return {"sample.attribute": self.attribute, "sample.code": self.code}
-
-    @staticmethod
-    def restored(arrays: Mapping[str, NDArray[Any]], events: int) -> EventSample:
-        """A sample from its saved arrays."""
-        return EventSample(arrays["sample.attribute"], arrays["sample.code"], events)
-
 
 class Outline(NamedTuple):
     """The reference for later samples, by attribute. Computed once per plan."""
@@ -107,7 +95,7 @@ def no_sample() -> EventSample:
 
 
 class EventWatch:
-    """Watches the events of a matcher and tells whether its plan still suits them."""
+    """Watches the events of a matcher and decides whether its plan still suits them."""
 
     def __init__(self) -> None:
         self.planned_for = self.sample = no_sample()

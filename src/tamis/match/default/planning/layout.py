@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Floats, Int32s, Int64s
 from tamis.index.clauses import SOME, ClauseStorage
 from tamis.match.default.planning.event_sample import EventSample
 from tamis.match.default.planning.survey import nearness, rarest_points, survey
-from tamis.match.default.structure.buckets import COMBINED, GRAINS, no_buckets
+from tamis.match.default.structure.buckets import COMBINED, GRAINS
 from tamis.match.default.structure.cells import ValueCells, cut
-from tamis.match.default.structure.family import BLOCK, family_with_room, make_family
+from tamis.match.default.structure.family import BLOCK, Family, family_with_room, make_family
 from tamis.match.default.structure.packed_clauses import (
     COUNT_BITS,
     COUNT_MASK,
@@ -38,11 +38,10 @@ from tamis.match.default.structure.routes import (
     VISIT,
     WHOLE,
     RoutedIndex,
-    Schemes,
+    empty_index,
+    schemes_of,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _SURVEYED = 50_000  # maximum clauses in a sample
 _FEW = 512  # up to this many clauses fit in one block, and keys gain nothing
 _SHARE = 1 / 50  # minimum share of a family's clauses that constrain a column
@@ -79,33 +78,40 @@ def lay_out(
     clauses = asked.clauses
     some = clauses.live_slots()
     starts, (attribute, _, kind, low, high) = clauses.terms(some)
-    asks = kind == SOME
+    wanted = kind == SOME
     cells = cut(
-        width, attribute[asks], low[asks], high[asks], sample.attribute, sample.code, sample.events
+        width,
+        attribute[wanted],
+        low[wanted],
+        high[wanted],
+        sample.attribute,
+        sample.code,
+        sample.events,
     )
     used = np.bincount(attribute, minlength=width)
-    index = _empty(cells, _columns(used, len(some)), _no_schemes(width, 0), costs, slots)
+    columns, costs = _columns(used, len(some)), costs.copy()
+    costs[SPARSE_LINES] = costs[DENSE_LINES] = max(1, len(columns)) * costs[LINE] / BLOCK
+    schemes = schemes_of(np.zeros(width, np.int64), [], cells.bound)
+    index = empty_index(cells, schemes, costs, columns, columns, slots)
     if asked.live <= _FEW:
         return index
     scale = asked.live / len(some)
     index = _with_schemes(index, clauses, some, scale, sample)
-    surveyed = _survey(index, clauses, some)
+    surveyed = survey(index, clauses.view, some)
     if int((surveyed.kind == DENSE).sum()) * scale < BLOCK:
         index.costs[DENSE_FROM] = np.inf  # too few clauses for a separate pass
-        surveyed = _survey(index, clauses, some)
+        surveyed = survey(index, clauses.view, some)
     owner = np.repeat(surveyed.kind, np.diff(starts))
-    columns, expected = {}, {}
+    families: list[Family] = []
     for which in (SPARSE, DENSE):
         count = int((surveyed.kind == which).sum())
-        columns[which] = _columns(np.bincount(attribute[owner == which], minlength=width), count)
-        expected[which] = int(count * scale * _SPARE)
-    sparse = make_family(_ordered(columns[SPARSE], cells), cells, dense=False)
-    dense = make_family(columns[DENSE], cells, dense=True)
-    # Reserve the full expected capacity now: untouched memory costs nothing.
-    return index._replace(
-        sparse=family_with_room(sparse, expected[SPARSE]) if expected[SPARSE] else sparse,
-        dense=family_with_room(dense, expected[DENSE]) if expected[DENSE] else dense,
-    )
+        columns = _columns(np.bincount(attribute[owner == which], minlength=width), count)
+        if which == SPARSE:
+            columns = _ordered(columns, cells)
+        # Reserve the full expected capacity now: untouched memory costs nothing.
+        family = make_family(columns, cells, dense=which == DENSE)
+        families.append(family_with_room(family, int(count * scale * _SPARE)))
+    return index._replace(sparse=families[0], dense=families[1])
 
 
 def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
@@ -128,32 +134,14 @@ def in_order(index: RoutedIndex, clauses: PackedClauses) -> Int64s:
     return live[np.argsort(keys, kind="stable")]
 
 
-class Survey(NamedTuple):
-    """The routes that some clauses would take."""
-
-    kind: NDArray[np.int8]
-    scheme: Int64s
-    cost: Floats
-    in_family: Floats
-
-
-def _survey(index: RoutedIndex, clauses: PackedTable, slots: Int64s) -> Survey:
-    many = len(slots)
-    found = Survey(
-        np.empty(many, np.int8), np.empty(many, np.int64), np.empty(many), np.empty(many)
-    )
-    survey(index, clauses.view, slots, *found)
-    return found
-
-
-def _columns(asked: Int64s, clauses: int) -> NDArray[np.int32]:
+def _columns(asked: Int64s, clauses: int) -> Int32s:
     """The attributes that enough clauses constrain, at most `_COLUMNS`, ascending."""
     enough = np.flatnonzero(asked >= max(1, _SHARE * clauses))
     most = enough[np.argsort(-asked[enough], kind="stable")][:_COLUMNS]
     return np.sort(most).astype(np.int32)
 
 
-def _ordered(columns: NDArray[np.int32], cells: ValueCells) -> NDArray[np.int32]:
+def _ordered(columns: Int32s, cells: ValueCells) -> Int32s:
     """The columns, those with the most rows first: they separate clauses best."""
     rows = np.diff(cells.row_start)[columns]
     return columns[np.argsort(-rows, kind="stable")]
@@ -163,18 +151,19 @@ def _with_schemes(
     index: RoutedIndex, clauses: PackedTable, some: Int64s, scale: float, sample: EventSample
 ) -> RoutedIndex:
     """The index with only the keys that pay off."""
-    width = len(index.cells.bound)
-    open_to_all = index._replace(schemes=_no_schemes(width, _GRAINS))
+    bound = index.cells.bound
+    every = np.full(len(bound), _GRAINS, np.int64)
+    open_to_all = index._replace(schemes=schemes_of(every, [], bound))
     combined = _combinations(open_to_all, clauses, some, scale, sample)
-    index = index._replace(schemes=_schemes(width, _GRAINS, combined, index.cells))
+    index = index._replace(schemes=schemes_of(every, combined, bound))
     for _ in range(2):  # removing a key moves its clauses to other keys, which may then pay off
-        routed = _survey(index, clauses, some)
+        routed = survey(index, clauses.view, some)
         keyed = routed.kind == BUCKET
         names, which = np.unique(routed.scheme[keyed], return_inverse=True)
         saved = scale * np.bincount(which, (routed.in_family - routed.cost)[keyed], len(names))
         pays = np.zeros(len(names), np.bool_)
         # A key outside the survey stays allowed if a single clause is worth its look-up.
-        single = index.costs[PROBE] * index.cells.bound < routed.in_family.mean()
+        single = index.costs[PROBE] * bound < routed.in_family.mean()
         allowed = np.where(single, _GRAINS, 0)
         kept: list[tuple[int, ...]] = []
         for i, name in enumerate(names.tolist()):
@@ -188,7 +177,7 @@ def _with_schemes(
                 allowed[name // GRAINS] &= ~(1 << (name % GRAINS))
                 allowed[name // GRAINS] |= int(pays[i]) << (name % GRAINS)
         combined = kept
-        index = index._replace(schemes=_schemes(width, allowed, combined, index.cells))
+        index = index._replace(schemes=schemes_of(allowed, combined, bound))
     return index
 
 
@@ -251,12 +240,10 @@ def _independent(
     return kept
 
 
-_Values = tuple[Int64s, NDArray[np.bool_]]
+_Values = tuple[Int64s, Bools]
 
 
-def _table(
-    row: Int64s, attribute: NDArray[np.int32], value: Int64s, rows: int, width: int
-) -> _Values:
+def _table(row: Int64s, attribute: Int32s, value: Int64s, rows: int, width: int) -> _Values:
     """Values by row and attribute, and where they exist. Of several values, one is kept."""
     inside = (attribute < width) & (row < rows)
     values, there = np.zeros((rows, width), np.int64), np.zeros((rows, width), np.bool_)
@@ -279,45 +266,3 @@ def _together(asked: _Values, seen: _Values, attributes: tuple[int, ...]) -> flo
     ordered = np.sort(events)
     met = np.searchsorted(ordered, mine, side="right") - np.searchsorted(ordered, mine)
     return float(met.mean()) / max(1, len(seen[0]))
-
-
-def _no_schemes(width: int, allowed: int) -> Schemes:
-    return _schemes(width, allowed, [], None)
-
-
-def _schemes(
-    width: int, allowed: int | Int64s, combined: list[tuple[int, ...]], cells: ValueCells | None
-) -> Schemes:
-    start = np.zeros(len(combined) + 1, np.int64)
-    np.cumsum([len(each) for each in combined], out=start[1:])
-    pivots = np.array(
-        [min(each, key=lambda a: float(cells.bound[a])) for each in combined] if cells else [],
-        np.int64,
-    )
-    order = np.argsort(pivots, kind="stable")
-    return Schemes(
-        np.full(width, allowed, np.int64) if isinstance(allowed, int) else allowed,
-        np.zeros(width, np.int64),
-        start,
-        np.array([a for each in combined for a in each], np.int64),
-        np.searchsorted(pivots[order], np.arange(width + 1)).astype(np.int64),
-        order.astype(np.int64),
-    )
-
-
-def _empty(
-    cells: ValueCells, columns: NDArray[np.int32], schemes: Schemes, costs: Floats, slots: int
-) -> RoutedIndex:
-    costs = costs.copy()
-    costs[SPARSE_LINES] = costs[DENSE_LINES] = max(1, len(columns)) * costs[LINE] / BLOCK
-    return RoutedIndex(
-        cells,
-        schemes,
-        costs,
-        no_buckets(),
-        make_family(columns, cells, dense=False),
-        make_family(columns, cells, dense=True),
-        np.zeros(slots, np.int8),
-        np.zeros(slots, np.int64),
-        np.zeros(slots, np.int64),
-    )

@@ -16,11 +16,11 @@ import secrets
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s
+from tamis.index.growth import grown
 from tamis.index.kernel import inlined, kernel
 
-Int64s = NDArray[np.int64]
 ENTRY = 3  # words: slot and kind, two constraints
 ALL, TWO, MORE = 0, 1, 2  # the clause is decided by: the key; the two constraints; verification
 NOTHING = -1  # no constraint
@@ -77,17 +77,9 @@ def with_room(buckets: Buckets, keys: int, entries: int, values: int) -> Buckets
         key, bucket = np.zeros(size, np.int64), np.zeros(size * BUCKET, np.int64)
         stored = np.empty(len(stored), np.int64)
         _rehash(buckets, key, bucket, stored)
-    pool = _fit(pool, ENTRY * (int(head[POOL_TOP]) + entries))
-    stored = _fit(stored, int(head[VALUES_TOP]) + values)
+    pool = grown(pool, ENTRY * (int(head[POOL_TOP]) + entries))
+    stored = grown(stored, int(head[VALUES_TOP]) + values)
     return Buckets(key, bucket, pool, stored, free, head)
-
-
-def _fit(array: Int64s, size: int) -> Int64s:
-    if size <= len(array):
-        return array
-    wider = np.empty(max(size, len(array) * 3 // 2), np.int64)
-    wider[: len(array)] = array  # the rest is written before it is read
-    return wider
 
 
 @inlined

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int32s, Int64s, UInt8s, offsets, zeros
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.structure.guide import Guide, make_guide
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 FINE = 30_000  # maximum cells: with two to spare they fit signed 16-bit lanes
 LINES = 320  # lines per block, divided among the attributes: 20 KB, which fit in the L1 cache
@@ -48,7 +47,7 @@ class ValueCells(NamedTuple):
     cuts: Int64s
     row_start: Int64s
     row_cuts: Int64s
-    row_of_cell: NDArray[np.uint8]  # those of attribute a begin at `start[a] + a`
+    row_of_cell: UInt8s  # those of attribute a begin at `start[a] + a`
     bound: Floats
     below: Floats  # those of attribute a begin at `start[a] + 2 * a`
     row_below: Floats  # those of attribute a begin at `row_start[a] + 2 * a`, with row 1
@@ -58,20 +57,16 @@ class ValueCells(NamedTuple):
 
 def no_cells() -> ValueCells:
     """Cells without attributes."""
-    none, one, no = np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0)
-    rows = np.zeros(0, np.uint8)
-    guide = make_guide(one, none)
-    return ValueCells(
-        one, none, one.copy(), none.copy(), rows, no, no.copy(), no.copy(), no.copy(), guide
-    )
+    start, none = np.zeros(1, np.int64), zeros(ValueCells)
+    return none._replace(start=start, row_start=start.copy(), guide=make_guide(start, none.cuts))
 
 
 def cut(
     width: int,
-    attribute: NDArray[np.int32],
+    attribute: Int32s,
     low: Int64s,
     high: Int64s,
-    bound_attribute: NDArray[np.int32],
+    bound_attribute: Int32s,
     bound_code: Int64s,
     events: int,
 ) -> ValueCells:
@@ -100,22 +95,14 @@ def cut(
         bound[a] = (min(len(seen), events) + _PRIOR * likely[a]) / (events + _PRIOR)
     if not parts:
         return no_cells()
-    starts = np.zeros(width + 1, np.int64)
-    row_starts = np.zeros(width + 1, np.int64)
-    np.cumsum([len(part.cuts) for part in parts], out=starts[1:])
-    np.cumsum([len(part.row_cuts) for part in parts], out=row_starts[1:])
-    cuts = np.concatenate([part.cuts for part in parts])
+    starts = offsets([len(part.cuts) for part in parts])
+    row_starts = offsets([len(part.row_cuts) for part in parts])
+    cuts, row_cuts, row_of_cell, below, row_below, single = map(
+        np.concatenate, zip(*parts, strict=True)
+    )
+    guide = make_guide(starts, cuts)
     return ValueCells(
-        starts,
-        cuts,
-        row_starts,
-        np.concatenate([part.row_cuts for part in parts]),
-        np.concatenate([part.row_of_cell for part in parts]),
-        bound,
-        np.concatenate([part.below for part in parts]),
-        np.concatenate([part.row_below for part in parts]),
-        np.concatenate([part.single for part in parts]),
-        make_guide(starts, cuts),
+        starts, cuts, row_starts, row_cuts, row_of_cell, bound, below, row_below, single, guide
     )
 
 
@@ -124,7 +111,7 @@ class _Part(NamedTuple):
 
     cuts: Int64s
     row_cuts: Int64s
-    row_of_cell: NDArray[np.uint8]
+    row_of_cell: UInt8s
     below: Floats
     row_below: Floats
     single: Floats

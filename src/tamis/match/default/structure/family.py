@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import Int16s, Int32s, Int64s, offsets
+from tamis.index.bits import Words
 from tamis.index.clauses import MISSING, NONE
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.passes.vector import LANES, WORDS
 from tamis.match.default.structure.cells import HIGHEST, LOWEST, ValueCells, cell_of, closes, opens
 from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW
 
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 BLOCK = 64 * WORDS  # clauses per block
 COLUMNS = 15  # per line of a record: the last lane is the flag
 NO_BOUND = -32768
@@ -42,26 +42,25 @@ class Family(NamedTuple):
     slot of a place, or negative if the place is free.
     """
 
-    attribute: NDArray[np.int32]
-    base: NDArray[np.int32]
-    column_of: NDArray[np.int32]  # the column of each attribute, or -1
+    attribute: Int32s
+    base: Int32s
+    column_of: Int32s  # the column of each attribute, or -1
     bits: Words
     edges: Words  # like bits, plus one line for clauses to verify; empty in a sparse family
     zone: Words
-    records: NDArray[np.int16]  # empty in a dense family
-    slot_of: NDArray[np.int32]
+    records: Int16s  # empty in a dense family
+    slot_of: Int32s
     head: Int64s
 
 
-def make_family(attributes: NDArray[np.int32], cells: ValueCells, *, dense: bool) -> Family:
+def make_family(attributes: Int32s, cells: ValueCells, *, dense: bool) -> Family:
     """An empty family with these attributes as columns."""
     if not len(attributes):
         attributes = np.array([-1], np.int32)  # a column that no event binds
     rows = np.ones(len(attributes), np.int64)
     real = attributes >= 0
     rows[real] = np.diff(cells.row_start)[attributes[real]] + 2
-    base = np.zeros(len(attributes) + 1, np.int32)
-    np.cumsum(rows, out=base[1:])
+    base = offsets(rows).astype(np.int32)
     column_of = np.full(len(cells.bound), -1, np.int32)
     column_of[attributes[real]] = np.flatnonzero(real)
     no_words = np.zeros(0, np.uint64)
@@ -78,11 +77,6 @@ def make_family(attributes: NDArray[np.int32], cells: ValueCells, *, dense: bool
     )
 
 
-def lines(family: Family) -> int:
-    """The number of lines per block."""
-    return int(family.base[-1])
-
-
 def is_dense(family: Family) -> bool:
     """Whether the family is dense: it has edges, not records."""
     return len(family.edges) > 0
@@ -95,9 +89,9 @@ def family_with_room(family: Family, more: int) -> Family:
     if needed <= blocks:
         return family
     blocks = max(needed, blocks + blocks // 4)
-    each = lines(family)
+    each = int(family.base[-1])  # lines per block
     dense = is_dense(family)
-    lanes = 0 if dense else BLOCK * LANES * record_lines(family)
+    lanes = 0 if dense else BLOCK * LANES * -(-len(family.attribute) // COLUMNS)
     return family._replace(
         bits=_fit(family.bits, blocks * each * WORDS),
         edges=_fit(family.edges, blocks * (each + 1) * WORDS if dense else 0),
@@ -110,11 +104,6 @@ def family_with_room(family: Family, more: int) -> Family:
 def blocks_of(family: Family) -> int:
     """The number of blocks in use."""
     return -(-int(family.head[TOP]) // BLOCK)
-
-
-def record_lines(family: Family) -> int:
-    """The number of lines per record."""
-    return -(-len(family.attribute) // COLUMNS)
 
 
 def _fit(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
@@ -150,7 +139,7 @@ def _mark(words: Words, line: int, place: int, on: bool) -> None:
 
 
 @inlined
-def take_place(slot_of: NDArray[np.int32], head: Int64s) -> int:
+def take_place(slot_of: Int32s, head: Int64s) -> int:
     """Take a free place. The family must have capacity."""
     place = head[FREE]
     if place >= 0:

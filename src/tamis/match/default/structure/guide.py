@@ -16,11 +16,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.kernel import inlined
 
-Int64s = NDArray[np.int64]
 _SLOTS = 4  # slots per cut; may be half as many, because the slot width is a power of two
 _LAST = 2  # cuts that are always compared
 _OUTER = 64  # one cut in 64 is outside the slots, at each end
@@ -36,14 +35,14 @@ class Guide(NamedTuple):
     start: Int64s
     base: Int64s
     shift: Int64s
-    below: NDArray[np.int32]
+    below: Int32s
 
 
 def make_guide(starts: Int64s, cuts: Int64s) -> Guide:
     """Build the guide. The cuts of attribute a are `cuts[starts[a]:starts[a + 1]]`. O(cuts)."""
     width = len(starts) - 1
     start, base, shift = (np.zeros(width + each, np.int64) for each in (1, 0, 0))
-    below: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
+    below: list[Int32s] = [np.zeros(0, np.int32)]
     for a in range(width):
         mine = cuts[starts[a] : starts[a + 1]]
         edges = np.zeros(0, np.int64)
@@ -67,7 +66,7 @@ class GuideSlots(NamedTuple):
     base: int
     shift: np.uint64
     last: np.uint64
-    below: NDArray[np.int32]
+    below: Int32s
     cuts: Int64s  # followed by those of later attributes
 
 

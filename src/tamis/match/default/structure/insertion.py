@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Floats, Int64s
 from tamis.index.clauses import SOME
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.structure.buckets import (
@@ -60,8 +60,6 @@ from tamis.match.default.structure.routes import (
     shift_of,
 )
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 NO_KEYS, NO_ENTRIES, NO_PLACES = 1, 2, 3  # what ran out during insertion; add the kind to the last
 
 
@@ -95,9 +93,9 @@ def _entry(
         one = _constraint(start, cuts, rows, info, best)
     if second >= 0:
         two = _constraint(start, cuts, rows, info, second)
-    told = (best >= 0) + (second >= 0)
+    stored = (best >= 0) + (second >= 0)
     kind = TWO if rest else ALL
-    if terms > TERMS or told < rest:
+    if terms > TERMS or stored < rest:
         kind = MORE
     return kind, one, two
 
@@ -165,10 +163,7 @@ def hash_of(scheme: int, values: Int64s, many: int, seed: int) -> int:
 
 @kernel
 def insert(
-    index: RoutedIndex,
-    clauses: PackedClauses,
-    slots: Int64s,
-    begin: int,
+    index: RoutedIndex, clauses: PackedClauses, slots: Int64s, begin: int
 ) -> tuple[int, int]:
     """Route and insert clauses, starting with `slots[begin]`.
 

@@ -8,18 +8,17 @@ indexes contain both, under different names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import SavedIndexError
-from tamis.index.clauses import NONE, SOME
-from tamis.index.growth import HoldsArrays, grown
+from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s, runs, zeros
+from tamis.index.clauses import NONE, SOME, ClauseStorage, Rows, inconsistent
+from tamis.index.growth import grown
 from tamis.index.kernel import inlined, kernel
 
-Int64s = NDArray[np.int64]
 ROW = 3  # words per row: attribute, term and kind; low; high
 COUNT_BITS = 24
 COUNT_MASK = (1 << COUNT_BITS) - 1
@@ -39,29 +38,23 @@ class PackedClauses(NamedTuple):
     rows: Int64s
 
 
-class PackedTable(HoldsArrays):
+class PackedTable(ClauseStorage):
     """Clauses by slot, with add and remove. Freed blocks are reused for blocks of the same size."""
 
-    def __init__(self) -> None:
-        self.clear()
+    view = PackedClauses(np.zeros(0, np.int64), np.zeros(0, np.int64))  # for kernels
 
     def clear(self) -> None:
-        """Remove all clauses and release the memory."""
-        self.view = PackedClauses(np.zeros(0, np.int64), np.zeros(0, np.int64))  # for kernels
+        self.view = zeros(PackedClauses)
         self._free = np.full(_SIZES, -1, np.int64)  # first free block of each size
         self._head = np.zeros(4, np.int64)
         self.live = self.slots = self.width = 0
-
-    def __len__(self) -> int:
-        return self.live
 
     @property
     def nbytes(self) -> int:
         """Bytes in use in all arrays."""
         return self.view.where.nbytes + self.view.rows.itemsize * ROW * int(self._head[_TOP])
 
-    def add(self, slots: Int64s, starts: Int64s, rows: tuple[NDArray[Any], ...]) -> None:
-        """Put clause i (rows `starts[i]:starts[i + 1]`) into `slots[i]`, which must be free."""
+    def add(self, slots: Int64s, starts: Int64s, rows: Rows) -> None:
         if len(slots) == 0:
             return
         top = int(slots.max()) + 1
@@ -72,7 +65,7 @@ class PackedTable(HoldsArrays):
         if needed > len(self.view.rows):
             # Double the size: untouched memory is free, and copying a million clauses means
             # hundreds of megabytes, during which the caller of `add` has to wait.
-            self.view = self.view._replace(rows=_roomy(self.view.rows, max(2 * needed, 256)))
+            self.view = self.view._replace(rows=grown(self.view.rows, max(2 * needed, 256)))
         attribute, term, kind, low, high = rows
         if not _add(
             *self.view, self._free, self._head, slots, starts, attribute, term, kind, low, high
@@ -81,7 +74,6 @@ class PackedTable(HoldsArrays):
         self._know_counts()
 
     def remove(self, slots: Int64s) -> None:
-        """Empty the slots, which must hold clauses."""
         if len(slots) == 0:
             return
         if not _remove(*self.view, self._free, self._head, slots):
@@ -93,13 +85,9 @@ class PackedTable(HoldsArrays):
         elif top > 1024 and int(self._head[_LIVE_ROWS]) * 4 < top:
             self._pack()
 
-    def terms(self, slots: Int64s) -> tuple[Int64s, tuple[NDArray[Any], ...]]:
-        """The starts and rows of some clauses, as `add` takes them."""
+    def terms(self, slots: Int64s) -> tuple[Int64s, Rows]:
         where = self.view.where[slots]
-        counts = where & COUNT_MASK
-        starts = np.zeros(len(slots) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        rows = np.repeat((where >> COUNT_BITS) - starts[:-1], counts) + np.arange(starts[-1])
+        starts, rows = runs(where >> COUNT_BITS, where & COUNT_MASK)
         whole = len(self.view.rows) // ROW * ROW
         table = self.view.rows[:whole].reshape(-1, ROW)[rows]
         what = table[:, 0]
@@ -112,39 +100,29 @@ class PackedTable(HoldsArrays):
         )
 
     def live_slots(self) -> Int64s:
-        """The slots that hold clauses, ascending."""
         return np.flatnonzero(self.view.where[: self.slots] >= 0)
 
     def mentioning(self, attribute: int) -> Int64s:
-        """The slots whose clause mentions an attribute."""
         return _mentioning(*self.view, attribute)
 
-    def check(self) -> None:
-        """Raise if blocks overlap, or counts do not add up."""
-        live = self.live_slots()
-        assert len(live) == self.live == self._head[_LIVE]
-        assert self.width == self._head[_WIDTH]
-        where, rows = self.view
-        counts = where[live] & COUNT_MASK
-        assert int(counts.sum()) == self._head[_LIVE_ROWS]
-        blocks = list(zip((where[live] >> COUNT_BITS).tolist(), counts.tolist(), strict=True))
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        where = self.view.where[self.live_slots()]
+        yield from zip((where >> COUNT_BITS).tolist(), (where & COUNT_MASK).tolist(), strict=True)
         for size in range(1, _SIZES):
             at = int(self._free[size])
             while at >= 0:
-                blocks.append((at, size))
-                at = int(rows[ROW * at])
-        end = 0
-        for at, size in sorted(block for block in blocks if block[1]):
-            assert at >= end, "blocks overlap"
-            end = at + size
-        assert end <= self._head[_TOP] <= len(rows) // ROW
-        for slot in live.tolist():
-            _, (attributes, terms, *_rest) = self.terms(np.array([slot]))
-            assert (np.diff(attributes) >= 0).all(), "rows are sorted by attribute"
-            assert (np.diff(terms) >= 0).all(), "rows of a term stand together"
+                yield at, size
+                at = int(self.view.rows[ROW * at])
+
+    def check(self) -> None:
+        super().check()
+        assert (self.live, self.width) == (self._head[_LIVE], self._head[_WIDTH])
+        counts = self.view.where[self.live_slots()] & COUNT_MASK
+        assert int(counts.sum()) == self._head[_LIVE_ROWS]
+        assert max((sum(block) for block in self.blocks()), default=0) <= self._head[_TOP]
+        assert self._head[_TOP] <= len(self.view.rows) // ROW
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays to save, not copied."""
         return {
             "where": self.view.where[: self.slots],
             "rows": self.view.rows[: ROW * int(self._head[_TOP])],
@@ -153,14 +131,10 @@ class PackedTable(HoldsArrays):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the table from its saved arrays. The table owns them from now on."""
         where, rows, free, head = (arrays[name] for name in ("where", "rows", "free", "head"))
         fits = all(each.dtype == np.int64 for each in (where, rows, free, head))
         if not (fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * head[_TOP]):
-            raise SavedIndexError(
-                "the saved table of clauses is inconsistent: an array has an unexpected type or "
-                "length; build and save the index again"
-            )
+            raise inconsistent()
         self.view, self._free, self._head = PackedClauses(where, rows), free, head
         self.slots = len(where)
         self._know_counts()
@@ -187,21 +161,8 @@ class PackedTable(HoldsArrays):
         self._know_counts()
 
 
-def _roomy(array: Int64s, size: int) -> Int64s:
-    """A longer copy. The system allocates zeroed pages only when they are written."""
-    wider = np.zeros(size, np.int64)
-    wider[: len(array)] = array
-    return wider
-
-
 @inlined
-def packed_holds(
-    where: Int64s,
-    rows: Int64s,
-    slot: int,
-    span: NDArray[np.int32],
-    code: Int64s,
-) -> bool:
+def packed_holds(where: Int64s, rows: Int64s, slot: int, span: Int32s, code: Int64s) -> bool:
     """Whether the clause in `slot` holds, as in `clauses.holds`.
 
     The event's values of attribute a are `code[span[2 a]:span[2 a + 1]]`.
@@ -240,9 +201,9 @@ def _add(
     head: Int64s,
     slots: Int64s,
     starts: Int64s,
-    attribute: NDArray[np.int32],
-    term: NDArray[np.int16],
-    kind: NDArray[np.int8],
+    attribute: Int32s,
+    term: Int16s,
+    kind: Int8s,
     low: Int64s,
     high: Int64s,
 ) -> bool:

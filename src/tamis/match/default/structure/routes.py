@@ -9,26 +9,39 @@ the time of each step on this machine (`costs`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.files.arrays import (
+    Arrays,
+    Floats,
+    Int8s,
+    Int32s,
+    Int64s,
+    add_prefix,
+    flatten,
+    offsets,
+    unflatten,
+)
 from tamis.index.clauses import MISSING, NONE, SOME
 from tamis.index.kernel import inlined, kernel
 from tamis.match.default.structure.buckets import (
     COMBINED,
+    ENTRY,
     GRAINS,
+    POOL_TOP,
+    VALUES_TOP,
     Buckets,
+    no_buckets,
 )
 from tamis.match.default.structure.cells import HIGHEST, LOWEST, ValueCells, cell_of, closes, opens
-from tamis.match.default.structure.family import (
-    Family,
-)
+from tamis.match.default.structure.family import BLOCK, Family, blocks_of, make_family
+from tamis.match.default.structure.guide import make_guide
 from tamis.match.default.structure.packed_clauses import COUNT_BITS, COUNT_MASK, ROW
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 NOWHERE, BUCKET, SPARSE, DENSE = 0, 1, 2, 3
 PROBE, VISIT, VERIFY, LINE, CHECK, BIT, SPARSE_LINES, DENSE_LINES, DENSE_FROM = range(9)
 """Positions in the array of costs. PROBE to BIT are nanoseconds: to look up a key, to visit an
@@ -71,9 +84,40 @@ class RoutedIndex(NamedTuple):
     buckets: Buckets
     sparse: Family
     dense: Family
-    kind: NDArray[np.int8]
+    kind: Int8s
     scheme: Int64s
     place: Int64s
+
+
+def schemes_of(allowed: Int64s, combined: Sequence[tuple[int, ...]], bound: Floats) -> Schemes:
+    """Schemes with these grains and combinations. `bound` is how often each attribute is bound."""
+    pivots = np.array([min(each, key=bound.__getitem__) for each in combined], np.int64)
+    order = np.argsort(pivots, kind="stable")
+    return Schemes(
+        allowed,
+        np.zeros_like(allowed),
+        offsets([len(each) for each in combined]),
+        np.array([a for each in combined for a in each], np.int64),
+        np.searchsorted(pivots[order], np.arange(len(allowed) + 1)).astype(np.int64),
+        order.astype(np.int64),
+    )
+
+
+def empty_index(
+    cells: ValueCells, schemes: Schemes, costs: Floats, sparse: Int32s, dense: Int32s, slots: int
+) -> RoutedIndex:
+    """An index for `slots` clauses. `sparse` and `dense` are the columns of the families."""
+    return RoutedIndex(
+        cells,
+        schemes,
+        costs,
+        no_buckets(),
+        make_family(sparse, cells, dense=False),
+        make_family(dense, cells, dense=True),
+        np.zeros(slots, np.int8),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+    )
 
 
 @inlined
@@ -164,7 +208,7 @@ def choose(
     bound: Floats,
     row_start: Int64s,
     row_cuts: Int64s,
-    columns: tuple[NDArray[np.int32], NDArray[np.int32]],
+    columns: tuple[Int32s, Int32s],
     rows: Int64s,
     info: Int64s,
     chance: Floats,
@@ -269,3 +313,38 @@ def _rest(chance: Floats, terms: int, t: int) -> float:
             elif chance[i] < second:
                 second = chance[i]
     return best * second
+
+
+def trimmed(index: RoutedIndex) -> RoutedIndex:
+    """The same index without spare capacity."""
+    buckets = index.buckets
+    return index._replace(
+        sparse=_trimmed(index.sparse),
+        dense=_trimmed(index.dense),
+        buckets=buckets._replace(
+            pool=buckets.pool[: ENTRY * int(buckets.head[POOL_TOP])],
+            values=buckets.values[: int(buckets.head[VALUES_TOP])],
+        ),
+    )
+
+
+def restored(arrays: Mapping[str, NDArray[Any]]) -> RoutedIndex:
+    """An index from its saved arrays. Builds the guide to the cells if the save lacks one."""
+    if "cells.guide.start" not in arrays:
+        made = make_guide(arrays["cells.start"], arrays["cells.cuts"])
+        arrays = Arrays({**arrays, **add_prefix("cells.guide", flatten(made))})
+    return unflatten(RoutedIndex, arrays)
+
+
+def _trimmed(family: Family) -> Family:
+    blocks, capacity = blocks_of(family), len(family.slot_of) // BLOCK
+    if blocks == capacity:
+        return family
+    kept = family._replace(
+        **{
+            name: getattr(family, name)[: len(getattr(family, name)) // capacity * blocks]
+            for name in ("bits", "edges", "records", "slot_of")
+        }
+    )
+    # `edges` must stay non-empty in a dense family: that is what marks it as dense.
+    return kept if blocks else kept._replace(edges=family.edges[: min(1, len(family.edges))])

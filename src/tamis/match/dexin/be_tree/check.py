@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.index.clauses import ClauseStorage
-from tamis.match.dexin.be_tree.hulls import HIGHEST, LOWEST, hulls
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.match.dexin.be_tree.hulls import hulls
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
     BUCKET,

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.index.clauses import MISSING, SOME, ClauseArrays
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
 from tamis.index.kernel import kernel
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
 SAMPLES = 64  # boundaries to estimate the share of events inside an interval
 
 
 @kernel
-def hulls(
-    clauses: ClauseArrays, slots: Int64s, attribute: int
-) -> tuple[NDArray[np.bool_], Int64s, Int64s]:
+def hulls(clauses: ClauseArrays, slots: Int64s, attribute: int) -> tuple[Bools, Int64s, Int64s]:
     """Whether each clause requires the attribute, and the codes that bound its values."""
     has = np.zeros(len(slots), np.bool_)
     low = np.full(len(slots), LOWEST, np.int64)
@@ -63,23 +59,3 @@ def weigh(
             score[a] += 1.0 - 0.5 * (covered + share[a] * (covered > 0.0))
             counts[a] += 1
     return score, counts
-
-
-@kernel
-def some_ends(clauses: ClauseArrays, slots: Int64s) -> tuple[Int64s, Int64s]:
-    """The attributes and finite ends of the clauses in some slots."""
-    most = 0
-    for slot in slots:
-        most += 2 * clauses.size[slot]
-    attribute = np.empty(most, np.int64)
-    ends = np.empty(most, np.int64)
-    n = 0
-    for slot in slots:
-        for row in range(clauses.start[slot], clauses.start[slot] + clauses.size[slot]):
-            if clauses.kind[row] == SOME:
-                for end in (clauses.low[row], clauses.high[row]):
-                    if end != LOWEST and end != HIGHEST:
-                        attribute[n] = clauses.attribute[row]
-                        ends[n] = end
-                        n += 1
-    return attribute[:n], ends[:n]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch, Pairs
 from tamis.encode.terms import Terms
+from tamis.files.arrays import Int32s, Int64s
 from tamis.index.blocks import Lists
 from tamis.index.clauses import ClauseArrays, bind, holds, unbind
 from tamis.index.growth import ensure_capacity
 from tamis.index.kernel import kernel
+from tamis.index.verification import answer_arrays
 from tamis.match.base import Matcher, Matches, Slots
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
@@ -28,8 +29,6 @@ from tamis.match.dexin.be_tree.nodes import (
 )
 from tamis.match.dexin.be_tree.tree import BeTree
 from tamis.match.options import whole_number
-
-Int64s = NDArray[np.int64]
 
 
 class BETree(Matcher):
@@ -109,22 +108,18 @@ def _match(
     events: Pairs,
     clauses: ClauseArrays,
     width: int,
-    nodes: tuple[BeTreeArrays, int, Lists, NDArray[np.int32]],
+    nodes: tuple[BeTreeArrays, int, Lists, Int32s],
     learned: tuple[Int64s, Int64s],
     seen: Int64s,
     stamp: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
     tree, root, leaves, pool = nodes
     visits, passed = learned
-    n = len(events.starts) - 1
-    starts = np.zeros(n + 1, np.int64)
-    out = np.empty(1024, np.int64)
+    # `work`: terms compared, nodes visited, clauses verified
+    starts, out, work, first, last = answer_arrays(events.starts, width)
     found = 0
-    work = np.zeros(3, np.int64)  # terms compared, nodes visited, clauses verified
-    first = np.zeros(width, np.int64)
-    last = np.zeros(width, np.int64)
     stack = np.empty(len(tree.cell), np.int64)  # each cell at most once per event
-    for event in range(n):
+    for event in range(len(starts) - 1):
         begin, end = events.starts[event], events.starts[event + 1]
         bind(events.attribute, begin, end, first, last)
         stack[0] = root

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.files.arrays import Int64s, runs
 from tamis.index.growth import HoldsArrays, ensure_capacity, grown
 from tamis.index.kernel import kernel
 from tamis.index.postings import Postings
-
-Int64s = NDArray[np.int64]
 
 # Columns of the three node tables.
 FIRST, BUCKET, CAPACITY = range(3)  # cell: first partition, owning bucket, leaf capacity
@@ -144,9 +142,7 @@ class TreeNodes(HoldsArrays):
     def below(self, bucket: int) -> Int64s:
         """All clauses in a bucket's subtree."""
         cells = self.buckets.rows[_subtree(self.view, bucket), CELL]
-        sizes = self.leaves.size[cells]
-        ends = np.cumsum(sizes)
-        places = np.repeat(self.leaves.start[cells] - (ends - sizes), sizes) + np.arange(ends[-1])
+        _, places = runs(self.leaves.start[cells], self.leaves.size[cells])
         slots: Int64s = self.leaves.slots[places].astype(np.int64)
         return slots
 

@@ -11,11 +11,13 @@ and of nested partitions depends on the data.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.index.clauses import ClauseStorage
+from tamis.files.arrays import Int64s
+from tamis.index.clauses import ClauseStorage, finite_ends
+from tamis.index.elementary_predicates import HIGHEST, LOWEST
+from tamis.index.growth import grown
 from tamis.match.dexin.be_tree.check import check
-from tamis.match.dexin.be_tree.hulls import HIGHEST, LOWEST, SAMPLES, hulls, some_ends, weigh
+from tamis.match.dexin.be_tree.hulls import SAMPLES, hulls, weigh
 from tamis.match.dexin.be_tree.nodes import (
     ATTRIBUTE,
     BUCKET,
@@ -33,8 +35,6 @@ from tamis.match.dexin.be_tree.nodes import (
     deepest,
     enter,
 )
-
-Int64s = NDArray[np.int64]
 
 # A half with more than this share of its bucket's clauses is too heavy. If no half is too heavy, n
 # clauses are at most 2 log2(n) steps deep.
@@ -61,11 +61,7 @@ class BeTree(TreeNodes):
         """Insert clauses, which must be in the table already."""
         if len(slots) == 0:
             return
-        if int(slots.max()) >= len(self.cell_of):
-            size = max(int(slots.max()) + 1, 2 * len(self.cell_of), 64)
-            self.cell_of = np.concatenate(
-                [self.cell_of, np.zeros(size - len(self.cell_of), np.int64)]
-            )
+        self.cell_of = grown(self.cell_of, int(slots.max()) + 1)
         if len(self._clauses) > 2 * self._sampled or self._clauses.width > len(self.samples):
             self._sample()
         self._insert(slots)
@@ -271,13 +267,11 @@ class BeTree(TreeNodes):
 
     def _sample(self) -> None:
         """Sample the boundaries of each attribute again from the ends of the clauses."""
-        view = self._clauses.view
         self._sampled = len(self._clauses)
         width = self._clauses.width
-        rows = some_ends(view, self._clauses.live_slots()[:: max(1, len(self._clauses) // 20_000)])
+        some = self._clauses.live_slots()[:: max(1, len(self._clauses) // 20_000)]
+        attribute, ends = finite_ends(*self._clauses.terms(some)[1])
         samples = np.zeros((width, SAMPLES), np.int64)
-        order = np.lexsort((rows[1], rows[0]))
-        attribute, ends = rows[0][order], rows[1][order]
         firsts = np.searchsorted(attribute, np.arange(width + 1))
         for a in np.unique(attribute).tolist():
             mine = ends[firsts[a] : firsts[a + 1]]

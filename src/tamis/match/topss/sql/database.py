@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
+from tamis.files.arrays import Int64s
 from tamis.match.topss.sql.statements import beginning, statements
 
-Int64s = NDArray[np.int64]
 Columns = Mapping[str, NDArray[Any]]
 """Columns of a table by name, all of the same length."""
 
@@ -31,25 +31,24 @@ class Database(ABC):
 
     def __init__(self, file: str) -> None:
         self._statements = statements(file, self.kind)
-        self._rows = 0  # predicates of all subscriptions
+        self.rows = 0  # predicates of all subscriptions
         self._changed = 0  # rows changed since the last maintenance
 
     def insert(self, fresh: Columns) -> None:
         """Add subscriptions: columns sid, attr, op, val and total, one row per predicate."""
-        with self._in_words():
-            self._settle()
-            self._change({"fresh": fresh}, beginning(self._statements, "insert"))
-        self._rows += len(fresh["sid"])
-        self._changed += len(fresh["sid"])
+        self._run_change("insert", {"fresh": fresh}, len(fresh["sid"]))
 
     def delete(self, gone: Int64s, rows: int) -> None:
         """Delete subscriptions, which have `rows` rows in total."""
-        ids = {"sid": gone.astype(np.int32)}
+        self._run_change("delete", {"gone": {"sid": gone.astype(np.int32)}}, -rows)
+
+    def _run_change(self, kind: str, given: Mapping[str, Columns], rows: int) -> None:
+        """Run the statements of a kind, which change the number of rows by `rows`."""
         with self._in_words():
             self._settle()
-            self._change({"gone": ids}, beginning(self._statements, "delete"))
-        self._rows -= rows
-        self._changed += rows
+            self._change(given, beginning(self._statements, kind))
+        self.rows += rows
+        self._changed += abs(rows)
 
     def match(self, events: Columns) -> tuple[Int64s, Int64s]:
         """The matching pairs (event, sid); the columns of `events` are event, attr and val."""
@@ -70,11 +69,6 @@ class Database(ABC):
     def nbytes(self) -> int:
         """Size of the tables in bytes."""
 
-    @property
-    def rows(self) -> int:
-        """The number of predicates of all subscriptions."""
-        return self._rows
-
     @contextmanager
     def _in_words(self) -> Iterator[None]:
         """Turn the driver's errors into a `MatcherError` that says what failed and what to do."""
@@ -89,7 +83,7 @@ class Database(ABC):
 
     def _settle(self) -> None:
         """Maintain the tables after many changes, before the next operation, which may raise."""
-        if self._changed > max(_RESTLESS, self._rows // 4):
+        if self._changed > max(_RESTLESS, self.rows // 4):
             self._look_after()
             self._changed = 0
 

@@ -11,7 +11,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tamis.match.topss.sql.database import Columns, Database, Int64s
+from tamis.files.arrays import Int64s
+from tamis.match.topss.sql.database import Columns, Database
 from tamis.match.topss.sql.statements import beginning
 
 
@@ -27,7 +28,7 @@ class Duck(Database):
         self.clear()
 
     def clear(self) -> None:
-        self._rows = self._changed = 0
+        self.rows = self._changed = 0
         self._connection = duckdb.connect(
             ":memory:",
             config={

@@ -6,18 +6,17 @@ import importlib
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.encode.batch import Pairs
 from tamis.encode.terms import Terms
 from tamis.errors import MatcherError
+from tamis.files.arrays import Int8s, Int32s, Int64s, offsets
 from tamis.index.elementary_predicates import IF_SINGLE, elementary_predicates
 from tamis.match.base import Slots
 from tamis.match.options import Option, choice, whole_number
 from tamis.match.topss.sql.database import DSN, Columns, Database
 from tamis.match.topss.verification import CandidateMatcher
 
-Int64s = NDArray[np.int64]
 _COMPARISONS = 20_000_000  # per statement, of predicates with events; bounds its memory
 
 
@@ -100,12 +99,10 @@ class SqlMatcher(CandidateMatcher):
             event, slots = self._tables.match(events)
             self.tally.nodes += 1
             self._count_compared(pairs.attribute)
-        starts = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(event, minlength=n), out=starts[1:])
         self.tally.subscriptions += len(slots)
-        return starts, slots[np.argsort(event, kind="stable")]
+        return offsets(np.bincount(event, minlength=n)), slots[np.argsort(event, kind="stable")]
 
-    def _count_compared(self, attribute: NDArray[np.int32]) -> None:
+    def _count_compared(self, attribute: Int32s) -> None:
         """Tally the predicates that the statement compared; queried once after each change."""
         if self._compared is None:
             self._compared = np.zeros(self.clauses.width, np.int64)
@@ -148,5 +145,5 @@ class SqlMatcher(CandidateMatcher):
         self._forget(slots, counts > 0)
         self._compared = None
 
-    def _exactness(self, exact: NDArray[np.int8]) -> NDArray[np.int8]:
+    def _exactness(self, exact: Int8s) -> Int8s:
         return np.maximum(exact, IF_SINGLE).astype(np.int8) if self.counts_twice else exact

@@ -12,7 +12,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from tamis.errors import MatcherError
-from tamis.match.topss.sql.database import DSN, Columns, Database, Int64s
+from tamis.files.arrays import Int64s
+from tamis.match.topss.sql.database import DSN, Columns, Database
 from tamis.match.topss.sql.statements import beginning, statements
 
 # Tables are in the temporary schema: no other session sees them, and they disappear with the
@@ -49,7 +50,7 @@ class Postgres(Database):
         self._tables = ", ".join(sorted(name for (name,) in tables))
 
     def clear(self) -> None:
-        self._rows = self._changed = 0
+        self.rows = self._changed = 0
         self._run(f"TRUNCATE {self._tables}")
 
     def _found(self, events: Columns) -> tuple[Int64s, Int64s]:
