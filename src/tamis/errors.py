@@ -12,11 +12,18 @@ from collections.abc import Iterable
 Span = tuple[int, int]
 """Half-open range of offsets into a condition's text."""
 
+_LONGEST = 4000  # characters of a message
 _EXCERPT = 100  # columns of a long line that are shown
 
 
 class TamisError(Exception):
-    """The root of all errors that tamis raises on purpose."""
+    """The root of all errors that tamis raises on purpose.
+
+    A message may quote what was given, which may be anything: a long one is shortened.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(message))
 
 
 class SchemaError(TamisError):
@@ -37,6 +44,7 @@ class EventError(TamisError):
         attribute: str | None = None,
         row: int | None = None,
     ) -> None:
+        message = shortened(message)
         super().__init__(message)
         self.message, self.rule, self.attribute, self.row = message, rule, attribute, row
 
@@ -62,6 +70,7 @@ class ConditionError(TamisError):
         hint: str | None = None,
         row: int | None = None,
     ) -> None:
+        message = shortened(message)
         super().__init__(message)
         self.message, self.span, self.text, self.hint, self.row = message, span, text, hint, row
 
@@ -168,6 +177,15 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     if known and len(known) <= 12:
         return "known here: " + ", ".join(known)
     return None
+
+
+def shortened(message: str) -> str:
+    """The message, without its middle if it is very long."""
+    left_out = len(message) - _LONGEST
+    if left_out <= 0:
+        return message
+    half = _LONGEST // 2
+    return f"{message[:half]} … {left_out:,} characters … {message[-half:]}"
 
 
 def suggestion(name: object, names: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain, Integer
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
+from tamis.model.yaml_document import read_yaml
 
 _ENTRIES = ("version", "domains", "attributes", "event_types", "default_event_type")
 
@@ -150,28 +151,13 @@ def load_schema(path: Path) -> Schema:
     except (OSError, UnicodeDecodeError) as why:
         raise SchemaError(f"{path}: cannot be read: {why}") from None
     try:
-        document = yaml.load(text, _StrictLoader)
+        document = read_yaml(text)
     except (yaml.YAMLError, RecursionError, ValueError) as why:  # ValueError: 2026-13-45
         raise SchemaError(f"{path}: not valid YAML or JSON: {why}") from None
     try:
         return read_schema(document)
     except SchemaError as why:
         raise SchemaError(f"{path}: {why}") from None
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses duplicate keys, which YAML would overwrite silently."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key.value!r} is written twice", key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 def _mapping(given: object, where: str) -> Mapping[str, Any]:
