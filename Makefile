@@ -52,7 +52,7 @@ quick: setup
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check_layout.py
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" tests/unit $(ARGS)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -k "$(QUICK_MATCHERS)" tests/conformance $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -k "$(QUICK_MATCHERS)" tests/conformance
 
 test: setup parts check
 	@$(ENVIRONMENT) $(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)

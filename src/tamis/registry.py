@@ -41,7 +41,7 @@ class Registry(Generic[_Entry]):
         try:
             return self._entries[name]
         except (KeyError, TypeError):
-            hint = suggestion(name, self._entries)
+            hint = suggestion(name, self._entries) or f"; known: {', '.join(self._entries)}"
             raise self._error(f"unknown {self._kind} {name!r}{hint}") from None
 
     def load(self, name: str) -> Any:
@@ -66,6 +66,12 @@ class Registry(Generic[_Entry]):
 
     def register(self, new: _Entry) -> None:
         """Add an entry."""
+        if not isinstance(getattr(new, "name", None), str) or not isinstance(new.path, str):
+            raise self._error(
+                f"expected an entry with a name and a path 'module:name', got {new!r}"
+            )
+        if not new.name:
+            raise self._error(f"a {self._kind} needs a name")
         if new.name in self._entries:
             raise self._error(f"a {self._kind} named {new.name!r} is registered already")
         module, colon, attribute = new.path.partition(":")

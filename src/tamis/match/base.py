@@ -23,11 +23,15 @@ from tamis.files.arrays import Int64s
 from tamis.index.clauses import ClauseStorage, ClauseTable
 from tamis.index.growth import HoldsArrays
 from tamis.match.answers import Matches
-from tamis.match.options import Option, declared, validated
+from tamis.match.options import Option, check_declarations, declared, validated
 
 __all__ = ["Matcher", "Matches", "Slots", "Tally"]
 
 Slots = Int64s
+# Attributes of a matcher, and arguments of `Engine` and `Engine.open`, which also take options.
+_TAKEN = {
+    "clauses", "given", "tally", "schema", "matcher", "operators", "scheduler", "folder", "verify"
+}  # fmt: skip
 
 
 @dataclass
@@ -64,11 +68,8 @@ class Matcher(HoldsArrays, ABC):
     tally_type: ClassVar[type[Tally]] = Tally
 
     def __init_subclass__(cls) -> None:
-        for name in declared(cls):
-            if any(name in vars(base) for base in Matcher.__mro__):
-                raise TypeError(
-                    f"{cls.__name__} cannot name an option {name!r}: Matcher uses that name"
-                )
+        taken = {name for base in Matcher.__mro__ for name in vars(base)}
+        check_declarations(cls, taken | _TAKEN)
 
     def __init__(self, **options: Any) -> None:
         self.given = options  # as passed in: a saved engine recreates the matcher from them

@@ -71,7 +71,9 @@ def settle(matcher: Matcher) -> None:
 class RunsInThreads(Matcher):
     """A matcher that splits a batch over threads. `threads` may change between batches."""
 
-    threads = whole_number(1, "threads per batch; 0 means one per processor", least=0, saved=False)
+    threads = whole_number(
+        1, "threads per batch; 0 means one per processor", least=0, most=1024, saved=False
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

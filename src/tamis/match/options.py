@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from tamis.errors import MatcherError, nearest
 
 T = TypeVar("T")
+_LARGEST = 1_000_000  # for numbers of parts of an index: beyond it they only waste memory
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -37,6 +38,8 @@ class Option(Generic[T]):
         self.values = values  # the valid values, in words: "a number from 1"
         self.saved = saved  # False for secrets and values of one machine: a saved index omits them
         self._valid, self._read = valid, read
+        if not valid(default):
+            raise MatcherError(f"the default {default!r} of an option is not {values}")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -74,10 +77,10 @@ class Option(Generic[T]):
 
 
 def whole_number(
-    default: int, meaning: str, *, least: int, most: float = inf, saved: bool = True
+    default: int, meaning: str, *, least: int, most: int = _LARGEST, saved: bool = True
 ) -> Option[int]:
     """An option whose value is a whole number."""
-    values = f"a whole number from {least}" + ("" if most == inf else f" to {most}")
+    values = f"a whole number from {least} to {most:,}"
 
     def valid(value: Any) -> bool:
         return type(value) is int and least <= value <= most
@@ -113,6 +116,20 @@ def _truth(text: str) -> bool:
         return _TRUTH[text.lower()]
     except KeyError:
         raise ValueError(text) from None
+
+
+def check_declarations(kind: type, taken: set[str]) -> None:
+    """Refuse options of a class whose names are taken, and options replaced by plain values."""
+    for name, option in declared(kind).items():
+        if name in taken:
+            raise MatcherError(
+                f"{kind.__name__} cannot name an option {name!r}: Matcher or Engine uses that name"
+            )
+        if getattr(kind, name) is not option:
+            raise MatcherError(
+                f"{kind.__name__}.{name} replaces an option; declare the option again, with its "
+                "new default"
+            )
 
 
 def declared(kind: type) -> dict[str, Option[Any]]:

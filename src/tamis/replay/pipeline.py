@@ -27,7 +27,7 @@ from tamis.replay.parts import RAW, REASON
 _UNREADABLE = (EventError, pa.ArrowException, ValueError, TypeError, OverflowError)
 _SHOWN = 500  # characters of an error
 _FEWEST = 1 << 10  # events that are matched at once
-_PAIRS = 1 << 21  # pairs that are wanted of the events that are matched at once, about
+_PAIRS = 1 << 21  # about how many pairs one step should give
 
 
 class ReadEvents(NamedTuple):
@@ -39,7 +39,7 @@ class ReadEvents(NamedTuple):
 
     @property
     def numbers(self) -> Int64s:
-        """Of the events, without those of rows that were refused."""
+        """The numbers of the valid events."""
         valid, numbers = self.valid, self.chunk.numbers
         return numbers[valid.rows] if valid.refused else numbers
 

@@ -87,7 +87,7 @@ class Scheduler(ABC):
 
     @property
     def nbytes(self) -> int:
-        """UInt8s of the arrays, without the statistics."""
+        """Bytes of the arrays, without the statistics."""
         kept = self._local if self._last is None else (*self._local, *self._last)
         return self.graph.nbytes + sum(part.nbytes for part in kept)
 

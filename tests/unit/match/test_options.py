@@ -82,11 +82,26 @@ def test_values_are_read_from_text_or_refused(text: str, value: object) -> None:
             option.parse(given)
 
 
-def test_an_option_cannot_hide_what_a_matcher_has() -> None:
-    with pytest.raises(TypeError, match="cannot name an option 'clear'"):
+@pytest.mark.parametrize("name", ["clear", "clauses", "tally", "schema", "scheduler"])
+def test_an_option_cannot_hide_what_a_matcher_or_an_engine_has(name: str) -> None:
+    with pytest.raises(MatcherError, match=f"cannot name an option '{name}'"):
+        type("Hides", (Naive,), {name: flag(True, "whether")})
 
-        class Hides(Naive):
-            clear = flag(False, "hides a method")  # type: ignore[assignment]
+
+def test_declarations_that_contradict_themselves() -> None:
+    with pytest.raises(MatcherError, match="default 0 of an option is not a whole number from 1"):
+        whole_number(0, "how many", least=1)
+    with pytest.raises(MatcherError, match="default 'z' of an option is not 'a' or 'b'"):
+        choice("z", "which", "a", "b")
+    with pytest.raises(MatcherError, match=r"Plain.size replaces an option; declare the option"):
+        type("Plain", (Sized,), {"size": 5})
+
+
+@pytest.mark.parametrize(("kind", "option"), OPTIONS)
+def test_a_number_that_is_too_large_is_refused(kind: type[Matcher], option: Option[Any]) -> None:
+    if "whole number" in option.values:
+        with pytest.raises(MatcherError, match=f"{option.name} must be a whole number"):
+            kind(**{option.name: 2**64})
 
 
 @pytest.mark.parametrize(("kind", "option"), OPTIONS)

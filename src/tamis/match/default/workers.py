@@ -71,6 +71,7 @@ class WorkTally(Tally):
         self.verified += verified
         self.nodes += lines + probes
         self.subscriptions += visits + checks
+        self.predicates += checks + verified  # at least one each
 
 
 class WorkUnit(NamedTuple):

@@ -58,7 +58,7 @@ class OpIndex(Matcher):
     the first false predicate.
     """
 
-    segments = whole_number(32, "words of signature of a pivot", least=1)
+    segments = whole_number(32, "words of signature of a pivot", least=1, most=4096)
     signature = whole_number(61, "bits of a word of signature", least=1, most=_BITS)
 
     def clear(self) -> None:

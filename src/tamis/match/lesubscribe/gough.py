@@ -71,7 +71,7 @@ class Gough(Matcher):
     It is slower than `scan` when most subscriptions do not fit, because the rest run as in `naive`.
     """
 
-    max_nodes = whole_number(100_000, "nodes of the graph", least=1)
+    max_nodes = whole_number(100_000, "nodes of the graph", least=1, most=10_000_000)
     overflow = choice("scan", "what becomes of subscriptions that do not fit", "scan", "error")
     order: Option[str | Sequence[int]] = Option(
         "selective",

@@ -141,7 +141,7 @@ class MatrixCounting(CountingMatcher):
     kind: Any = np.uint8
     packed = 1  # slots per matrix item
 
-    max_bytes = whole_number(LIMIT, "bytes of the matrix at most", least=1)
+    max_bytes = whole_number(LIMIT, "bytes of the matrix at most", least=1, most=1 << 40)
 
     def clear(self) -> None:
         super().clear()

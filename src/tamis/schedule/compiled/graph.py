@@ -93,7 +93,7 @@ class ClauseGraph:
 
     @property
     def nbytes(self) -> int:
-        """UInt8s of the arrays."""
+        """Bytes of the arrays."""
         return sum(part.nbytes for part in (*self.arrays, self.degree, self.call))
 
     def clauses(self) -> Int64s:

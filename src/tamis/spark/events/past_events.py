@@ -33,7 +33,7 @@ class PastEvents(ABC):
     """Events of one schema, numbered, which tasks read in shares."""
 
     schema: Schema
-    files = 0  # that they are in
+    files = 0  # how many files hold the events
 
     @property
     @abstractmethod
@@ -91,7 +91,7 @@ def past_events(given: str | os.PathLike[str] | Log | PastEvents, schema: Schema
 
 
 def check_names(columns: Sequence[str] | None, taken: Collection[str], what: str) -> None:
-    """Refuse columns to hand on of which two would have one name."""
+    """Refuse columns for the output if two of them would have the same name."""
     for at, name in enumerate(columns or ()):
         if name in taken or name in (columns or ())[:at]:
             raise SparkError(

@@ -71,7 +71,7 @@ class Housekeeper:
 
     @property
     def compiling(self) -> float | None:
-        """For how many seconds a version has been compiling; None if none is."""
+        """The seconds since the compilation began; None if no version is being compiled."""
         alive = self._compiling is not None and self._compiling.is_alive()
         return time.monotonic() - self._since if alive else None
 

@@ -60,7 +60,7 @@ class NotificationsDataSource(DataSource):
         return "tamis_notifications"
 
     def schema(self) -> StructType:
-        """The columns of the parts, of which there has to be one."""
+        """The columns of the parts. There must be at least one part."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         folder = self.options.get("kind", NOTIFICATIONS)

@@ -204,7 +204,7 @@ class Stream:
         return reports.report(self._reports)
 
     def check(self) -> None:
-        """Raise the error that the query died of, if it did."""
+        """Raise the error that ended the query, if there is one."""
         try:
             why: Exception | None = None if self._query is None else self._query.exception()
         except Exception as gone:  # noqa: BLE001 - as above

@@ -34,7 +34,7 @@ class SqlMatcher(CandidateMatcher):
         valid=lambda value: value is None or isinstance(value, str),
         saved=False,  # it may hold a password
     )
-    threads = whole_number(1, "threads of DuckDB", least=1)
+    threads = whole_number(1, "threads of DuckDB", least=1, most=256)
 
     _database: Database | None = None
 
