@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import gettempdir
 from time import time
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -133,6 +135,37 @@ def _classes(types: Iterable[Any]) -> Iterator[str]:
         yield from _classes(getattr(each, "types", ()))
 
 
+def private_folders(folders: Iterable[Path]) -> list[Path]:
+    """The folders to which nobody else can write: whoever writes to them chooses what runs here.
+
+    If none is left, the code goes to a folder of this user among the temporary files.
+    """
+    private = []
+    for folder in folders:
+        if _is_private(folder):
+            private.append(folder)
+        else:
+            _warn_once(
+                folder,
+                f"others can write to {folder}, so compiled code from there is not used; "
+                f"`chmod go-w {folder}` if you trust what is in it",
+            )
+    if not private:
+        mine = Path(gettempdir()) / f"tamis-kernels-{os.geteuid()}"
+        # Somebody else may have made a folder of this name first.
+        taken = not _is_private(mine)
+        private = [mine.with_name(f"{mine.name}-{secrets.token_hex(8)}") if taken else mine]
+    return private
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        found = folder.stat()
+    except OSError:
+        return True  # there is nothing to run; `write` creates it for this user alone
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
+
+
 def read(path: Path) -> bytes | None:
     """The contents of a file, or None if it is missing or incomplete."""
     try:
@@ -146,7 +179,9 @@ def read(path: Path) -> bytes | None:
 def write(path: Path, data: bytes) -> bool:
     """Write a file atomically. Returns whether that succeeded."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
         with atomic_file(path, durable=False) as file:  # a lost file is compiled again
             file.write(digest(data) + data)
     except OSError:
@@ -175,15 +210,18 @@ def _sweep(folder: Path) -> None:
 
 
 def _warn(folder: Path) -> None:
-    """Warn once per folder that every process has to compile, which is slow."""
+    """Warn that every process has to compile, which is slow."""
+    _warn_once(
+        folder,
+        f"cannot write compiled code to {folder}, so every process has to compile; set "
+        "NUMBA_CACHE_DIR to a writable folder",
+    )
+
+
+def _warn_once(folder: Path, what: str) -> None:
     if folder not in _warned:
         _warned.add(folder)
-        warnings.warn(
-            f"cannot write compiled code to {folder}, so every process has to compile; "
-            "set NUMBA_CACHE_DIR to a writable folder",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
 _SIZE = 16  # bytes

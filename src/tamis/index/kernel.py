@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from numba import config, njit
 
-from tamis.index.code_cache import CodeCache
+from tamis.index.code_cache import CodeCache, private_folders
 
 if TYPE_CHECKING:
     from numba import Dispatcher
@@ -36,7 +36,7 @@ def _folders() -> Iterable[Path]:
         return [own]
 
 
-_FOLDERS = tuple(_folders())
+_FOLDERS = tuple(private_folders(_folders()))
 
 
 def _compiled(function: Callable[_P, _R], **options: Any) -> Dispatcher[_P, _R]:

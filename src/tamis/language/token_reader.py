@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from tamis.errors import ConditionError, LimitError, Span
@@ -167,6 +168,8 @@ def _number(word: str, span: Span) -> int | float:
     found = float(word)
     if found in (float("inf"), float("-inf")):
         raise ConditionError("a number too large for a double", span=span)
+    if found == 0 and re.search("[1-9]", word.lower().partition("e")[0]):
+        raise ConditionError("a number too close to 0 for a double; write 0", span=span)
     if len(word) > 15 and found.is_integer() and "e" not in word.lower():
         return _whole(word, found, span)
     return found

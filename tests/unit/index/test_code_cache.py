@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tamis.index.code_cache import CodeCache, _swept, fingerprint, read, write
+from tamis.index.code_cache import CodeCache, _swept, fingerprint, private_folders, read, write
 
 SOURCE = """\
 import other
@@ -255,3 +255,22 @@ def test_files_hold_what_was_written_or_nothing(tmp_path: Path) -> None:
     assert read(path) is None
     assert not write(path, b"code")
     assert [each.name for each in path.parent.iterdir()] == ["b"]
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled code is code: whoever can write to the folder chooses what runs."""
+    monkeypatch.setattr("tamis.index.code_cache.gettempdir", lambda: str(tmp_path))
+    safe, open_to_all, missing = tmp_path / "safe", tmp_path / "open", tmp_path / "missing"
+    safe.mkdir(mode=0o755)
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="others can write to .*open"):
+        assert private_folders([open_to_all, safe, missing]) == [safe, missing]
+    (fallback,) = private_folders([open_to_all])
+    assert write(fallback / "code", b"x")
+    assert fallback.stat().st_mode & 0o777 == 0o700
+    assert private_folders([open_to_all]) == [fallback]
+    fallback.chmod(0o777)
+    assert private_folders([open_to_all]) != [fallback]

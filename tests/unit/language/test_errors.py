@@ -55,6 +55,8 @@ MISTAKES = [
     ("price = 999999999999999999999", 1, 9, "999999999999999999999", "outside the 64-bit"),
     ("price = -999999999999999999999", 1, 9, "-999999999999999999999", "outside the 64-bit"),
     ("price = 1e999", 1, 9, "1e999", "too large for a double"),
+    ("price < 1e-400", 1, 9, "1e-400", "too close to 0 for a double; write 0"),
+    ("price < -0.4E-999", 1, 9, "-0.4E-999", "too close to 0 for a double; write 0"),
     ("price < 5\nand pric > 3", 2, 5, "pric", "did you mean 'price'?"),
     ("price < 5 and\n  color < red", 2, 9, "<", "has no comparator '<'"),
     ("color = gren", 1, 9, "gren", "did you mean 'green'?"),
