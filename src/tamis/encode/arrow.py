@@ -25,6 +25,8 @@ from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema, View
 
 Rows = Int64s
+# What Arrow raises for types that it cannot convert.
+_UNREADABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 
 class _ReadColumn(NamedTuple):
@@ -55,8 +57,21 @@ class RefusedRow(NamedTuple):
 
 
 def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
-    """A batch from a table, record batch, or anything with the Arrow stream interface."""
-    encoded = encode(encoder, table)
+    """A batch from a table, record batch, or anything with the Arrow stream interface.
+
+    The data may come from anywhere: offsets that lead out of a buffer would crash the kernels, so
+    everything is checked first.
+    """
+    table = as_table(table)
+    try:
+        table.validate(full=True)
+        _ = table.column_names  # which need not be text
+    except (pa.ArrowException, UnicodeDecodeError) as damage:
+        raise EventError(f"the table is damaged: {damage}") from None
+    try:
+        encoded = encode(encoder, table)
+    except _UNREADABLE as refusal:
+        raise EventError(f"the table cannot be read: {refusal}") from None
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
     return EventBatch(
