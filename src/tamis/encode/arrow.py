@@ -209,18 +209,21 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
     if opaque:  # a list may be several values
         name, views = list(encoder.schema.attributes)[at], encoder.schema.event_types.values()
         opaque = not all(view[name].multiple for view in views if name in view)
-    listed = isinstance(array, pa.ListArray | pa.LargeListArray)
-    if listed and not isinstance(array, pa.MapArray) and not opaque:
-        assert isinstance(array, pa.ListArray | pa.LargeListArray)
+    empty = False  # whether some rows have a list without values, which means absent
+    if isinstance(array, pa.ListArray | pa.LargeListArray) and not isinstance(array, pa.MapArray):
         lengths = np.asarray(array.value_lengths().fill_null(0)).astype(np.int64)
+        empty = opaque and not lengths.all()
+    if isinstance(array, pa.ListArray | pa.LargeListArray) and not (
+        opaque or isinstance(array, pa.MapArray)
+    ):
         rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
         array = array.flatten()
     if types.is_string_view(array.type):
         array = array.cast(pa.large_string())  # few Arrow functions take views
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
         array = array.dictionary_decode()  # the dictionary itself may contain a null
-    if array.null_count:
-        bound = np.flatnonzero(np.asarray(array.is_valid()))
+    if array.null_count or empty:
+        bound = np.flatnonzero(lengths if empty else np.asarray(array.is_valid()))
         rows = bound if rows is None else rows[bound]
         # Arrow cannot filter every type; of opaque values only the count matters.
         array = array.slice(0, len(bound)) if unread else array.drop_null()

@@ -56,9 +56,11 @@ class Event:
                 continue
             use = view.get(name)
             several = isinstance(raw, (list, tuple, set, frozenset))
+            if several and not raw:
+                continue  # no value: absent
             if use is None:
                 if several and all(item is None for item in raw):
-                    continue  # no value: absent
+                    continue
                 raise _wrong(types, f"has no attribute {name!r}", "R3", name)
             domain = attributes[name]
             if several and (use.multiple or not isinstance(domain, Opaque)):

@@ -14,6 +14,10 @@ from hypothesis import strategies as st
 
 from tamis import Engine, Schema
 from tamis.encode.batch import EventBatch
+from tamis.encode.encoder import Encoder
+from tamis.encode.validation import validate
+from tamis.errors import EventError
+from tamis.model.event import Event
 from tests.unit.engine.world import (
     COLUMNS,
     MOMENTS,
@@ -272,3 +276,20 @@ def test_int64_and_float64_without_negatives_are_not_copied() -> None:
 
 
 FLAT_POSITION = {name: at for at, name in enumerate(FLAT.attributes)}
+
+
+def test_an_empty_list_means_absent_for_opaque_attributes_too() -> None:
+    schema = Schema.from_dict(
+        {
+            "attributes": {"o": "opaque", "p": "integer"},
+            "event_types": {"e": {"o": "mandatory", "p": "optional"}},
+        }
+    )
+    absent: list[dict[str, Any]] = [{"o": []}, {"o": None}, {}]
+    for event in absent:
+        with pytest.raises(EventError, match="'o' is mandatory"):
+            Event.of(schema, event)
+    table = pa.table({"o": pa.array([[1], [], None, [2, 3]], pa.list_(pa.int64()))})
+    found = validate(Encoder(schema), table)
+    assert found.rows.tolist() == [0, 3]
+    assert [each.row for each in found.refused] == [1, 2]

@@ -177,7 +177,7 @@ def test_broken_utf8_is_refused() -> None:
         pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(b"a\xff")]
     )
     for name in ("s", "c"):
-        assert refusal(Engine(ONE), pa.table({name: broken})).rule == "R2"
+        assert "Invalid UTF8" in str(refusal(Engine(ONE), pa.table({name: broken})))
 
 
 def test_a_wrong_row_changes_nothing() -> None:
