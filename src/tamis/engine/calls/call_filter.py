@@ -223,7 +223,7 @@ class CallFilter:
         """For each candidate, in order of events, whether its calls hold."""
         agreed = np.zeros(len(slots), np.bool_)
         distinct, firsts = np.unique(events, return_index=True)
-        ends = np.append(firsts[1:], len(events))
+        ends = np.append(firsts, len(events))[1:]
         every = list(zip(distinct.tolist(), firsts.tolist(), ends.tolist(), strict=True))
         for at in range(0, len(every), _AT_ONCE):
             spans = every[at : at + _AT_ONCE]

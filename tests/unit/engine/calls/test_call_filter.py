@@ -48,6 +48,18 @@ def test_bits_batches_single_events_and_explanations_agree() -> None:
             assert bool(engine.explain(id, event)) == (id in ids)
 
 
+def test_bits_of_a_batch_without_candidates() -> None:
+    @operator
+    def size(name: str) -> int:
+        return len(name)
+
+    schema = Schema.from_dict(one_type("e", {"name": "text", "price": "integer"}))
+    with Engine(schema, operators=[size]) as engine:
+        engine.subscribe("price < 5 and size(name) > 2", id=1)
+        assert engine.match_bitmap([{"price": 9, "name": "oak"}]).counts().tolist() == [0]
+        assert engine.match_bitmap([{"price": 1, "name": "oak"}]).counts().tolist() == [1]
+
+
 def test_events_from_arrow_are_read_where_an_operator_asks() -> None:
     @operator(reads=("picture",), gives={"n": "number"}, run="here")
     def size(picture: bytes) -> int:
