@@ -167,7 +167,7 @@ def test_what_fails_in_a_task_is_one_sentence(spark: SparkSession, tmp_path: Pat
     log.change(changes.subscribe(["low"], ["price < 5"]))
     (segment,) = (tmp_path / "log" / "segments").iterdir()
     segment.write_bytes(segment.read_bytes()[:-100])
-    with pytest.raises(SparkError, match=f"^{segment}") as refused:
+    with pytest.raises(SparkError, match=f"the log is damaged: {segment.name}: .* cut") as refused:
         compile_log(spark, log, Versions(tmp_path / "index"), shards=1)
     assert len(str(refused.value).splitlines()) == 1
     assert Versions(tmp_path / "index").latest() is None

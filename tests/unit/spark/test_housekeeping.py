@@ -148,14 +148,14 @@ def test_small_files_that_were_read_are_merged(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "_COMPACTED", -1.0)
+    monkeypatch.setattr("tamis.store.segment_files.MOST", 2)
     keeper = world.keeper()
-    for number in range(6):
+    for number in range(7):
         world.log.publish(pa.table({"n": [number]}))
-    keeper.turn(_reached(4, -1))
+    keeper.turn(_reached(5, -1))
     files = sorted(each.name for each in (world.log.folder / "segments").iterdir())
-    assert len(files) < 6
-    assert files[-2:] == [f"{number:020d}-{1:010d}-events.arrow" for number in (4, 5)]
-    assert world.log.counts(0) == (6, 0)
+    assert files == [f"{number:020d}.segment" for number in (0, 4, 6)]
+    assert world.log.counts(0) == (7, 0)
 
 
 def test_small_parts_of_old_batches_are_merged(
