@@ -49,13 +49,13 @@ def test_bits_batches_single_events_and_explanations_agree() -> None:
 
 
 def test_bits_of_a_batch_without_candidates() -> None:
-    @operator
-    def size(name: str) -> int:
-        return len(name)
+    @operator(reads=("name",), run="here")
+    def long(name: str) -> bool:
+        return len(name) > 2
 
     schema = Schema.from_dict(one_type("e", {"name": "text", "price": "integer"}))
-    with Engine(schema, operators=[size]) as engine:
-        engine.subscribe("price < 5 and size(name) > 2", id=1)
+    with Engine(schema, operators=[long]) as engine:
+        engine.subscribe("price < 5 and long()", id=1)
         assert engine.match_bitmap([{"price": 9, "name": "oak"}]).counts().tolist() == [0]
         assert engine.match_bitmap([{"price": 1, "name": "oak"}]).counts().tolist() == [1]
 
