@@ -51,7 +51,7 @@ class _Whole(NamedTuple):
         )
 
 
-class _Run(NamedTuple):
+class _SegmentRun(NamedTuple):
     """Neighbouring segments that become one."""
 
     firsts: list[int]
@@ -62,7 +62,7 @@ class _Run(NamedTuple):
     def rows(self) -> int:
         return self.end - self.firsts[0]
 
-    def joins(self, other: _Run) -> bool:
+    def joins(self, other: _SegmentRun) -> bool:
         """Whether merging with the next run pays.
 
         A much larger run waits for a larger neighbour: a row is rewritten only when its segment
@@ -70,9 +70,9 @@ class _Run(NamedTuple):
         """
         return self.rows <= 2 * other.rows and self.bytes + other.bytes <= FULL
 
-    def joined(self, other: _Run) -> _Run:
+    def joined(self, other: _SegmentRun) -> _SegmentRun:
         """Return both as one run."""
-        return _Run([*self.firsts, *other.firsts], other.end, self.bytes + other.bytes)
+        return _SegmentRun([*self.firsts, *other.firsts], other.end, self.bytes + other.bytes)
 
 
 def merge(files: SegmentFiles, before: int, rows: int) -> int:
@@ -105,19 +105,19 @@ def _complete(files: SegmentFiles) -> list[int]:
     return [first for first in files.list_names() if begin <= first <= last]
 
 
-def _runs(files: SegmentFiles, before: int) -> list[_Run]:
-    runs: list[_Run] = []
+def _runs(files: SegmentFiles, before: int) -> list[_SegmentRun]:
+    runs: list[_SegmentRun] = []
     for first, after in pairwise(_complete(files)):
         if after > before:
             break
-        run = _Run([first], after, (files.folder / segment_name(first)).stat().st_size)
+        run = _SegmentRun([first], after, (files.folder / segment_name(first)).stat().st_size)
         while runs and runs[-1].joins(run):
             run = runs.pop().joined(run)
         runs.append(run)
     return runs
 
 
-def _merge_run(files: SegmentFiles, run: _Run, rows: int) -> int:
+def _merge_run(files: SegmentFiles, run: _SegmentRun, rows: int) -> int:
     segments = files.covering(run.firsts[0], run.end)
     if len(segments) == 1 and segments[0].merged:
         return 0

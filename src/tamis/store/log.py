@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,10 +25,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-from xxhash import xxh3_64_hexdigest
 
 from tamis.errors import StoreError
-from tamis.files.json_document import read_json, write_json
+from tamis.files.json_document import write_json
 from tamis.files.lock import locked
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder
@@ -38,6 +36,7 @@ from tamis.store import changes as change_tables
 from tamis.store import published
 from tamis.store.base import BASE, Base, live_changes, read_base, write_base
 from tamis.store.compaction import merge
+from tamis.store.document import read_document, signed
 from tamis.store.format_one import FormatOneFiles
 from tamis.store.head import CLEAN, Head, create_head, this_boot
 from tamis.store.pack import (
@@ -56,7 +55,7 @@ FORMAT = 2
 DOCUMENT, SEGMENTS, LOCK, COMPACTING = "tamis-log.json", "segments", "lock", "compacting"
 
 
-class Boundary(Protocol):
+class LogSection(Protocol):
     """Rows of one kind that were appended together, or merged."""
 
     @property
@@ -150,15 +149,7 @@ class Log:
     def open(cls, folder: str | os.PathLike[str]) -> Log:
         """Open the log in a folder; a `StoreError` says what is there instead."""
         path = Path(folder).absolute() / DOCUMENT
-        document = read_json(path, "a log", StoreError, newest=FORMAT)
-        if not isinstance(document.get("schema"), dict) or document.get("ids") not in (
-            *change_tables.ID_TYPES,
-        ):
-            raise StoreError(f"{path}: is damaged, it lacks 'schema' or 'ids'")
-        if document["format"] > 1 and not _is_identity(document.get("log")):
-            raise StoreError(f"{path}: is damaged, it lacks 'log', the identity of the log")
-        if document["format"] > 1 and document.get("sum") != signed(document)["sum"]:
-            raise StoreError(f"{path}: is damaged, its checksum is wrong")
+        document = read_document(path, FORMAT)
         if not (path.parent / SEGMENTS).is_dir():
             raise StoreError(f"{path.parent}: is damaged, the folder {SEGMENTS!r} is missing")
         return cls(folder, document)
@@ -294,7 +285,7 @@ class Log:
         """Count the events and the changes from `start` to before `end`."""
         return self._files.counts(start, self._checked_end(start, end))
 
-    def boundaries(self, start: int = 0, end: int | None = None) -> Sequence[Boundary]:
+    def boundaries(self, start: int = 0, end: int | None = None) -> Sequence[LogSection]:
         """Return the rows of one kind that lie together, from `start` to before `end`."""
         return self._files.sections(start, self._checked_end(start, end))
 
@@ -392,13 +383,6 @@ class Log:
         return read_base(self.folder / BASE, files.identity, empty)
 
 
-def signed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a log with its checksum."""
-    plain = {name: value for name, value in document.items() if name != "sum"}
-    content = json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
-    return {**plain, "sum": xxh3_64_hexdigest(content)}
-
-
 def segment_files(folder: Path, identity: str) -> SegmentFiles:
     """The segments of the log in a folder."""
     return SegmentFiles(folder / SEGMENTS, folder / HEAD, folder / BASE, bytes.fromhex(identity))
@@ -419,7 +403,3 @@ def appended(table: pa.Table) -> datetime:
     if written is None:
         raise StoreError("the table does not come from a log: it lacks the time of its append")
     return datetime.fromisoformat(written.decode())
-
-
-def _is_identity(given: Any) -> bool:
-    return isinstance(given, str) and re.fullmatch(r"[0-9a-f]{32}", given) is not None

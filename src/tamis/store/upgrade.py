@@ -19,6 +19,7 @@ from tamis.files.json_document import read_json, write_json
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import sync_folder
+from tamis.store.document import signed
 from tamis.store.format_one import FormatOneFiles, old_names
 from tamis.store.head import create_head
 from tamis.store.log import (
@@ -29,7 +30,6 @@ from tamis.store.log import (
     appended,
     new_head,
     segment_files,
-    signed,
 )
 from tamis.store.pack import encode_table, microseconds
 from tamis.store.segment import first_in

@@ -16,7 +16,7 @@ import pytest
 from tamis.errors import SchemaError, StoreError
 from tamis.model.schema import Schema
 from tamis.store import Log, SubscriptionSnapshot, appended, cancel, renew, subscribe
-from tamis.store.log import signed
+from tamis.store.document import signed
 from tamis.store.segment_files import SegmentFiles
 from tests.unit.store.world import SCHEMA, files, fresh, prices, published
 
