@@ -91,7 +91,7 @@ def _delete_leftovers(files: SegmentFiles) -> None:
     for left in files.folder.glob(f"{_MERGING}*"):
         left.unlink(missing_ok=True)
     end = 0
-    for first in _complete(files):
+    for first in _complete(files)[:-1]:  # the last one may be growing
         if first < end:
             (files.folder / segment_name(first)).unlink()
         else:

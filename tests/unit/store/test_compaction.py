@@ -169,3 +169,14 @@ def test_reading_while_segments_are_merged(log: Log) -> None:
     for reader in readers:
         reader.join()
     assert not failed
+
+
+def test_merging_while_a_pack_is_being_appended(tmp_path: Path) -> None:
+    """The last segment may end with a part of a pack at any moment."""
+    log = _filled(tmp_path, 6)
+    last = log.folder / "segments" / files(log)[-1]
+    whole = last.read_bytes()
+    last.write_bytes(whole + whole[:300])
+    assert log.compact(log.end) == 3
+    last.write_bytes(whole)
+    assert published(log) == [(n, n) for n in range(6)]
