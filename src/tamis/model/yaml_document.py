@@ -1,8 +1,8 @@
-"""YAML as documents need it: read in one pass, with limits, before anything is built.
+"""YAML as documents need it: read in one pass, with limits that apply before anything is built.
 
-Aliases and merge keys can make 500 bytes stand for billions of values. So what they stand for is
-counted while the events of the parser come in, and a document that stands for too much is refused.
-Plain text is resolved as in YAML 1.1, but `12:30` is text: nobody means 750.
+Aliases and merge keys can make 500 bytes stand for billions of values. So the values that they
+stand for are counted while the events of the parser arrive, and a document with too many is
+refused. Plain text is resolved as in YAML 1.1, except that `12:30` is text: nobody means 750.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Built(NamedTuple):
 
 
 def read_yaml(text: str) -> Any:
-    """The document in a text; a `yaml.YAMLError` or a `ValueError` says what is wrong."""
+    """Parse a document; a `yaml.YAMLError` or a `ValueError` says what is wrong."""
     loader = _LOADER(text)
     try:
         return _Builder(_events(loader)).document()
@@ -127,7 +127,7 @@ class _Builder:
             if twice:
                 raise _error(f"the key {str(key)[:80]!r} is written twice", event)
             found[key] = value
-        for each in merged:  # earlier ones win, and what is written here wins over all
+        for each in merged:  # earlier mappings win, and keys of this mapping win over all
             for key, value in each.items():
                 found.setdefault(key, value)
         return _Built(found, size)

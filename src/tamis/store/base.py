@@ -1,8 +1,8 @@
-"""The base of a log that was trimmed: what was live where the log now begins.
+"""The base of a trimmed log: the subscriptions that were live where the log now begins.
 
     LOG/base     a pack with a change for each live subscription, and the schema
 
-Without it, the subscriptions whose changes were trimmed away would be lost.
+Without the base, trimming the changes of a subscription would lose the subscription.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BASE = "base"
 
 
 class Base(NamedTuple):
-    """The state of a log at the sequence number from which on it is kept."""
+    """The state of a log at the first sequence number that is kept."""
 
     begin: int
     schema: int  # the number of the schema record that holds there; -1: the log's own
@@ -44,7 +44,7 @@ class Base(NamedTuple):
 
 
 def live_changes(changes: pa.Table, end: int) -> pa.Table:
-    """Of all changes before `end`, those that made what is live, with the leases as they are."""
+    """The changes before `end` that made the live subscriptions, with their current leases."""
     snapshot = SubscriptionSnapshot()
     snapshot.fold(changes, end)
     until = {live.added: live.until for live in snapshot.values()}
@@ -55,7 +55,7 @@ def live_changes(changes: pa.Table, end: int) -> pa.Table:
 
 
 def write_base(path: Path, base: Base, identity: bytes, appended: int) -> None:
-    """Replace the base of a log, on disk."""
+    """Replace the base of a log and sync it."""
     schemas = pa.table({"schema": [json.dumps(base.document, ensure_ascii=False)]})
     sections = {SCHEMAS: (1, encode_table(schemas))}
     if base.changes.num_rows:
@@ -83,7 +83,7 @@ def read_begin(path: Path, identity: bytes) -> Pack | None:
 
 
 def read_base(path: Path, identity: bytes, empty: pa.Table) -> Base:
-    """The base. `empty` are changes without rows."""
+    """The base. `empty` is a table of changes without rows."""
     try:
         with opened_segment(path) as opened:
             pack = opened.pack_at(0, identity)

@@ -1,8 +1,9 @@
-"""Small packs of a log merged into larger ones, while readers go on.
+"""Merges small packs of a log into larger ones while readers continue to read.
 
-Only complete segments are touched. Neighbouring packs become one if their rows have the same form
-and stay in the order events, changes. The new segment takes the place of the first one that it
-replaces; then the others are deleted. A reader who misses one looks at the folder again.
+Only complete segments are touched. Neighbouring packs become one if their rows have the same form,
+and if their events still come before their changes. The new segment takes the place of the first
+segment that it replaces. Then the others are deleted. A reader that misses a segment lists the
+folder again.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class _SegmentRun(NamedTuple):
     def joins(self, other: _SegmentRun) -> bool:
         """Whether merging with the next run pays.
 
-        A much larger run waits for a larger neighbour: a row is rewritten only when its segment
-        grows by half, however often a log is compacted.
+        A much larger run waits for a larger neighbour. So a row is rewritten only when its segment
+        grows by half, however often the log is compacted.
         """
         return self.rows <= 2 * other.rows and self.bytes + other.bytes <= FULL
 
@@ -78,7 +79,7 @@ class _SegmentRun(NamedTuple):
 def merge(files: SegmentFiles, before: int, rows: int) -> int:
     """Merge packs of complete segments that end at or before a sequence number.
 
-    Returns by how many packs there are less. The caller holds the lock of compaction.
+    Returns how many fewer packs there are. The caller holds the lock of compaction.
     """
     _delete_leftovers(files)
     freed = sum(_merge_run(files, run, rows) for run in _runs(files, before))
@@ -87,7 +88,7 @@ def merge(files: SegmentFiles, before: int, rows: int) -> int:
 
 
 def _delete_leftovers(files: SegmentFiles) -> None:
-    """Delete what a killed process left: unfinished files, and segments that it had merged."""
+    """Delete what a killed process left: unfinished files and segments already merged."""
     for left in files.folder.glob(f"{_MERGING}*"):
         left.unlink(missing_ok=True)
     end = 0
@@ -151,7 +152,7 @@ def _read(files: SegmentFiles, segments: list[Segment]) -> Iterator[_Whole]:
 
 
 def _joined(packs: Iterator[_Whole], rows: int) -> Iterator[list[_Whole]]:
-    """The packs, those together that become one."""
+    """The packs, grouped by the pack that they become."""
     run: list[_Whole] = []
     count = size = 0
     for each in packs:
@@ -168,7 +169,7 @@ def _joined(packs: Iterator[_Whole], rows: int) -> Iterator[list[_Whole]]:
 
 
 def _parts(packs: list[_Whole]) -> list[Any]:
-    """The bytes of one pack that takes the place of some, in parts."""
+    """The bytes of one pack that replaces the given packs, in parts."""
     first, last = packs[0].pack, packs[-1].pack
     if len(packs) == 1:
         return [encode_header(first._replace(merged=True)), packs[0].body]

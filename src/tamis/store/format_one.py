@@ -1,10 +1,10 @@
-"""Logs of format 1, which are read and can be upgraded, but not appended to.
+"""Logs of format 1, which can be read and upgraded, but not appended to.
 
     LOG/segments/FIRST-ROWS-events.arrow     an Arrow IPC file with events
-    LOG/segments/FIRST-ROWS-changes.arrow    the same with changes
-    LOG/segments/FIRST-ROWS-packed           several of these, then a table of where each lies
+    LOG/segments/FIRST-ROWS-changes.arrow    an Arrow IPC file with changes
+    LOG/segments/FIRST-ROWS-packed           several such files, then a table of their places
 
-Format 1 has no checksums: what is damaged is noticed only where Arrow notices.
+Format 1 has no checksums: damage is noticed only if Arrow notices it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class FormatOneFiles:
             first, rows, kind = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
             found.append(OldSection(int(first), int(rows), kind, name))
         end = 0
-        # Of files that begin together the largest comes first: it has the content of the others.
+        # If files begin at the same row, the largest comes first: it contains the others.
         for file in sorted(found, key=lambda each: (each.first, -each.rows)):
             if file.first == end:
                 yield from self._unpacked(file) if file.kind == _PACKED else [file]

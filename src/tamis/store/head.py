@@ -1,13 +1,13 @@
-"""The head: where a log ends, in a file apart from its segments.
+"""The head: where a log ends, in a file separate from its segments.
 
-It says how far the log reaches, and the chain there. So a log that lost its last packs is noticed,
-although those that are left are whole. It also spares everybody a search for the end.
+The head holds the end of the log and the chain at the end. So readers notice that the last packs of
+a log are missing, although the remaining packs are whole. Readers also need not search for the end.
 
-The file has four slots, each with a checksum. Appends write the first two in turns, and do not sync
-them, which would cost a third of an append's time. So a power cut may tear both. Each new segment
-writes one of the other two, in turns, and syncs it: one of these always stays. After a power cut
-the head may be too old. Then the packs after it are found by reading the segments, because a head
-is only trusted if it was written since the machine started.
+The file has four slots, each with a checksum. Appends write the first two slots in turn. They do
+not sync these slots, which would take a third of the time of an append. So a power cut may tear
+both. Each new segment writes one of the other two slots, in turn, and syncs it. One of these always
+survives. After a power cut the head may be too old. A head is trusted only if it was written since
+the machine started. Otherwise the packs after it are found by reading the segments.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-CLEAN, APPENDING = 0, 1  # states: nothing is under way; a pack may be in its place, or a part
+CLEAN, APPENDING = 0, 1  # no append is under way; a pack may be written, whole or in part
 _MAGIC = b"tamishd2"
-_SLOT = 512  # bytes, a sector: so the slots tear apart from each other
+_SLOT = 512  # bytes, a sector: a torn write damages one slot only
 _SLOTS = 4
 _FIELDS = struct.Struct("<8s16sQqqqqqq16s16s")
 _SUM = struct.Struct("<Q")
@@ -39,14 +39,14 @@ class Head(NamedTuple):
     segment: int  # the first sequence number of the last segment
     size: int  # bytes of the last segment
     packs: int  # packs of the last segment
-    schema: int  # the number of the last schema record; -1: there is none
+    schema: int  # the number of the last schema record; -1: the log has no such record
     chain: bytes  # `chain_after` of the last pack
-    boot: bytes  # the start of the machine since which it was written
+    boot: bytes  # identifies the start of the machine after which the head was written
 
 
 @cache
 def this_boot() -> bytes:
-    """A mark of the current start of the machine; random where the system has none."""
+    """Identifies the current start of the machine; random if the system has no such id."""
     try:
         return xxh3_128_digest(_BOOT.read_bytes())
     except OSError:
@@ -54,12 +54,12 @@ def this_boot() -> bytes:
 
 
 def write_head(opened: int, head: Head) -> None:
-    """Write a head into the slot of its turn. It is not on disk yet."""
+    """Write a head into the slot of its turn, without a sync."""
     _write(opened, head, head.turn % 2)
 
 
 def anchor_head(opened: int, head: Head) -> None:
-    """Write a head that stays on disk whatever is written later without a sync."""
+    """Write and sync a head that later writes without a sync cannot damage."""
     slots = _slots(opened, head.identity)
     older = min((2, 3), key=lambda at: -1 if (slot := slots[at]) is None else slot.turn)
     _write(opened, head, older)
@@ -67,7 +67,7 @@ def anchor_head(opened: int, head: Head) -> None:
 
 
 def create_head(path: Path, head: Head) -> None:
-    """Write a new file with a head, on disk. Its name is not."""
+    """Write a new file with a head and sync it. The folder is not synced."""
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         os.pwrite(opened, bytes(_SLOTS * _SLOT), 0)
@@ -84,7 +84,7 @@ def _write(opened: int, head: Head, slot: int) -> None:
 
 
 def read_head(opened: int, identity: bytes) -> Head | None:
-    """The newest head in a file; None if no slot has one of this log."""
+    """The newest head in a file; None if no slot has a head of this log."""
     found = [slot for slot in _slots(opened, identity) if slot is not None]
     return max(found, key=lambda each: each.turn, default=None)
 

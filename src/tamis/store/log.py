@@ -1,15 +1,14 @@
-"""The log: events, changes of subscriptions and schema records in one sequence, in one folder.
+"""The log: events, subscription changes and schema records in one sequence, in one folder.
 
     LOG/tamis-log.json      format, identity, schema, type of ids
     LOG/segments/           segments, named by first sequence number (see `segment` and `pack`)
     LOG/head                where the log ends (see `head`)
     LOG/base                after `trim`: the subscriptions that were live where the log now begins
     LOG/lock                held by the process that appends
-    LOG/compacting          held by the process that merges packs
+    LOG/compacting          held by the process that merges packs or trims the log
 
-An append adds one pack to the last segment and syncs it. Then the head says that it is there. A
-pack is in the log complete or not at all. The next process that appends removes what a killed one
-left behind.
+An append adds one pack to the last segment and syncs it. Then it updates the head. The log contains
+a pack completely or not at all. The next process that appends removes what a killed process left.
 """
 
 from __future__ import annotations
@@ -165,9 +164,9 @@ class Log:
     def publish(self, events: Any) -> range:
         """Append events and return their sequence numbers. They are on disk when this returns.
 
-        `events` is a table with a column for each attribute, or with one column `json` of texts,
-        and perhaps reserved columns (see `published`). Its form is checked here. The events are
-        not: readers of the log turn bad ones into dead letters.
+        `events` is a table with a column for each attribute, or with one column `json` of texts.
+        It may also have reserved columns (see `published`). Only the form of the table is checked
+        here. Readers of the log turn invalid events into dead letters.
         """
         return self.append(events=events).events
 
@@ -181,10 +180,10 @@ class Log:
     def append(
         self, *, events: Any = None, changes: Any = None, schema: Schema | None = None
     ) -> Appended:
-        """Append events, changes and a schema as one pack: all of it is on disk, or none.
+        """Append events, changes and a schema as one pack: the whole pack is on disk, or nothing.
 
-        They get their sequence numbers in this order. The schema holds for what comes after it. It
-        must extend the one before.
+        They get their sequence numbers in this order. The schema applies to the rows after it. It
+        must extend the previous schema.
         """
         rows = (
             None if events is None else published.validate(events),
@@ -227,7 +226,7 @@ class Log:
     def expire(self, snapshot: SubscriptionSnapshot, now: datetime) -> range:
         """Append an expire for every lease that has ended.
 
-        First `snapshot` is brought up to date, under the lock: so no subscription expires after
+        This first brings `snapshot` up to date, under the lock. So no subscription expires after
         its renewal was acknowledged.
         """
         with self._locked(LOCK, "cannot be appended to"):
@@ -244,7 +243,7 @@ class Log:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold off everybody who would append, merge or trim."""
+        """Keep others from appending, merging and trimming."""
         with (
             self._locked(COMPACTING, "cannot be changed"),
             self._locked(LOCK, "cannot be changed"),
@@ -256,8 +255,8 @@ class Log:
     def compact(self, before: int, rows: int = 100_000) -> int:
         """Merge neighbouring packs that end at or before a sequence number.
 
-        Merged packs have at most `rows` rows. Appending and reading go on meanwhile; processes
-        that have an old segment mapped keep it. Returns by how many packs there are less.
+        Merged packs have at most `rows` rows. Others can append and read meanwhile.
+        Processes that have mapped an old segment keep it. Returns how many fewer packs there are.
         """
         if not isinstance(self._files, SegmentFiles):
             return 0
@@ -292,16 +291,17 @@ class Log:
     def events(self, start: int, end: int | None = None) -> Iterator[tuple[int, pa.Table]]:
         """Yield the events from `start` to before `end`: first sequence number and table, in turn.
 
-        The tables are mapped and shared between processes. `appended` returns when one was
-        appended.
+        The tables are mapped and shared between processes. The function `appended` returns when a
+        table was appended.
         """
         return self._files.tables(EVENTS, start, self._checked_end(start, end))
 
     def changes(self, start: int, end: int | None = None, *, details: bool = False) -> pa.Table:
         """Return the changes from `start` to before `end`; the first column is the sequence.
 
-        From 0 on, a log that was trimmed has a subscribe for each subscription that was live where
-        it now begins. With `details`, all columns are there; else those that matching needs.
+        If `start` is 0, a trimmed log returns a subscribe for each subscription that was live where
+        the log now begins. With `details`, all columns are there; otherwise, only those that
+        matching needs.
         """
         names = change_tables.ALL if details else change_tables.COLUMNS
         wanted = change_tables.change_schema(self.ids, names)
@@ -317,7 +317,7 @@ class Log:
         return pa.concat_tables(tables).combine_chunks()
 
     def schema_at(self, sequence: int | None = None) -> Schema:
-        """The schema by which the row with a sequence number is read; None: the next row."""
+        """The schema for reading the row with a sequence number; None stands for the next row."""
         files = self._files
         if isinstance(files, FormatOneFiles):
             return Schema.from_dict(self._first_schema)
@@ -333,7 +333,7 @@ class Log:
         return Schema.from_dict(json.loads(table["schema"][0].as_py()))
 
     def _checked_end(self, start: int, end: int | None) -> int:
-        """The end of a range; refuses one that the log does not have."""
+        """The end of a range; raises `StoreError` for a range that the log does not have."""
         last = self._files.end
         end = last if end is None else end
         if not 0 <= start <= end <= last:
@@ -350,10 +350,10 @@ class Log:
     # -- trimming --------------------------------------------------------------------------------
 
     def trim(self, before: int) -> int:
-        """Delete segments that end at or before a sequence number, and return where it now begins.
+        """Delete segments that end at or before a number, and return where the log now begins.
 
-        What is live there is kept in the base of the log. Whole segments go, so it may begin
-        earlier than asked for.
+        The base of the log keeps the subscriptions that are live there. Only whole segments are
+        deleted, so the log may begin before the given number.
         """
         files = self._files
         if not isinstance(files, SegmentFiles):
@@ -395,9 +395,9 @@ def new_head(identity: str) -> Head:
 
 
 def appended(table: pa.Table) -> datetime:
-    """Return when the rows of a table that a log returned were appended.
+    """Return when the rows of a table from a log were appended.
 
-    Merged packs have the time of the last one.
+    A merged pack has the time of the last pack in it.
     """
     written = (table.schema.metadata or {}).get(APPENDED.encode())
     if written is None:

@@ -1,16 +1,17 @@
 """Packs: the unit in which a log grows. A pack is on disk whole, or it is not in the log.
 
-    pack      header (256 bytes), then a section for each kind of rows that it has
+    pack      header (256 bytes), then a section for each kind of row in the pack
     section   an Arrow IPC stream, padded with zeros to a multiple of 64 bytes
 
 The rows of a pack are numbered one after another: first its events, then its changes, then its
-schema records. Every byte is under a checksum (XXH3): the header under its own, a section under the
-one in the header. The header names the log, and links to its neighbours: `chain_before` is the
-`chain_after` of the pack before. So a pack that is missing, that comes from another log, or that
-stands in the wrong place is noticed, and not only one that is damaged.
+schema records. XXH3 checksums cover every byte. The header ends with its own checksum, and it holds
+the checksums of the sections. The header names the log and links the pack to its neighbours:
+`chain_before` is the `chain_after` of the previous pack. So readers notice not only a damaged pack,
+but also a pack that is missing, comes from another log, or stands in the wrong place.
 
-A section of the kind `LOST` stands where rows were lost to damage and somebody chose to go on. It
-has one row, which says when and why, for as many numbers as were lost.
+A section of the kind `LOST` takes the place of rows that were lost to damage, if somebody chose to
+continue without them. The section covers the sequence numbers of all lost rows. It has a single
+row, which says when and why.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ APPENDED = "tamis.appended"  # metadata of the tables that a log returns
 ALIGNMENT = 64  # Arrow reads buffers in place if they begin at a multiple of this
 HEADER = 256  # bytes
 MAGIC = b"tamispk2"
-_MERGED = 1  # flag: made of several packs, so its chain is theirs
+_MERGED = 1  # flag: the pack replaces others and takes over their chain
 _FIELDS = struct.Struct("<8s16sqqqq4q4q4Q16s16s")
 _SUM = struct.Struct("<Q")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,7 +38,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class BadPackError(Exception):
-    """Bytes that are not a pack of this log: damaged, torn, or of another log."""
+    """Bytes that are not a pack of this log: damaged, torn, or from another log."""
 
 
 class Section(NamedTuple):
@@ -47,7 +48,7 @@ class Section(NamedTuple):
     rows: int
     kind: str
     file: str  # the name of the segment
-    inode: int  # of the segment: another file may take its name
+    inode: int  # the inode of the segment: another file may take its name
     offset: int
     size: int
     sum: int
@@ -81,7 +82,7 @@ class Pack(NamedTuple):
 
     @property
     def schema_after(self) -> int:
-        """The number of the schema record that holds after it; -1: the log's own."""
+        """The number of the schema record that holds after the pack; -1: the log's own."""
         before, records = sum(self.rows[:2]), self.rows[2]
         return self.first + before + records - 1 if records else self.schema
 
@@ -112,7 +113,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def moment_of(microseconds: int) -> datetime:
-    """The moment of so many microseconds since 1970 UTC."""
+    """The moment that is this many microseconds after 1970 UTC."""
     return _EPOCH + microseconds * _MICROSECOND
 
 
@@ -138,7 +139,7 @@ def make_pack(
 ) -> tuple[Pack, list[bytes]]:
     """A pack of sections (the number of rows and the bytes of each kind), and its bytes in parts.
 
-    `chain_after` is given for a pack that takes the place of others: it is that of the last.
+    Pass `chain_after` for a pack that replaces others: the `chain_after` of the last one.
     """
     parts = [sections.get(kind, (0, b"")) for kind in KINDS]
     merged = chain_after is not None
@@ -167,7 +168,7 @@ def encode_header(pack: Pack) -> bytes:
 
 
 def decode_header(data: Any, identity: bytes) -> Pack:
-    """The header at the start of some bytes, of a log; raises `BadPackError` for anything else."""
+    """Decode the header of a pack of this log; raises `BadPackError` for any other bytes."""
     if len(data) < HEADER:
         raise BadPackError(f"{len(data)} bytes are too few for a header")
     header = bytes(data[:HEADER])
@@ -193,7 +194,7 @@ def check_section(section: Section, content: Any) -> None:
 
 
 def decode_table(section: Section, content: pa.Buffer) -> pa.Table:
-    """The rows of a section, whose bytes are checked first."""
+    """The rows of a section. The bytes of the section are checked first."""
     check_section(section, content)
     try:
         table = pa.ipc.open_stream(content).read_all()

@@ -1,15 +1,15 @@
-"""Events as publishers send them: the form of a table is checked before it enters a log.
+"""Events as publishers send them. The form of a table is checked before it enters a log.
 
 | column | type | |
 | --- | --- | --- |
 | an attribute | any | its value or values |
-| json | string | alone: the whole event |
+| json | string | the whole event, if there are no attribute columns |
 | $source, $id | string | who published the event, and under which name |
 | $time | timestamp, UTC | when it happened, as the publisher says |
 | $envelope | string | other context attributes, a JSON object |
 
-The last four are reserved. They may stand beside attributes or beside `json`. Attributes cannot
-have these names.
+The last four columns are reserved. They may stand next to attributes or next to `json`. Attributes
+cannot have these names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Segments: the files of a log, each with packs one after another.
 
-A segment is named by the sequence number of its first row. The last one grows, the others are
-complete. Compaction may put a file with the same rows in fewer packs in the place of a complete
-one, so whoever has read its packs must notice that the name leads to another file: by the inode.
+A segment is named by the sequence number of its first row. The last segment grows; the others are
+complete. Compaction may replace a complete segment with a file that has the same rows in fewer
+packs. Readers that know the old packs notice the new file by its inode.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ def first_in(name: str) -> int | None:
 
 
 class StaleError(Exception):
-    """A segment that is not what it was: merged, swept or trimmed meanwhile."""
+    """A segment that has changed meanwhile: it was merged, swept or trimmed."""
 
 
 class Segment:
-    """The packs of a segment, as far as they were read. Immutable, so threads may share it."""
+    """The packs of a segment that were read so far. Immutable, so threads may share it."""
 
     def __init__(self, first: int, inode: int, chain: bytes) -> None:
         self.first, self.inode = first, inode
         self.chain_before = self.chain_after = chain
         self.end, self.size, self.packs = first, 0, 0
-        self.merged = True  # every pack that was read
+        self.merged = True  # whether every pack that was read is merged
         self.sections: list[Section] = []
         self._firsts: list[int] = []
         self._before: list[tuple[int, int]] = [(0, 0)]  # events and changes before each section
 
     def extended(self, packs: list[Pack]) -> Segment:
-        """The segment with more packs, which follow on its last one."""
+        """The segment with more packs, which follow its last one."""
         after = Segment(self.first, self.inode, self.chain_before)
         after.end, after.size, after.chain_after = self.end, self.size, self.chain_after
         after.sections, after._firsts = self.sections.copy(), self._firsts.copy()
@@ -82,7 +82,7 @@ class Segment:
         return after
 
     def counts_before(self, sequence: int) -> tuple[int, int]:
-        """The events and the changes from its beginning to before a sequence number."""
+        """Count the events and the changes from the beginning to before a sequence number."""
         at = bisect_right(self._firsts, sequence) - 1
         if at < 0:
             return 0, 0
@@ -110,7 +110,7 @@ class OpenedSegment(NamedTuple):
     size: int
 
     def pack_at(self, offset: int, identity: bytes) -> Pack:
-        """The pack at an offset; raises `BadPackError` if a whole one does not begin there."""
+        """The pack at an offset; raises `BadPackError` if no whole pack begins there."""
         pack = decode_header(os.pread(self.descriptor, HEADER, offset), identity)
         if offset + pack.size > self.size:
             raise BadPackError(f"the pack at {pack.first} is cut short")
@@ -174,7 +174,7 @@ def read_packs(
 ) -> Segment:
     """The segment with the packs that follow, up to a sequence number or the end of the file.
 
-    Raises `BadPackError` if one of them is damaged, or does not follow on the one before.
+    Raises `BadPackError` if a pack is damaged or does not follow the previous one.
     """
     packs: list[Pack] = []
     at, offset, chain = segment.end, segment.size, segment.chain_after
@@ -192,7 +192,7 @@ def read_packs(
 
 
 def section_content(folder: Path, section: Section) -> pa.Buffer:
-    """The bytes of a section, mapped if it is large; raises `StaleError` if the file is another."""
+    """The bytes of a section, mapped if it is large; raises `StaleError` if the file is new."""
     with opened_segment(folder / section.file) as opened:
         if opened.inode != section.inode:
             raise StaleError(section.file)

@@ -36,10 +36,10 @@ from tamis.store.segment import (
 )
 
 HEAD = "head"
-FULL = 64 << 20  # bytes from which on a segment is complete
-MOST = 4096  # packs from which on a segment is complete
+FULL = 64 << 20  # bytes at which a segment is complete
+MOST = 4096  # packs at which a segment is complete
 _ATTEMPTS = 20
-_WRITTEN = 1 << 30  # bytes of a write at most, the system takes 2 GiB
+_WRITTEN = 1 << 30  # bytes of a write at most; the system accepts up to 2 GiB
 
 
 class _Names(NamedTuple):
@@ -52,7 +52,7 @@ class _Names(NamedTuple):
 class SegmentFiles:
     """The segments in a folder. Threads may share it.
 
-    What a caller reads is on disk: the head, by which the end is known, is written after the pack.
+    Callers read only what is on disk: the head, which has the end, is written after the pack.
     """
 
     def __init__(self, folder: Path, head: Path, base: Path, identity: bytes) -> None:
@@ -94,10 +94,10 @@ class SegmentFiles:
             os.close(opened)
 
     def search(self, head: Head) -> Head:
-        """Find the packs that follow on a head that may be too old, and force them to disk.
+        """Find the packs that follow a head that may be too old, and force them to disk.
 
-        A last pack that is torn does not count: it was not acknowledged. If whole packs follow on
-        a broken one, or if the log ends before the head, something else damaged the log.
+        A torn last pack does not count: it was not acknowledged. If whole packs follow a broken
+        one, or if the log ends before the end in the head, something else damaged the log.
         """
         names = self.list_names()
         at = bisect_right(names, head.segment) - 1
@@ -170,7 +170,7 @@ class SegmentFiles:
                 self.identity, head.end, head.chain, sections, appended=appended, schema=head.schema
             )
             new = not head.packs or head.size >= FULL or head.packs >= MOST
-            # First of all: if this process dies halfway, the next one must look for the end.
+            # This comes first: if this process dies halfway, the next one must look for the end.
             write_head(opened, head := head._replace(turn=head.turn + 1, state=APPENDING))
             place = head._replace(segment=head.end, size=0, packs=0) if new else head
             self._write(self.folder / segment_name(place.segment), place.size, parts, new)
@@ -189,7 +189,7 @@ class SegmentFiles:
             return range(pack.first, pack.end)
 
     def _ready(self, opened: int, head: Head) -> Head:
-        """The head, made good if the process that wrote it died or the machine started again."""
+        """The head, repaired if the process that wrote it died or the machine started again."""
         path = self.folder / segment_name(head.segment)
         if head.boot == this_boot() and head.state == CLEAN:
             try:
@@ -213,7 +213,7 @@ class SegmentFiles:
             torn.unlink(missing_ok=True)
 
     def _write(self, path: Path, offset: int, parts: list[bytes], new: bool) -> None:
-        """Write a pack to its place, on disk. If that fails, the segment is as it was."""
+        """Write a pack to its place and sync it. If that fails, the segment stays as it was."""
         flags = os.O_WRONLY | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if new else 0)
         opened = os.open(path, flags, 0o666)
         try:
@@ -227,7 +227,7 @@ class SegmentFiles:
             if new:
                 sync_folder(self.folder)
         except OSError:
-            # Nobody has read it: the head does not reach that far.
+            # Nobody has read the pack: the head does not reach that far.
             with suppress(OSError):
                 path.unlink() if new else os.ftruncate(opened, offset)
             raise
@@ -250,7 +250,7 @@ class SegmentFiles:
         return sorted(first for name in names if (first := first_in(name)) is not None)
 
     def forget(self) -> None:
-        """Forget what is known of the segments, because some were merged, trimmed or repaired."""
+        """Forget what is known about the segments: some were merged, trimmed or repaired."""
         self._names, self._segments = _Names([], -1), {}
 
     def covering(self, start: int, end: int) -> list[Segment]:
@@ -317,7 +317,7 @@ class SegmentFiles:
         return events, changes
 
     def _shares(self, start: int, end: int) -> Iterator[tuple[Segment, int, int]]:
-        """The segments of a range, each with the range that is read of it."""
+        """The segments of a range, each with the part of the range to read from it."""
         start = start or self.begin
         segments = self.covering(start, end)
         for at, segment in enumerate(segments):

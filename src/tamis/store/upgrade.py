@@ -1,8 +1,8 @@
-"""Rewrites a log of an earlier format in the current one, in its folder.
+"""Rewrites a log of an earlier format in the current format, in the same folder.
 
-The new segments are written beside the old files. Then the document of the log is replaced: from
-that moment on the log has the new format. Then the old files are deleted. A process that is killed
-leaves a log of the old format or of the new one; running the upgrade again finishes it.
+The new segments are written next to the old files. Then the document of the log is replaced. From
+that moment on, the log has the new format. Then the old files are deleted. A killed process leaves
+a log of the old format or of the new format. Running the upgrade again finishes the work.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from tamis.store.pack import encode_table, microseconds
 from tamis.store.segment import first_in
 from tamis.store.segment_files import HEAD
 
-_ROWS = 100_000  # rows of a pack at most, unless they were appended together
+_ROWS = 100_000  # at most this many rows in a pack, unless they were appended together
 
 
 def upgrade(folder: Path) -> Iterator[tuple[int, int]]:
     """Upgrade the log in a folder; yields how many of its rows are done, and how many it has.
 
-    Sequence numbers, the identity and the times of appends stay. Events that the current format
-    would refuse stay too: readers make dead letters of them.
+    Sequence numbers, the identity and the times of appends stay the same. Events that the current
+    format would refuse also stay: readers turn them into dead letters.
     """
     log = Log.open(folder)
     place = log.folder / SEGMENTS
@@ -59,7 +59,7 @@ def upgrade(folder: Path) -> Iterator[tuple[int, int]]:
 
 
 def _rewrite(folder: Path, old: FormatOneFiles, identity: str) -> Iterator[tuple[int, int]]:
-    for name in names_in(old.folder):  # of an upgrade that was killed
+    for name in names_in(old.folder):  # left by an upgrade that was killed
         if first_in(name) is not None:
             (old.folder / name).unlink()
     create_head(folder / HEAD, new_head(identity))
@@ -72,7 +72,7 @@ def _rewrite(folder: Path, old: FormatOneFiles, identity: str) -> Iterator[tuple
 
 
 def _joined(old: FormatOneFiles) -> Iterator[tuple[int, int, str, pa.Table, datetime]]:
-    """The rows of the old log, small neighbours of one kind and form together."""
+    """The rows of the old log; small neighbours of the same kind and form are joined."""
     waiting: list[pa.Table] = []
     first, rows, kind = 0, 0, ""
     for section in old.sections(0, old.end):

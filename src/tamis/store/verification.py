@@ -1,7 +1,7 @@
-"""Reads all of a log and says what is damaged; and mends it.
+"""Reads a whole log, reports what is damaged, and repairs it.
 
-What is lost cannot come back. But whoever runs the log can choose to go on without it: then a pack
-that says so takes the place of the lost rows, and the damaged files are kept aside.
+Lost rows cannot come back. But whoever runs the log can choose to continue without them. Then a
+pack that says so takes the place of the lost rows, and the damaged files are kept in a folder.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LogReport(NamedTuple):
 
 
 class Verification:
-    """Reads all of a log of format 2. Others may read and append meanwhile."""
+    """Reads a whole log of format 2. Others may read and append meanwhile."""
 
     def __init__(self, log: Log) -> None:
         if log.format == 1:
@@ -108,7 +108,7 @@ class Verification:
         return LogReport(rows, len(packs), self.bytes, self.findings, self.lost)
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """Read everything, and yield after each segment how many of how many are done."""
+        """Read everything; after each segment, yield how many are done and how many there are."""
         head = self._head()
         begin = self._begin()
         at, chain, schema = begin or (0, first_chain(self.identity), -1)
@@ -214,16 +214,16 @@ class Verification:
 
 
 def verify(log: Log) -> LogReport:
-    """Read all of a log and say what is wrong."""
+    """Read a whole log and report what is wrong."""
     return Verification(log).run()
 
 
 def repair(log: Log, *, skip_lost: bool = False, reason: str = "") -> LogReport:
-    """Mend what can be mended: the head, and files that do not belong there.
+    """Repair what can be repaired: the head, and files that do not belong there.
 
-    Lost rows are refused unless `skip_lost`: then a pack that says when and why takes their place,
-    and readers go on after it. Damaged files are kept in the folder `damaged` of the log. Returns
-    what was wrong.
+    If rows are lost, this raises `StoreError` unless `skip_lost` is set. With `skip_lost`, a pack
+    that says when and why takes their place, and readers continue after it. Damaged files are kept
+    in the folder `damaged` of the log. Returns what was wrong.
     """
     with log.exclusive():
         checked = Verification(log)
@@ -243,7 +243,7 @@ def repair(log: Log, *, skip_lost: bool = False, reason: str = "") -> LogReport:
 
 
 class _Repair:
-    """Writes the segments of a log anew where they are damaged. Nobody else changes the log."""
+    """Rewrites the damaged segments of a log. Nobody else changes the log meanwhile."""
 
     def __init__(self, checked: Verification, reason: str) -> None:
         self._folder = checked.files.folder
@@ -274,7 +274,7 @@ class _Repair:
         self._write_head(groups)
 
     def _groups(self) -> list[list[_GoodPack | LostRows]]:
-        """The packs by the file in which they will be."""
+        """The packs, grouped by the file that will hold them."""
         names = {first_in(name) for name in names_in(self._folder)}
         groups: list[list[_GoodPack | LostRows]] = []
         segment: int | None = None
@@ -283,7 +283,7 @@ class _Repair:
                 fresh = segment is None or piece.first in names
                 segment = piece.first if fresh else segment
             else:
-                # What follows on lost rows at the beginning of a file stays with them.
+                # Packs that follow lost rows at the beginning of a file stay with them.
                 fresh = piece.segment != segment
                 segment = piece.segment
             if fresh:
