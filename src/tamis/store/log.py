@@ -267,7 +267,7 @@ class Log:
 
     @property
     def end(self) -> int:
-        """The next sequence number, which is the number of events and changes so far."""
+        """The next sequence number."""
         return self._files.end
 
     @property
