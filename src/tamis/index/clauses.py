@@ -160,9 +160,9 @@ class ClauseTable(ClauseStorage):
     def remove(self, slots: Int64s) -> None:
         if len(slots) == 0:
             return
-        counts = self._count[slots]
-        if (counts < 0).any():
+        if slots.max() >= len(self._count) or (self._count[slots] < 0).any():
             raise ValueError("a slot without a clause cannot be emptied")
+        counts = self._count[slots]
         for start, count in zip(self._start[slots].tolist(), counts.tolist(), strict=True):
             self._holes.setdefault(count, []).append(start)
         self._count[slots] = -1

@@ -14,8 +14,8 @@ def test_matchers_lists_the_options_of_those_named(capsys: Capture) -> None:
     assert run("matchers", "rein", "naive") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["rein", "exact"]
-    buckets = "    buckets=1000  buckets of each side of an attribute; a whole number from 1"
-    assert lines[2] == buckets
+    buckets = "    buckets=1000  buckets of each side of an attribute; a whole number from 1 to "
+    assert lines[2] == buckets + "1,000,000"
     assert lines[-1] == "    no options"
     assert "unknown matcher 'reins'" in refused(capsys, "matchers", "reins")
 
