@@ -37,6 +37,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+Bytes = bytes | pa.Buffer
+
+
 class BadPackError(Exception):
     """Bytes that are not a pack of this log: damaged, torn, or from another log."""
 
@@ -117,26 +120,26 @@ def moment_of(microseconds: int) -> datetime:
     return _EPOCH + microseconds * _MICROSECOND
 
 
-def encode_table(table: pa.Table) -> bytes:
+def encode_table(table: pa.Table) -> pa.Buffer:
     """A table as the bytes of a section."""
     sink = pa.BufferOutputStream()
     whole = table.combine_chunks().replace_schema_metadata(None)
     with pa.ipc.new_stream(sink, whole.schema) as writer:
         writer.write_table(whole)
-    content = sink.getvalue().to_pybytes()
-    return content + bytes(-len(content) % ALIGNMENT)
+    sink.write(bytes(-sink.tell() % ALIGNMENT))
+    return sink.getvalue()
 
 
 def make_pack(
     identity: bytes,
     first: int,
     chain_before: bytes,
-    sections: Mapping[str, tuple[int, bytes]],
+    sections: Mapping[str, tuple[int, Bytes]],
     *,
     appended: int,
     schema: int,
     chain_after: bytes | None = None,
-) -> tuple[Pack, list[bytes]]:
+) -> tuple[Pack, list[Bytes]]:
     """A pack of sections (the number of rows and the bytes of each kind), and its bytes in parts.
 
     Pass `chain_after` for a pack that replaces others: the `chain_after` of the last one.

@@ -20,6 +20,7 @@ from tamis.store.head import APPENDING, CLEAN, Head, anchor_head, read_head, thi
 from tamis.store.pack import (
     APPENDED,
     BadPackError,
+    Bytes,
     Section,
     decode_table,
     make_pack,
@@ -160,7 +161,7 @@ class SegmentFiles:
         with self._opened_head(os.O_RDWR) as (opened, head):
             return self._ready(opened, head)
 
-    def append(self, sections: Mapping[str, tuple[int, bytes]], appended: int) -> range:
+    def append(self, sections: Mapping[str, tuple[int, Bytes]], appended: int) -> range:
         """Append a pack and return its sequence numbers. The caller holds the lock of the log."""
         with self._opened_head(os.O_RDWR) as (opened, found):
             head = self._ready(opened, found)
@@ -212,7 +213,7 @@ class SegmentFiles:
         if torn != path or not head.packs:
             torn.unlink(missing_ok=True)
 
-    def _write(self, path: Path, offset: int, parts: list[bytes], new: bool) -> None:
+    def _write(self, path: Path, offset: int, parts: list[Bytes], new: bool) -> None:
         """Write a pack to its place and sync it. If that fails, the segment stays as it was."""
         flags = os.O_WRONLY | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if new else 0)
         opened = os.open(path, flags, 0o666)

@@ -25,6 +25,7 @@ from tamis.store.log import Log, segment_files
 from tamis.store.pack import (
     LOST,
     BadPackError,
+    Bytes,
     Pack,
     encode_table,
     first_chain,
@@ -314,7 +315,7 @@ class _Repair:
             if (self._folder / name).exists():
                 self._put_aside(name)
 
-    def _lost(self, lost: LostRows) -> list[bytes]:
+    def _lost(self, lost: LostRows) -> list[Bytes]:
         notes = pa.table({"where": [lost.reason], "note": [self._note]})
         sections = {LOST: (lost.end - lost.first, encode_table(notes))}
         return make_pack(
