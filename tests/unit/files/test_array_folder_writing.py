@@ -57,7 +57,7 @@ def test_replacing_leaves_the_old_one_to_those_who_have_it(folder: Path, tmp_pat
     assert read(folder).facts == {"new": True}
     assert read(folder).arrays["numbers"].tolist() == [0, 0, 0]
     assert list(tmp_path.iterdir()) == [folder], "nothing is left lying about"
-    write(tmp_path / "fresh", {}, {}, replace=True)  # there was none
+    write(tmp_path / "fresh", {}, {}, replace=True)  # a folder that does not exist yet
     (tmp_path / "link").symlink_to(folder)
     write(tmp_path / "link", {}, {"by": "link"}, replace=True)
     assert (tmp_path / "link").is_symlink()
