@@ -14,7 +14,8 @@ from tamis import Engine, Schema
 from tamis.cli.terminal.console import stdout_console
 from tamis.errors import EventError
 from tamis.language import clauses, parse, to_text
-from tamis.model.condition import Clause, Not
+from tamis.language.normal_form import PartialClause
+from tamis.model.condition import Not
 from tamis.model.explain import Explanation
 
 
@@ -38,10 +39,14 @@ def check(schema_file: str, condition: str) -> None:
             click.echo(f"  {number:>{len(str(len(found)))}}. {_clause_text(clause)}")
 
 
-def _clause_text(clause: Clause) -> str:
-    return " and ".join(
-        to_text(predicate if positive else Not(predicate)) for predicate, positive in clause
-    )
+def _clause_text(clause: PartialClause) -> str:
+    parts = [
+        to_text(part if positive else Not(part))
+        for part, positive in (*clause.literals, *clause.residual)
+    ]
+    indexed = len(clause.literals)
+    shown = " and ".join(parts[:indexed])
+    return f"{shown}, then verified: {' and '.join(parts[indexed:])}" if clause.residual else shown
 
 
 @click.command()

@@ -13,9 +13,11 @@ from tamis.encode.clause import Constraint, never_true
 from tamis.encode.encoder import Encoder
 from tamis.engine.calls.clause_calls import ClauseCalls, collect_calls, predicate_of, variable_names
 from tamis.engine.calls.join import Bound, compile_constraint, kind_of
+from tamis.engine.residuals.program import Program, compile_residual
 from tamis.errors import ConditionError, NeverTrueError
 from tamis.language import expand, parse, to_text
 from tamis.language.dialects.registry import NATIVE, check_condition, translate
+from tamis.language.normal_form import PartialClause
 from tamis.model.condition import (
     And,
     Call,
@@ -39,6 +41,7 @@ class CompiledClause(NamedTuple):
     constraints: tuple[Constraint, ...] = ()
     calls: ClauseCalls | None = None
     text: str = ""  # the calls in the native language
+    residual: Program | None = None
 
 
 class CompiledCondition(NamedTuple):
@@ -59,27 +62,44 @@ def compile_condition(
         raise ConditionError(f"a condition is text, got {type(condition).__name__}")
     check_condition(parsed, schema, operators.signatures, text, language)
     try:
-        clauses = expand(parsed)
-        for clause in clauses:
-            refuse_contradiction(clause)
-        compiled = [compile_clause(clause, encoder, operators) for clause in clauses]
+        compiled = _compile_clauses(expand(parsed), encoder, operators)
     except ConditionError as error:
         raise error.with_text(text) from None
     return CompiledCondition(condition if language == NATIVE else parsed, compiled)
 
 
-def compile_clause(clause: Clause, encoder: Encoder, operators: Operators) -> CompiledClause:
+def _compile_clauses(
+    clauses: list[PartialClause], encoder: Encoder, operators: Operators
+) -> list[CompiledClause]:
+    """Compile clauses, without those that can never hold; at least one must be left."""
+    found: list[CompiledClause] = []
+    refused: list[NeverTrueError] = []
+    for clause in clauses:
+        try:
+            refuse_contradiction(clause.literals)
+            found.append(compile_clause(clause, encoder, operators))
+        except NeverTrueError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found
+
+
+def compile_clause(
+    clause: PartialClause, encoder: Encoder, operators: Operators
+) -> CompiledClause:
     """Compile a clause that has passed the type check; refuse one that can never hold."""
-    ordinary, calls, constraints = parts_of(clause)
+    ordinary, calls, constraints = parts_of(clause.literals)
     folded = encoder.fold(ordinary)
+    residual = compile_residual(clause, encoder)
     if not calls:
-        return CompiledClause(folded)
+        return CompiledClause(folded, residual=residual)
     collected = collect_calls(calls, constraints)
     assert collected is not None
     for literal in calls:
         _check(literal.predicate, operators)
     _refuse_opposites(collected, calls)
-    return CompiledClause(folded, collected, _text((*calls, *constraints)))
+    return CompiledClause(folded, collected, _text((*calls, *constraints)), residual)
 
 
 def parse_calls(text: str) -> ClauseCalls:

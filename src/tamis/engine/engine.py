@@ -23,6 +23,7 @@ from tamis.engine.condition_sources import TableRow
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
+from tamis.engine.residuals.residual_filter import ResidualFilter
 from tamis.engine.slot_table import Slots, SlotTable
 from tamis.errors import EventError, MatcherError, SchemaError
 from tamis.language import parse, to_text
@@ -87,6 +88,7 @@ class Engine:
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
+        self.residuals = ResidualFilter()
         self.calls = CallFilter(Operators.of(operators), scheduler)
 
     @property
@@ -173,6 +175,9 @@ class Engine:
         tests = [self.patterns.remove(slot) for slot in slots.tolist()]
         for slot in slots.tolist():
             self.calls.remove(slot)
+            rest = self.residuals.remove(slot)
+            if rest is not None:
+                self.encoder.release(rest)
         terms = self.matcher.terms(slots) if self.encoder.labels else None
         self.matcher.remove(slots)
         if terms is not None:  # without text attributes there are no constants to release
@@ -202,6 +207,22 @@ class Engine:
             self.patterns.add(slot, each.constraints)
             if each.calls is not None:
                 self.calls.add(slot, owner, each.calls, each.text)
+            if each.residual is not None:
+                rest, moved = self.encoder.terms([each.residual.constraints])
+                self._follow(moved)
+                self.residuals.add(slot, each.residual, rest)
+
+    def _follow(self, moved: Mapping[int, Moved]) -> None:
+        """Follow labels that moved, in the matcher and in the residuals."""
+        failed: list[BaseException] = []
+        for attribute, labels in moved.items():
+            self.residuals.follow(attribute, labels)
+            try:
+                self.matcher.follow(attribute, labels)
+            except BaseException as error:  # noqa: BLE001 - the other attributes must follow too
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     def put(
         self,
@@ -211,15 +232,8 @@ class Engine:
         folded: Sequence[tuple[Constraint, ...]] = (),
     ) -> None:
         """Add terms to the matcher, after it has followed the labels that moved."""
-        failed: list[BaseException] = []
-        for attribute, labels in moved.items():
-            try:
-                self.matcher.follow(attribute, labels)
-            except BaseException as error:  # noqa: BLE001 - the other attributes must follow too
-                failed.append(error)
         try:
-            if failed:
-                raise failed[0]
+            self._follow(moved)
             self.matcher.add(slots, terms)
         except BaseException:  # all or nothing: release the constants
             self.encoder.release(terms, folded)
@@ -241,6 +255,7 @@ class Engine:
             self._lock.refuse_operators()
             batch = self._current(events)
             found = self.patterns.filter(batch, self.matcher.match(batch))
+            found = self.residuals.filter(batch, found, self.encoder)
             if self.calls:
                 with self._lock.in_operators:
                     found = self.calls.filter(batch, found, self.slot_table.owners(found.slots))
@@ -253,6 +268,7 @@ class Engine:
             batch = self._current(events)
             found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
+            self.residuals.filter_bits(batch, found, self.encoder)
             with self._lock.in_operators:
                 self.calls.filter_bits(batch, found)
             return self.slot_table.bits_with_ids(found)
@@ -379,7 +395,7 @@ class Engine:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock.mutex:
             parts = {name: part for name, part in vars(self).items() if name != "_lock"}
-            for name in ("encoder", "slot_table", "patterns"):
+            for name in ("encoder", "slot_table", "patterns", "residuals"):
                 parts[name] = snapshot.pickled(parts[name])
             parts["matcher"] = snapshot.copied(self.matcher)
             parts["calls"] = snapshot.reduced(self.calls)
@@ -399,3 +415,4 @@ class Engine:
         owned = [self.slot_table.slots(id) for id in self.slot_table.ids()]
         slots = np.concatenate([np.zeros(0, np.int64), *owned])
         assert len(np.unique(slots)) == len(slots) == len(self.matcher)
+        self.residuals.check(slots)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     AnEngine = TypeVar("AnEngine", bound=Engine)
 
 CONTENTS = 2  # version of the parts and their arrays; increase it when they change
+_RESIDUALS = 3  # with residuals, which an earlier tamis would not verify
 
 
 def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
@@ -45,12 +46,13 @@ def save(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> None:
     parts = {
         **engine.slot_table.saved(),
         "patterns": engine.patterns.saved(),
+        **({"residuals": engine.residuals.saved()} if len(engine.residuals) else {}),
         "calls": engine.calls.saved(),
         "constants": _constants(engine.encoder),
         "matcher": SavedPart(form.arrays, form.facts, {}),
     }
     facts = {
-        "contents": CONTENTS,
+        "contents": _RESIDUALS if len(engine.residuals) else CONTENTS,
         "scheduler": engine.calls.scheduler_name,
         "schema": engine.schema.to_dict(),
         "made_by": {**_made_by(matcher), "layout": form.layout},
@@ -74,10 +76,10 @@ def open_engine(
     saved = read(folder, verify=verify)
     with _reading(folder):
         contents = saved.facts.get("contents")
-        if contents != CONTENTS:
+        if contents not in (CONTENTS, _RESIDUALS):
             raise SavedIndexError(
-                f"it holds an engine in format {contents!r}, and this tamis reads format "
-                f"{CONTENTS}; open it with the tamis that wrote it"
+                f"it holds an engine in format {contents!r}, and this tamis reads formats "
+                f"{CONTENTS} and {_RESIDUALS}; open it with the tamis that wrote it"
             )
         made_by = saved.facts["made_by"]
         matcher = create(made_by["name"], **{**made_by["options"], **options})
@@ -96,6 +98,8 @@ def open_engine(
         names = ("roster", "ids", "sources")
         engine.slot_table.restore({name: _part(saved, name) for name in names})
         engine.patterns.restore(_part(saved, "patterns"))
+        if contents == _RESIDUALS:
+            engine.residuals.restore(_part(saved, "residuals"))
         engine.calls.restore(_part(saved, "calls"), engine.schema)
         _restore_constants(engine.encoder, _part(saved, "constants"))
         return engine

@@ -7,9 +7,9 @@ from tamis.errors import ConditionError, LimitError
 TEXT_LIMIT = 64 * 1024  # bytes of UTF-8
 DEPTH_LIMIT = 100  # levels of parentheses and `not`
 LIST_LIMIT = 10_000  # values in one `in`
-CLAUSE_LIMIT = 256
-PREDICATE_LIMIT = 64  # in one clause
-VALUE_LIMIT = 100_000  # in all lists of all clauses together
+PREDICATE_LIMIT = 10_000  # predicates, calls and constraints
+VALUE_LIMIT = 100_000  # in all lists together
+CALL_LIMIT = 1_000  # clauses of a condition with calls
 
 
 def check_length(text: object, limit: int = TEXT_LIMIT) -> None:

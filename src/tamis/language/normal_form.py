@@ -1,15 +1,16 @@
 """Normal form: a condition as a list of clauses. It holds if one of them does.
 
-The size of the result is computed before it is built, so that a small text cannot cause a large
-expansion.
+Multiplying out an `and` of many `or`s would take more memory than any machine has. So a large one
+is not multiplied out: its clauses have a part of it, which every match satisfies, and the rest is
+their *residual*, which is verified on the events that satisfy the part.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tamis.errors import ConditionError, LimitError
-from tamis.language.limits import CLAUSE_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
+from tamis.language.limits import CALL_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
 from tamis.model.condition import (
     LEAVES,
     And,
@@ -29,37 +30,46 @@ from tamis.model.domain import show
 
 _MANY = 10**9
 _TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
-_SHORT_LIST = VALUE_LIMIT // PREDICATE_LIMIT // 2
+_FEW = 64  # predicates of a plain condition, each with a list of up to _SHORT_LIST values
+_SHORT_LIST = VALUE_LIMIT // _FEW // 2
+_EXPANSION = 16  # an `and` is multiplied out to at most this many clauses
 
 
-def clauses(condition: Condition) -> list[Clause]:
+class PartialClause(NamedTuple):
+    """A conjunction: literals, and larger parts that were not multiplied out."""
+
+    literals: Clause
+    residual: tuple[Literal[Condition], ...] = ()
+
+
+def clauses(condition: Condition) -> list[PartialClause]:
     """The clauses of a condition, `not` pushed down to the leaves.
 
     >>> from tamis.language.parser import parse
-    >>> [len(clause) for clause in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
+    >>> [len(each.literals) for each in clauses(parse("a = 1 and (b = 2 or not c = 3)"))]
     [2, 2]
+    >>> pairs = " and ".join(f"(a{n} = 1 or b{n} = 1)" for n in range(9))
+    >>> [(len(each.literals), len(each.residual)) for each in clauses(parse(pairs))][:2]
+    [(4, 5), (4, 5)]
     """
     check_size(condition)
     return expand(condition)
 
 
 def check_size(condition: Condition) -> None:
-    """Refuse a condition that is nested too deeply or would expand to too much."""
+    """Refuse a condition that is too large or nested too deeply."""
     if _is_plain(condition):
         return  # most conditions: a few simple predicates
     _check_depth(condition)
-    number, longest, values = _size(condition, True, {})
-    if number > CLAUSE_LIMIT:
+    size = _size(condition, True, {})
+    if size.predicates > PREDICATE_LIMIT:
+        raise LimitError(f"{_about(size.predicates)} predicates; at most {PREDICATE_LIMIT:,}")
+    if size.values > VALUE_LIMIT:
+        raise LimitError(f"{_about(size.values)} values in all lists; at most {VALUE_LIMIT:,}")
+    if size.calls and size.clauses > CALL_LIMIT:
         raise LimitError(
-            f"the condition expands to {_about(number)} clauses; at most {CLAUSE_LIMIT}",
-            hint="write a long 'or' over one attribute as 'in (…)'",
-        )
-    if longest > PREDICATE_LIMIT:
-        raise LimitError(f"a clause of {_about(longest)} predicates; at most {PREDICATE_LIMIT}")
-    if values > VALUE_LIMIT:
-        raise LimitError(
-            f"{_about(values)} values in the lists of all clauses; at most {VALUE_LIMIT:,}",
-            hint="a long 'in' is repeated in each clause that an 'or' next to it expands to",
+            f"the calls are in {_about(size.clauses)} clauses; at most {CALL_LIMIT:,}",
+            hint="an 'and' between many 'or's of calls has a clause for each combination",
         )
 
 
@@ -109,7 +119,7 @@ def height(constraint: ValueConstraint) -> int:
     return DEPTH_LIMIT + 1
 
 
-def expand(condition: Condition) -> list[Clause]:
+def expand(condition: Condition) -> list[PartialClause]:
     """The clauses of a condition whose size has been checked."""
     return _expand(condition, True)
 
@@ -119,7 +129,7 @@ def _is_plain(condition: Condition) -> bool:
         return True
     return (
         isinstance(condition, And)
-        and len(condition.parts) <= PREDICATE_LIMIT
+        and len(condition.parts) <= _FEW
         and all(
             type(part) is Predicate
             and (type(part.value) is not tuple or len(part.value) <= _SHORT_LIST)
@@ -128,42 +138,43 @@ def _is_plain(condition: Condition) -> bool:
     )
 
 
-class _ExpandedSize(NamedTuple):
-    clauses: int
-    longest: int  # literals in one clause
-    values: int  # in the lists, calls and expressions of all clauses together
+class _Size(NamedTuple):
+    predicates: int  # and calls and constraints
+    values: int  # in their lists, arguments and expressions
+    calls: bool  # whether it has calls or constraints
+    clauses: int  # of calls; a part without any counts as one predicate
 
 
-def _size(
-    condition: Condition, positive: bool, known: dict[tuple[int, bool], _ExpandedSize]
-) -> _ExpandedSize:
-    """The size of the expanded form; each number is capped at `_MANY`."""
+def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _Size]) -> _Size:
+    """The size of the text of a condition; each number is capped at `_MANY`."""
     if isinstance(condition, Predicate):
         given = condition.value
-        return _ExpandedSize(1, 1, len(given) if isinstance(given, tuple) else 1)
+        return _Size(1, len(given) if isinstance(given, tuple) else 1, False, 1)
     if isinstance(condition, Call):
-        return _ExpandedSize(1, 1, len(tuple(condition.arguments)))
+        return _Size(1, len(tuple(condition.arguments)), True, 1)
     if isinstance(condition, ValueConstraint):
         sizes: dict[int, int] = {}
-        return _ExpandedSize(
-            1, 1, _operands(condition.left, sizes) + _operands(condition.right, sizes)
-        )
+        values = _operands(condition.left, sizes) + _operands(condition.right, sizes)
+        return _Size(1, values, True, 1)
     if isinstance(condition, Not):
         return _size(condition.part, not positive, known)
     key = id(condition), positive
     if key not in known:
         joined = isinstance(condition, And) == positive
-        clauses, longest, values = int(joined), 0, 0
-        for part in condition.parts:
-            one = _size(part, positive, known)
-            if joined:
-                values = values * one.clauses + one.values * clauses
-                clauses, longest = clauses * one.clauses, longest + one.longest
-            else:
-                clauses, longest = clauses + one.clauses, max(longest, one.longest)
-                values += one.values
-            clauses, longest, values = (min(many, _MANY) for many in (clauses, longest, values))
-        known[key] = _ExpandedSize(clauses, longest, values)
+        parts = [_size(part, positive, known) for part in condition.parts]
+        calls = any(part.calls for part in parts)
+        clauses = 1
+        if calls and joined:
+            for part in parts:
+                clauses = min(clauses * part.clauses, _MANY)
+        elif calls:
+            clauses = sum(part.clauses for part in parts)
+        known[key] = _Size(
+            min(sum(part.predicates for part in parts), _MANY),
+            min(sum(part.values for part in parts), _MANY),
+            calls,
+            min(clauses, _MANY),
+        )
     return known[key]
 
 
@@ -178,23 +189,58 @@ def _operands(expression: Expression, known: dict[int, int]) -> int:
     return known[key]
 
 
-def _expand(condition: Condition, positive: bool) -> list[Clause]:
+def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
     if isinstance(condition, LEAVES):
-        return [(Literal(condition, positive),)]
+        return [PartialClause((Literal(condition, positive),))]
     if isinstance(condition, Not):
         return _expand(condition.part, not positive)
     if isinstance(condition, And) != positive:
         return [clause for part in condition.parts for clause in _expand(part, positive)]
-    found: list[Clause] = [()]
-    run: list[Literal[Leaf]] = []  # adjacent leaves: most conditions have nothing else
+    plain: list[Literal[Leaf]] = []  # most conditions have nothing else
+    others: list[tuple[Condition, list[PartialClause]]] = []
     for part in condition.parts:
         if isinstance(part, LEAVES):
-            run.append(Literal(part, positive))
+            plain.append(Literal(part, positive))
         else:
-            more = _expand(part, positive)
-            found = [(*left, *run, *right) for left in found for right in more]
-            run = []
-    return [(*left, *run) for left in found]
+            others.append((part, _expand(part, positive)))
+    found = [PartialClause(tuple(plain))]
+    others.sort(key=lambda each: (not _has_calls(each[1]), len(each[1])))
+    for part, more in others:
+        indexed = any(isinstance(each.predicate, Predicate) for each in found[0].literals)
+        if len(found) * len(more) <= _EXPANSION or not indexed or _has_calls(more):
+            found = [
+                PartialClause(
+                    (*left.literals, *right.literals), (*left.residual, *right.residual)
+                )
+                for left in found
+                for right in more
+            ]
+        else:
+            rest = Literal(part, positive)
+            found = [each._replace(residual=(*each.residual, rest)) for each in found]
+    return found
+
+
+def _has_calls(clauses: list[PartialClause]) -> bool:
+    """Whether there are calls: their clauses are needed one by one, as variables belong to them."""
+    return any(
+        not isinstance(each.predicate, Predicate) for clause in clauses for each in clause.literals
+    )
+
+
+def all_literals(parts: tuple[Literal[Condition], ...]) -> list[Literal[Any]]:
+    """The leaves of conditions without calls, each with its sign."""
+    found: list[Literal[Any]] = []
+    stack = list(reversed(parts))
+    while stack:
+        node, positive = stack.pop()
+        if isinstance(node, LEAVES):
+            found.append(Literal(node, positive))
+        elif isinstance(node, Not):
+            stack.append(Literal(node.part, not positive))
+        else:
+            stack.extend(Literal(part, positive) for part in reversed(node.parts))
+    return found
 
 
 def _about(number: int) -> str:

@@ -254,7 +254,7 @@ class _TypeCheck(NamedTuple):
 
     def _clauses(self, condition: Condition) -> None:
         """Check each clause of a condition whose size and leaves have been checked."""
-        clauses = expand(condition)
+        clauses = [each.literals for each in expand(condition)]
         bound = [self._bound(clause) for clause in clauses]
         for clause, kinds in zip(clauses, bound, strict=True):
             for leaf, positive in clause:

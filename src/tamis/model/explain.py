@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tamis.model import semantics
 from tamis.model.condition import (
+    And,
     Call,
     Clause,
     Condition,
@@ -27,6 +28,8 @@ from tamis.model.schema import Schema
 from tamis.model.semantics import CallAnswer, OperatorTable, Substitution
 
 _MOST_STEPS = 200_000  # rows visited for all verdicts of a branch, and as many to join its calls
+_SHOWN = 64  # branches of a large condition
+_COUNTED = 10**9
 _LOOKED_AT = 1000  # substitutions examined to list the values of variables
 
 Fits = Callable[
@@ -70,6 +73,8 @@ class Explanation:
 
     holds: bool
     branches: tuple[Branch, ...]
+    total: int = 1
+    """The number of branches. Of a large condition, `branches` are the nearest to holding."""
 
     def __bool__(self) -> bool:
         return self.holds
@@ -84,6 +89,9 @@ class Explanation:
                 mark = "?  " if verdict_.given_up else "yes" if verdict_.holds else "no "
                 lines.append(f"  {mark}  {_shown(verdict_)}: {verdict_.reason}")
             lines.extend(f"  no   {conflict}" for conflict in branch.conflicts)
+        if self.total > len(self.branches):
+            many = f"{self.total:,}" if self.total < _COUNTED else f"{_COUNTED:,} or more"
+            lines.append(f"there are {many} branches; these are the nearest to holding")
         return "\n".join(lines)
 
 
@@ -102,11 +110,56 @@ def explain(
     checked = event if isinstance(event, Event) else schema.event(event)
     calls = (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
     answers = {id(call): semantics.ask(call, checked, operators) for call in calls}
+    chosen = _branches(condition, checked, schema)
     found = tuple(
         _Explained(clause, checked, schema, answers).branch(fits or one_substitution_fits)
-        for clause in semantics.branches(condition)
+        for clause in chosen.clauses
     )
-    return Explanation(any(branch.holds for branch in found), found)
+    holds = any(branch.holds for branch in found) or (
+        chosen.total > len(found) and semantics.satisfies(condition, checked, schema, operators)
+    )
+    return Explanation(holds, found, chosen.total)
+
+
+class _Branches(NamedTuple):
+    """Branches to show, and how many there are (at most `_COUNTED`)."""
+
+    clauses: list[Clause]
+    total: int
+
+
+def _branches(condition: Condition, event: Event, schema: Schema) -> _Branches:
+    """The branches of a condition; of a large one those that are nearest to holding."""
+
+    def failures(clause: Clause) -> int:
+        return sum(
+            isinstance(literal.predicate, Predicate)
+            and not semantics.conjunction_holds((literal,), event, schema)
+            for literal in clause
+        )
+
+    def nearest(node: Condition, positive: bool) -> _Branches:
+        if isinstance(node, Leaf):
+            return _Branches([(Literal(node, positive),)], 1)
+        if isinstance(node, Not):
+            return nearest(node.part, not positive)
+        parts = [nearest(part, positive) for part in node.parts]
+        if isinstance(node, And) != positive:
+            found = [clause for part in parts for clause in part.clauses]
+            total = sum(part.total for part in parts)
+            return _Branches(_fewest(found, failures), min(total, _COUNTED))
+        found, total = [()], 1
+        for part in parts:
+            found = [(*left, *right) for left in found for right in part.clauses]
+            found, total = _fewest(found, failures), min(total * part.total, _COUNTED)
+        return _Branches(found, total)
+
+    return nearest(condition, True)
+
+
+def _fewest(clauses: list[Clause], failures: Callable[[Clause], int]) -> list[Clause]:
+    """All of a few clauses, or those with the fewest failures."""
+    return clauses if len(clauses) <= _SHOWN else sorted(clauses, key=failures)[:_SHOWN]
 
 
 class _Explained:

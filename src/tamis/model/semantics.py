@@ -27,6 +27,7 @@ from tamis.model.condition import (
     Predicate,
     ValueConstraint,
     Variable,
+    leaves,
     parts_of,
     variables,
 )
@@ -56,7 +57,64 @@ def satisfies(
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     checked = event if isinstance(event, Event) else schema.event(event)
-    return any(clause_holds(branch, checked, schema, operators) for branch in branches(condition))
+    return any(
+        operators_hold(clause, checked, operators)
+        for choice in choices(condition, checked)
+        for clause in left_to_operators(condition, True, choice, checked, schema)
+    )
+
+
+Choice = Mapping[str, Any]
+"""One value for each attribute that the event binds."""
+
+
+def choices(condition: Condition, event: Event) -> Iterator[Choice]:
+    """Every choice of one value for each attribute of the condition that the event binds.
+
+    All predicates about *one value* of an attribute must hold for the same value.
+    """
+    mentioned = {leaf.attribute for leaf in leaves(condition) if isinstance(leaf, Predicate)}
+    bound = [name for name in event.values if name in mentioned]
+    for values in product(*(event.values[name] for name in bound)):
+        yield dict(zip(bound, values, strict=True))
+
+
+def left_to_operators(
+    condition: Condition, positive: bool, choice: Choice, event: Event, schema: Schema
+) -> list[Clause]:
+    """The ways to satisfy the condition under a choice: the calls and constraints of each.
+
+    `not` is pushed down on the way; it swaps `and` and `or`. Without calls this is `[()]`, for
+    true, or `[]`, for false.
+    """
+    if isinstance(condition, Not):
+        return left_to_operators(condition.part, not positive, choice, event, schema)
+    if isinstance(condition, Predicate):
+        literal = Literal(condition, positive)
+        if looks_at_set(literal):
+            holds = set_holds(literal, event, schema)
+        else:
+            name = condition.attribute
+            holds = name in choice and value_holds(literal, choice[name], schema)
+        return [()] if holds else []
+    if isinstance(condition, Leaf):
+        return [(Literal(condition, positive),)]
+    parts = (
+        left_to_operators(part, positive, choice, event, schema) for part in condition.parts
+    )
+    found: list[Clause] = []
+    if isinstance(condition, And) != positive:
+        for part in parts:
+            if () in part:
+                return [()]  # nothing is left to operators
+            found += part
+        return found
+    found = [()]
+    for part in parts:
+        found = [(*left, *right) for left in found for right in part]
+        if not found:
+            break
+    return found
 
 
 def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
@@ -76,14 +134,10 @@ def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
             yield from branches(part, positive)
 
 
-def clause_holds(
-    clause: Clause, event: Event, schema: Schema, operators: OperatorTable | None
-) -> bool:
-    """The ordinary predicates hold, and one substitution satisfies the calls and constraints."""
-    ordinary, calls, constraints = parts_of(clause)
-    if not conjunction_holds(ordinary, event, schema):
-        return False
-    refuse_unbound((*calls, *constraints))
+def operators_hold(clause: Clause, event: Event, operators: OperatorTable | None) -> bool:
+    """Whether one substitution satisfies the calls and constraints of a clause."""
+    _, calls, constraints = parts_of(clause)
+    refuse_unbound(clause)
     answers = [ask(literal.predicate, event, operators) for literal in calls]
     return one_substitution_fits(calls, answers, constraints)
 

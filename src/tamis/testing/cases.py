@@ -178,8 +178,26 @@ def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
     return Predicate(name, comparator, chooser.pick(pool))
 
 
-def condition(chooser: Chooser, depth: int = 3, schema: Schema = SCHEMA) -> Condition:
-    """A condition of a few predicates in any boolean structure."""
+_DEPTH = 3
+
+
+def tangle(chooser: Chooser, schema: Schema = SCHEMA) -> Condition:
+    """An `and` of so many `or`s, perhaps negated, that it is not multiplied out."""
+    count = chooser.number(5, 8)
+    ors = [
+        tuple(condition(chooser, 1, schema) for _ in range(chooser.number(2, 4)))
+        for _ in range(count)
+    ]
+    if chooser.number(0, 2) == 0:
+        return Not(Or(tuple(And(parts) for parts in ors)))
+    # Negated parts hold more often, so that some events match.
+    return And(tuple(Or((*parts, Not(parts[0]))) for parts in ors))
+
+
+def condition(chooser: Chooser, depth: int = _DEPTH, schema: Schema = SCHEMA) -> Condition:
+    """A condition of a few predicates in any boolean structure, or a tangle of many."""
+    if depth == _DEPTH and chooser.number(0, 9) == 0:
+        return tangle(chooser, schema)
     shape = chooser.pick(("predicate", "predicate", "and", "and", "or", "not")) if depth else ""
     if shape == "not":
         return Not(condition(chooser, depth - 1, schema))

@@ -1,0 +1,1 @@
+"""Residuals: the parts of conditions that are verified on candidates, not indexed."""

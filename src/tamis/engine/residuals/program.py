@@ -1,0 +1,129 @@
+"""A residual as a program: the textbook's short-circuit code for `and`, `or` and `not`.
+
+An instruction looks at one interval of codes, and names the instruction to go on with if a value of
+the event is inside, and the one if not. The program is written from its end, so that both are known
+when an instruction is written. It runs from its last instruction down; every step goes further
+down, so it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tamis.encode.clause import MISSING, NONE, SOME, Constraint
+from tamis.encode.encoder import Encoder
+from tamis.engine.residuals.special_tests import SpecialTest
+from tamis.errors import NeverTrueError
+from tamis.language.normal_form import PartialClause, all_literals
+from tamis.model.condition import LEAVES, And, Condition, Literal, Not, Predicate
+
+ACCEPT, REJECT = -1, -2
+VALUE, NOT_ANY, MISSES, ANY, SPECIAL = range(5)
+"""Kinds of instruction: the chosen value is inside; the attribute is bound and no value is inside;
+it is not bound; some value is inside; a test that is no interval holds. The first three
+have the numbers of `SOME`, `NONE` and `MISSING`."""
+assert (VALUE, NOT_ANY, MISSES) == (SOME, NONE, MISSING)
+
+
+class Step(NamedTuple):
+    """An instruction: its kind, and where to go on if it holds, or else."""
+
+    kind: int
+    yes: int
+    no: int
+
+
+class Program(NamedTuple):
+    """The instructions of a residual. Those with intervals take theirs in order.
+
+    The intervals of all `constraints`, one after the other, belong to the steps that are not
+    `SPECIAL`; the tests to those that are.
+    """
+
+    steps: list[Step]
+    constraints: list[Constraint]
+    tests: list[SpecialTest]
+
+
+def compile_residual(clause: PartialClause, encoder: Encoder) -> Program | None:
+    """The program of a clause's residual, or None if it has none.
+
+    One value of an attribute must satisfy the literals and the residual. So the program repeats the
+    literals on attributes that it reads. Raises a `NeverTrueError` if no branch of it can hold.
+    """
+    if not clause.residual:
+        return None
+    leaves = all_literals(clause.residual)
+    read = {leaf.predicate.attribute for leaf in leaves}
+    again = [
+        literal
+        for literal in clause.literals
+        if isinstance(literal.predicate, Predicate) and literal.predicate.attribute in read
+    ]
+    writer = _Writer(encoder)
+    start = writer.conjunction([*again, *clause.residual], ACCEPT, REJECT)
+    if start == REJECT:
+        assert writer.refused is not None
+        raise writer.refused
+    return Program(writer.steps, writer.constraints, writer.tests)
+
+
+class _Writer:
+    """Writes a program backwards. Its methods return the instruction to begin with."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.steps: list[Step] = []
+        self.constraints: list[Constraint] = []
+        self.tests: list[SpecialTest] = []
+        self.refused: NeverTrueError | None = None
+
+    def conjunction(self, parts: Iterable[Literal[Condition]], yes: int, no: int) -> int:
+        written = len(self.steps), len(self.constraints), len(self.tests)
+        for part in reversed(list(parts)):
+            yes = self.node(part, yes, no)
+            if yes == no:  # never true: take back what was written
+                for given, end in zip((self.steps, self.constraints, self.tests), written):
+                    del given[end:]
+                break
+        return yes
+
+    def disjunction(self, parts: Iterable[Literal[Condition]], yes: int, no: int) -> int:
+        for part in reversed(list(parts)):
+            no = self.node(part, yes, no)
+        return no
+
+    def node(self, given: Literal[Condition], yes: int, no: int) -> int:
+        node, positive = given
+        if isinstance(node, Not):
+            return self.node(Literal(node.part, not positive), yes, no)
+        if isinstance(node, LEAVES):
+            assert isinstance(node, Predicate)
+            return self.leaf(Literal(node, positive), yes, no)
+        parts = [Literal(part, positive) for part in node.parts]
+        if isinstance(node, And) == positive:
+            return self.conjunction(parts, yes, no)
+        return self.disjunction(parts, yes, no)
+
+    def leaf(self, literal: Literal, yes: int, no: int) -> int:
+        try:
+            (constraint,) = self.encoder.fold((literal,))
+        except NeverTrueError as error:
+            self.refused = self.refused or error
+            return no
+        if constraint.patterns:
+            self.steps.append(Step(SPECIAL, yes, no))
+            self.tests.append(SpecialTest(literal.predicate.attribute, constraint))
+            yes = len(self.steps) - 1
+        kind = constraint.kind
+        if kind == SOME and literal.predicate.comparator in ("contains", "excludes"):
+            kind = ANY
+        for _ in constraint.intervals or (None,):
+            self.steps.append(Step(kind, yes, no))
+            if kind == NOT_ANY:
+                yes = len(self.steps) - 1
+            else:
+                no = len(self.steps) - 1
+        self.constraints.append(constraint._replace(patterns=()))
+        return len(self.steps) - 1

@@ -1,0 +1,154 @@
+"""The programs of residuals by slot, as flat arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.encode.clause import MISSING
+from tamis.encode.labels import Moved
+from tamis.encode.terms import Terms
+from tamis.engine.residuals.program import REJECT, SPECIAL, Step
+from tamis.files.arrays import Int8s, Int32s, Int64s, runs
+from tamis.index.growth import grown
+
+_PACK = 1024  # rows; a smaller table is not packed
+
+
+class Programs(NamedTuple):
+    """The table as kernels see it. A slot without a program has `size` 0.
+
+    Row r is one instruction: an interval of codes of an attribute, or, if its kind is `SPECIAL`,
+    the number of a test in `low`. `yes` and `no` count from the first row of the program.
+    """
+
+    start: Int64s
+    size: Int32s
+    attribute: Int32s
+    kind: Int8s
+    low: Int64s
+    high: Int64s
+    yes: Int32s
+    no: Int32s
+
+
+_TYPES = (np.int64, np.int32, np.int32, np.int8, np.int64, np.int64, np.int32, np.int32)
+NO_ATTRIBUTE = -1  # of a special test
+
+
+class ProgramTable:
+    """Programs by slot, with add and remove. A table that is mostly holes is packed."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all programs and release the memory."""
+        self.view = Programs(*(np.zeros(0, kind) for kind in _TYPES))
+        self.live = 0
+        self._top = self._live_rows = 0
+
+    def add(self, slot: int, steps: list[Step], terms: Terms, tests: list[int]) -> None:
+        """Put a program into a free slot; `tests` are the numbers of its special tests."""
+        rows = np.zeros((6, len(steps)), np.int64)
+        kind, yes, no = np.array(steps, np.int64).T
+        special = kind == SPECIAL
+        rows[0] = NO_ATTRIBUTE
+        rows[0, ~special], rows[1] = terms.attribute, kind
+        rows[2, ~special], rows[3, ~special] = terms.low, terms.high
+        rows[2, special] = tests
+        rows[4], rows[5] = yes, no
+        self._append(np.array([slot]), np.array([len(steps)]), rows)
+
+    def remove(self, slot: int) -> tuple[Terms, list[int]] | None:
+        """Remove the program of a slot; return its terms and the numbers of its tests."""
+        if slot >= len(self.view.size) or not self.view.size[slot]:
+            return None
+        found = self.rows(slot)
+        special = found.kind == SPECIAL
+        kind = np.where(found.kind[~special] == MISSING, MISSING, 0).astype(np.int8)
+        many = len(kind)
+        terms = Terms(
+            np.array([0, many]),
+            found.attribute[~special],
+            np.zeros(many, np.int16),
+            kind,
+            found.low[~special],
+            found.high[~special],
+        )
+        tests: list[int] = found.low[special].tolist()
+        self._live_rows -= int(self.view.size[slot])
+        self.view.size[slot] = 0
+        self.live -= 1
+        if not self.live:
+            self.clear()
+        elif self._top > _PACK and 2 * self._live_rows < self._top:
+            self._pack()
+        return terms, tests
+
+    def rows(self, slot: int) -> Programs:
+        """A copy of the rows of one program."""
+        start, size = int(self.view.start[slot]), int(self.view.size[slot])
+        parts: list[NDArray[Any]] = [each[start : start + size].copy() for each in self.view[2:]]
+        return Programs(np.zeros(1, np.int64), np.array([size], np.int32), *parts)
+
+    def follow(self, attribute: int, moved: Moved) -> None:
+        """Labels of a text attribute were renumbered: update the intervals."""
+        mine = np.flatnonzero(self.view.attribute[: self._top] == attribute)
+        low, high = self.view.low, self.view.high
+        low[mine], high[mine] = moved.follow_lower(low[mine]), moved.follow_upper(high[mine])
+
+    def _append(self, slots: Int64s, sizes: Int64s, rows: NDArray[np.int64]) -> None:
+        """Add programs, whose rows are `rows`, one program after the other."""
+        end = self._top + rows.shape[1]
+        start = grown(self.view.start, int(slots.max()) + 1)
+        size = grown(self.view.size, int(slots.max()) + 1)
+        start[slots], size[slots] = self._top + np.cumsum(sizes) - sizes, sizes
+        columns = [grown(column, end) for column in self.view[2:]]
+        for column, values in zip(columns, rows, strict=True):
+            column[self._top : end] = values
+        self.view = Programs(start, size, *columns)
+        self._top = end
+        self._live_rows += rows.shape[1]
+        self.live += len(slots)
+
+    def _pack(self) -> None:
+        slots = np.flatnonzero(self.view.size)
+        old = self.view
+        _, rows = runs(old.start[slots], old.size[slots])
+        columns = np.stack([column[rows].astype(np.int64) for column in old[2:]])
+        self.clear()
+        self._append(slots, old.size[slots].astype(np.int64), columns)
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays to save."""
+        cut = {name: column[: self._top] for name, column in self.view._asdict().items()}
+        return {**cut, "start": self.view.start, "size": self.view.size}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore what `arrays` returned."""
+        self.view = Programs(*(arrays[name] for name in Programs._fields))
+        self._top = len(self.view.kind)
+        self.live = int(np.count_nonzero(self.view.size))
+        self._live_rows = int(self.view.size.sum())
+
+    def tests_in_use(self) -> Int64s:
+        """The number of each special test, once for each program that asks it."""
+        slots = np.flatnonzero(self.view.size)
+        _, rows = runs(self.view.start[slots], self.view.size[slots].astype(np.int64))
+        return self.view.low[rows[self.view.kind[rows] == SPECIAL]]
+
+    def check(self, live: Int64s) -> None:
+        """Raise if a program is where no clause is, or a step leads out of its program."""
+        slots = np.flatnonzero(self.view.size)
+        assert np.isin(slots, live).all(), "a program without a clause"
+        assert len(slots) == self.live
+        for slot in slots.tolist():
+            program = self.rows(slot)
+            above = np.arange(len(program.kind))
+            for jump in (program.yes, program.no):
+                assert ((jump >= REJECT) & (jump < above)).all(), "every step goes down"

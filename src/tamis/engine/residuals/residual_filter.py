@@ -1,0 +1,157 @@
+"""Residuals, verified only on the candidates of the matcher.
+
+A residual is the part of a condition that is not indexed (`language.normal_form`). Its program runs
+in a kernel, over codes. Tests that are no intervals are answered before, once for each event.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.encode.batch import EventBatch
+from tamis.encode.encoder import Encoder
+from tamis.encode.labels import Moved
+from tamis.encode.terms import Terms
+from tamis.engine.residuals.evaluation import run_in_python, run_programs
+from tamis.engine.residuals.program import SPECIAL, Program
+from tamis.engine.residuals.program_table import ProgramTable
+from tamis.engine.residuals.special_tests import UNDECIDED, YES, SpecialTests
+from tamis.engine.saved_part import SavedPart
+from tamis.files.arrays import Bools, Int8s, Int64s, runs
+from tamis.match.answers import FoundSlots, Matches
+from tamis.match.bitmaps import Bitmaps
+
+_STEP = 1 << 20  # candidates examined together
+
+
+class ResidualFilter:
+    """The programs of slots that have a residual."""
+
+    def __init__(self) -> None:
+        self._programs = ProgramTable()
+        self._tests = SpecialTests()
+        self.undecided = 0  # candidates given up, because an event has too many values
+
+    def __len__(self) -> int:
+        return self._programs.live
+
+    def add(self, slot: int, program: Program, terms: Terms) -> None:
+        """Keep the program of a slot; `terms` are those of its constraints."""
+        tests = [self._tests.intern(test) for test in program.tests]
+        self._programs.add(slot, program.steps, terms, tests)
+
+    def remove(self, slot: int) -> Terms | None:
+        """Remove a slot; return the terms of its program if it has one."""
+        found = self._programs.remove(slot)
+        if found is None:
+            return None
+        terms, tests = found
+        for number in tests:
+            self._tests.release(number)
+        return terms
+
+    def follow(self, attribute: int, moved: Moved) -> None:
+        """Labels of a text attribute were renumbered."""
+        self._programs.follow(attribute, moved)
+
+    def filter(self, batch: EventBatch, found: Matches, encoder: Encoder) -> Matches:
+        """The candidates whose residual holds."""
+        if not self._programs.live:
+            return found
+        gone = [np.zeros(0, np.int64)]
+        for first in range(0, len(found.slots), _STEP):  # bounds the temporary arrays
+            places = np.flatnonzero(self._has_program(found.slots[first : first + _STEP])) + first
+            events = np.searchsorted(found.starts, places, side="right") - 1
+            slots = found.slots[places].astype(np.int64)
+            gone.append(places[~self._holding(batch, events, slots, encoder)])
+        return found.without(np.concatenate(gone))
+
+    def filter_bits(self, batch: EventBatch, found: Bitmaps, encoder: Encoder) -> None:
+        """Clear the bits of candidates whose residual does not hold."""
+        if not self._programs.live:
+            return
+        used = found.slots >= 0
+        bits = np.flatnonzero(used & self._has_program(np.where(used, found.slots, 0)))
+        events, which = found.pairs(bits)
+        slots = found.slots[bits[which]].astype(np.int64)
+        failed = ~self._holding(batch, events, slots, encoder)
+        found.clear(events[failed], bits[which[failed]])
+
+    def _has_program(self, slots: FoundSlots) -> Bools:
+        size = self._programs.view.size
+        return (size.take(slots, mode="clip") > 0) & (slots < len(size))
+
+    def _holding(
+        self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder
+    ) -> Bools:
+        """For each (event, slot), by ascending event, whether the residual of the slot holds."""
+        if not len(events):
+            return np.zeros(0, np.bool_)
+        asked, answers, open_pairs = self._answers(batch, events, slots)
+        width = int(self._programs.view.attribute.max(initial=0)) + 1
+        if len(batch.pairs.attribute):
+            width = max(width, int(batch.pairs.attribute.max()) + 1)
+        verdicts = run_programs(
+            batch.pairs, events, slots, self._programs.view, width, asked, answers, len(self._tests)
+        )
+        for place in open_pairs:
+            event, slot = int(events[place]), int(slots[place])
+            verdicts[place] = self._in_python(batch, event, slot, encoder)
+        self.undecided += int(np.count_nonzero(verdicts == UNDECIDED))
+        return verdicts == YES
+
+    def _answers(
+        self, batch: EventBatch, events: Int64s, slots: Int64s
+    ) -> tuple[Int64s, Int8s, list[int]]:
+        """The special tests of candidates, answered; candidates whose answers depend on a choice.
+
+        The answers come with sorted keys, as `run_programs` takes them.
+        """
+        view, many = self._programs.view, max(1, len(self._tests))
+        starts, rows = runs(view.start[slots], view.size[slots].astype(np.int64))
+        special = np.flatnonzero(view.kind[rows] == SPECIAL)
+        candidate = np.searchsorted(starts, special, side="right") - 1
+        keys = events[candidate] * many + view.low[rows[special]]
+        asked = np.unique(keys)
+        answers = np.zeros(len(asked), np.int8)
+        for at, key in enumerate(asked.tolist()):
+            event, number = divmod(key, many)
+            answers[at] = self._tests[number].answer(batch.raw_values(event))
+        undecided = answers[np.searchsorted(asked, keys)] == UNDECIDED
+        return asked, answers, np.unique(candidate[undecided]).tolist()
+
+    def _in_python(self, batch: EventBatch, event: int, slot: int, encoder: Encoder) -> int:
+        pairs, raw = batch.pairs, batch.raw_values(event)
+        mine = slice(pairs.starts[event], pairs.starts[event + 1])
+        attributes, codes = pairs.attribute[mine], pairs.code[mine]
+
+        def values(attribute: int) -> list[int]:
+            found: list[int] = codes[attributes == attribute].tolist()
+            return found
+
+        def special(number: int, place: Any) -> bool:
+            test = self._tests[number]
+            bound = raw.get(test.attribute, ())
+            return bool(bound) and test.holds(bound[place(encoder.positions[test.attribute])])
+
+        return run_in_python(self._programs.rows(slot), values, special)
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def saved(self) -> SavedPart:
+        """All programs, and the special tests as text."""
+        return SavedPart(
+            dict(self._programs.arrays()), {}, {"tests": {"test": self._tests.column()}}
+        )
+
+    def restore(self, saved: SavedPart) -> None:
+        """Restore what `saved` returned."""
+        self._programs.restore(dict(saved.arrays))
+        self._tests.restore(saved.columns["tests"]["test"], self._programs.tests_in_use())
+
+    def check(self, live: Int64s) -> None:
+        """Raise if an invariant is broken; `live` are the slots in use."""
+        self._programs.check(live)
+        self._tests.check(self._programs.tests_in_use())
