@@ -7,7 +7,7 @@ parser. A text is read here only if the parser would read the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -44,16 +44,20 @@ _PREDICATES = pa.large_list(
 
 
 def read_plain(
-    column: pa.Array, longest: int, progress: Callable[[int], object] = lambda _: None
+    column: pa.Array,
+    longest: int,
+    progress: Callable[[int], object] = lambda _: None,
+    doubtful: Iterable[str] = (),
 ) -> pa.LargeListArray:
     """The predicates of each plain condition, as a bulk load takes them; null for others.
 
-    A condition of more than `longest` bytes is not read. `progress` is called with the number of
-    plain conditions so far.
+    A condition of more than `longest` bytes is not read, nor one with a bare word in `doubtful`.
+    `progress` is called with the number of plain conditions so far.
     """
     parts: list[pa.LargeListArray] = []
+    words = pa.array(sorted({*KEYWORDS, *doubtful}))
     for at in range(0, max(1, len(column)), _AT_ONCE):
-        parts.append(_read_plain(column.slice(at, _AT_ONCE), longest))
+        parts.append(_read_plain(column.slice(at, _AT_ONCE), longest, words))
         progress(sum(len(part) - part.null_count for part in parts))
     found = pa.concat_arrays(parts)
     assert isinstance(found, pa.LargeListArray)
@@ -67,7 +71,7 @@ def none_plain(rows: int) -> pa.LargeListArray:
     return found
 
 
-def _read_plain(column: pa.Array, longest: int) -> pa.LargeListArray:
+def _read_plain(column: pa.Array, longest: int, doubtful: pa.Array) -> pa.LargeListArray:
     texts = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
     texts = texts.cast(pa.large_string())
     fits = pc.less_equal(pc.binary_length(texts), longest)
@@ -87,9 +91,10 @@ def _read_plain(column: pa.Array, longest: int) -> pa.LargeListArray:
         names=["attribute", "comparator", "value", "text"],
     )
     good = np.asarray(
-        pc.and_(found.is_valid(), pc.invert(pc.or_(_keyword(attribute), _keyword(word)))).fill_null(
-            False
-        )
+        pc.and_(
+            found.is_valid(),
+            pc.invert(pc.or_(_is_in(attribute, _KEYWORDS), _is_in(word, doubtful))),
+        ).fill_null(False)
     )
     offsets = np.asarray(lists.offsets) - lists.offsets[0].as_py()
     # Counts the parts that are not comparisons.
@@ -98,8 +103,9 @@ def _read_plain(column: pa.Array, longest: int) -> pa.LargeListArray:
     return pa.LargeListArray.from_arrays(pa.array(offsets), structs, mask=pa.array(odd))
 
 
-def _keyword(words: pa.Array) -> pa.Array:
-    return pc.is_in(pc.ascii_lower(words), _KEYWORDS.cast(words.type))
+def _is_in(words: pa.Array, known: pa.Array) -> pa.Array:
+    known = known.cast(words.type)
+    return pc.or_(pc.is_in(words, known), pc.is_in(pc.ascii_lower(words), known))
 
 
 def _values(numbers: pa.Array) -> pa.Array:

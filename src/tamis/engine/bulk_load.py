@@ -20,6 +20,7 @@ from tamis.errors import ConditionError, SubscriptionError
 from tamis.language import to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
+from tamis.language.pitfalls import doubtful_words
 from tamis.model.condition import COMPARATORS, SYNONYMS, And, Condition, Constant, Predicate
 from tamis.model.schema import Schema
 
@@ -32,7 +33,9 @@ _MANY = 40  # from this many conditions on, reading them with Arrow pays
 _LISTS = ("in", "between")
 
 
-def subscribe_table(engine: Engine, given: Any, progress: Progress, language: str) -> int:
+def subscribe_table(
+    engine: Engine, given: Any, progress: Progress, language: str, stored: bool
+) -> int:
     """Add all subscriptions of a table. Nothing changes until every row is checked."""
     table = _table(given)
     ids = _ids(engine, table)
@@ -44,7 +47,8 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress, language: st
     lists = column
     if name == "condition":
         if language == NATIVE and rows >= _MANY:
-            lists = read_plain(column, TEXT_LIMIT, lambda done: report(done, rows))
+            doubtful = () if stored else doubtful_words(engine.schema)
+            lists = read_plain(column, TEXT_LIMIT, lambda done: report(done, rows), doubtful)
         else:
             lists = none_plain(rows)
     assert isinstance(lists, pa.ListArray | pa.LargeListArray)
@@ -53,7 +57,7 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress, language: st
     for done, row in enumerate(bulk.slow.tolist()):
         if done % _STEP == 0:
             report(len(bulk.fast) + done, rows)
-        compiled.append(_compile(engine, name, column[row].as_py(), row, language))
+        compiled.append(_compile(engine, name, column[row].as_py(), row, language, stored))
     if name == "condition" and language != NATIVE:  # the engine keeps the translated conditions
         texts = [to_text(each.source) for each in compiled if not isinstance(each.source, str)]
         column = pa.array(texts, pa.large_string())
@@ -62,14 +66,16 @@ def subscribe_table(engine: Engine, given: Any, progress: Progress, language: st
     return rows
 
 
-def _compile(engine: Engine, name: str, given: Any, row: int, language: str) -> CompiledCondition:
+def _compile(
+    engine: Engine, name: str, given: Any, row: int, language: str, stored: bool
+) -> CompiledCondition:
     try:
         if given is None:
             raise ConditionError(f"the row has no {name}: it is null")
         condition = given if name == "condition" else condition_of(given, engine.schema)
         if condition is None:
             return CompiledCondition("", [CompiledClause()])
-        return engine.compile(condition, language)
+        return engine.compile(condition, language, stored=stored)
     except ConditionError as error:
         raise error.at_row(row) from None
 

@@ -52,7 +52,7 @@ class CompiledCondition(NamedTuple):
 
 
 def compile_condition(
-    condition: str | Condition, encoder: Encoder, operators: Operators, language: str
+    condition: str | Condition, encoder: Encoder, operators: Operators, language: str, stored: bool
 ) -> CompiledCondition:
     """Compile a condition. Every refusal of a condition happens here."""
     schema = encoder.schema
@@ -60,7 +60,7 @@ def compile_condition(
     parsed = condition if text is None else translate(text, schema, language)
     if not isinstance(parsed, Condition):
         raise ConditionError(f"a condition is text, got {type(condition).__name__}")
-    check_condition(parsed, schema, operators.signatures, text, language)
+    check_condition(parsed, schema, operators.signatures, text, language, stored=stored)
     try:
         compiled = _compile_clauses(expand(parsed), encoder, operators)
     except ConditionError as error:
@@ -85,11 +85,9 @@ def _compile_clauses(
     return found
 
 
-def compile_clause(
-    clause: PartialClause, encoder: Encoder, operators: Operators
-) -> CompiledClause:
+def compile_clause(clause: PartialClause, encoder: Encoder, operators: Operators) -> CompiledClause:
     """Compile a clause that has passed the type check; refuse one that can never hold."""
-    ordinary, calls, constraints = parts_of(clause.literals)
+    ordinary, calls, constraints, _ = parts_of(clause.literals)
     folded = encoder.fold(ordinary)
     residual = compile_residual(clause, encoder)
     if not calls:
@@ -110,7 +108,7 @@ def parse_calls(text: str) -> ClauseCalls:
         Literal(part.part, False) if isinstance(part, Not) else Literal(part, True)
         for part in literals
     )
-    _, calls, constraints = parts_of(clause)
+    _, calls, constraints, _ = parts_of(clause)
     collected = collect_calls(calls, constraints)
     assert collected is not None
     return collected

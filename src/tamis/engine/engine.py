@@ -118,17 +118,23 @@ class Engine:
     # -- subscriptions -----------------------------------------------------------------------------
 
     def subscribe(
-        self, condition: str | Condition, id: Id | None = None, *, language: str = NATIVE
+        self,
+        condition: str | Condition,
+        id: Id | None = None,
+        *,
+        language: str = NATIVE,
+        stored: bool = False,
     ) -> Id:
         """Add a subscription and return its id: the one given, or the next number.
 
         `language` is the dialect of a condition in text, a name from `tamis.dialects()`. The engine
-        keeps a condition in another dialect translated.
+        keeps a condition in another dialect translated. A `stored` condition was accepted before
+        and keeps its meaning, even if a bare word in it names an attribute by now.
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
             checked = self.slot_table.check_new(id)
-            source, compiled = self.compile(condition, language)
+            source, compiled = self.compile(condition, language, stored=stored)
             slots = self.slot_table.reserve(len(compiled))
             try:
                 self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
@@ -145,18 +151,19 @@ class Engine:
         progress: Callable[[int, int], object] | None = None,
         *,
         language: str = NATIVE,
+        stored: bool = False,
     ) -> int:
         """Add all subscriptions of an Arrow table; on an error, which names the row, add none.
 
         The table has `id` (int64 or string) and either `condition` (text) or `predicates`: a list
         of structs of attribute, comparator, value (double) and text; value or text is null.
         An empty list of predicates matches every event. `language` is the dialect of the
-        conditions. `progress` is called with the rows done and the rows in total. Returns the
+        conditions, and `stored` is as in `subscribe`. `progress` is called with the rows done and the rows in total. Returns the
         number of subscriptions.
         """
         with self._lock.mutex:
             self._lock.refuse_operators()
-            return bulk_load.subscribe_table(self, table, progress, language)
+            return bulk_load.subscribe_table(self, table, progress, language, stored)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
@@ -194,9 +201,12 @@ class Engine:
         found = self._condition(id)
         return None if found is None else to_text(found)
 
-    def compile(self, condition: str | Condition, language: str = NATIVE) -> CompiledCondition:
+    def compile(
+        self, condition: str | Condition, language: str = NATIVE, *, stored: bool = False
+    ) -> CompiledCondition:
         """The clauses of a condition. Every refusal of a condition happens here."""
-        return compile_condition(condition, self.encoder, self.calls.operators, language)
+        operators = self.calls.operators
+        return compile_condition(condition, self.encoder, operators, language, stored)
 
     def place(self, slots: Slots, compiled: Sequence[CompiledClause], owners: Slots) -> None:
         """Add clauses to the matcher; clauses with one owner are alternatives of each other."""

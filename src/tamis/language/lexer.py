@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![\w.])
     | (?P<mark><=|>=|!=|<>|==|[=<>(),+*/-])
     | \?(?P<variable>{NAME.pattern})
+    | @(?P<attribute>{NAME.pattern}|`[^`]+`)
     | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | `(?P<quoted>[^`]+)`
     | (?P<end>\Z)
@@ -49,6 +50,8 @@ def tokens(text: str) -> list[Token]:
             word = _unescape(text, start, end)
         elif kind == "variable":
             start -= 1  # the question mark
+        elif kind == "attribute":
+            word, start = word.strip("`"), start - 1
         elif kind == "quoted":
             kind, start = "name", start - 2
         elif kind == "bad":
@@ -95,6 +98,8 @@ def _bad(text: str, start: int) -> ConditionError:
     elif character in "&|":
         what = f"{character!r} has no meaning here"
         hint = "write " + ("'and'" if character == "&" else "'or'")
+    elif character == "@":
+        what, hint = "a lone @", "write the value of an attribute as @price"
     elif character == "?":
         what, hint = "a lone question mark", "write a variable as ?people"
     else:

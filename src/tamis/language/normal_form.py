@@ -17,6 +17,7 @@ from tamis.model.condition import (
     Arithmetic,
     Call,
     Clause,
+    Comparison,
     Condition,
     Expression,
     Leaf,
@@ -25,6 +26,7 @@ from tamis.model.condition import (
     Or,
     Predicate,
     ValueConstraint,
+    attributes_of,
 )
 from tamis.model.domain import show
 
@@ -84,7 +86,7 @@ def _check_depth(condition: Condition) -> None:
         stack = list(waiting.pop(level, {}).values())
         while stack:
             node = stack.pop()
-            if isinstance(node, ValueConstraint):
+            if isinstance(node, ValueConstraint | Comparison):
                 if level + height(node) > DEPTH_LIMIT:
                     raise LimitError(_TOO_DEEP, span=node.span)
                 continue
@@ -108,7 +110,7 @@ def _check_depth(condition: Condition) -> None:
     raise LimitError(_TOO_DEEP)
 
 
-def height(constraint: ValueConstraint) -> int:
+def height(constraint: ValueConstraint | Comparison) -> int:
     """The nesting of arithmetic in a constraint, up to one more than the limit."""
     level: dict[int, Expression] = {0: constraint.left, 1: constraint.right}
     for found in range(DEPTH_LIMIT + 1):
@@ -152,10 +154,10 @@ def _size(condition: Condition, positive: bool, known: dict[tuple[int, bool], _S
         return _Size(1, len(given) if isinstance(given, tuple) else 1, False, 1)
     if isinstance(condition, Call):
         return _Size(1, len(tuple(condition.arguments)), True, 1)
-    if isinstance(condition, ValueConstraint):
+    if isinstance(condition, ValueConstraint | Comparison):
         sizes: dict[int, int] = {}
         values = _operands(condition.left, sizes) + _operands(condition.right, sizes)
-        return _Size(1, values, True, 1)
+        return _Size(1, values, isinstance(condition, ValueConstraint), 1)
     if isinstance(condition, Not):
         return _size(condition.part, not positive, known)
     key = id(condition), positive
@@ -190,6 +192,9 @@ def _operands(expression: Expression, known: dict[int, int]) -> int:
 
 
 def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
+    if isinstance(condition, Comparison):  # not indexed, but it needs its attributes
+        bound = tuple(Literal(Predicate(name, "exists"), True) for name in attributes_of(condition))
+        return [PartialClause(bound, (Literal(condition, positive),))]
     if isinstance(condition, LEAVES):
         return [PartialClause((Literal(condition, positive),))]
     if isinstance(condition, Not):
@@ -199,7 +204,7 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
     plain: list[Literal[Leaf]] = []  # most conditions have nothing else
     others: list[tuple[Condition, list[PartialClause]]] = []
     for part in condition.parts:
-        if isinstance(part, LEAVES):
+        if isinstance(part, LEAVES) and not isinstance(part, Comparison):
             plain.append(Literal(part, positive))
         else:
             others.append((part, _expand(part, positive)))
@@ -209,9 +214,7 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
         indexed = any(isinstance(each.predicate, Predicate) for each in found[0].literals)
         if len(found) * len(more) <= _EXPANSION or not indexed or _has_calls(more):
             found = [
-                PartialClause(
-                    (*left.literals, *right.literals), (*left.residual, *right.residual)
-                )
+                PartialClause((*left.literals, *right.literals), (*left.residual, *right.residual))
                 for left in found
                 for right in more
             ]

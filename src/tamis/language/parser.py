@@ -2,13 +2,14 @@
 
     condition   = conjunction { "or" conjunction }
     conjunction = unary { "and" unary }
-    unary       = "not" unary | "(" condition ")" | predicate | call | constraint
+    unary       = "not" unary | "(" condition ")" | predicate | comparison | call | constraint
     predicate   = name comparator constants
     call        = name "(" [ argument { "," argument } ] ")"
     constraint  = sum comparator sum
+    comparison  = ( name | sum ) comparator sum, where a sum has "@" name
     sum         = product { ( "+" | "-" ) product }
     product     = signed { ( "*" | "/" ) signed }
-    signed      = "-" signed | variable | constant | "(" sum ")"
+    signed      = "-" signed | variable | "@" name | constant | "(" sum ")"
 
 A parenthesis may open a condition or a sum; only what follows tells which. Its content is parsed
 once, as whichever it turns out to be: the parser never backtracks.
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from math import isfinite
 
 from tamis.errors import ConditionError, LimitError, SchemaError, nearest
 from tamis.language.limits import DEPTH_LIMIT, TEXT_LIMIT, check_length
@@ -28,10 +30,13 @@ from tamis.language.token_reader import OPERANDS, TokenReader
 from tamis.language.type_check import check
 from tamis.model.condition import (
     COMPLEMENTS,
+    COMPUTE,
     SIGNS,
     And,
     Arithmetic,
+    AttributeValue,
     Call,
+    Comparison,
     Condition,
     Constant,
     Expression,
@@ -42,7 +47,7 @@ from tamis.model.condition import (
     ValueConstraint,
     Variable,
     Word,
-    variables,
+    operands,
 )
 from tamis.model.operator import Signature
 from tamis.model.printer import KEYWORDS, constant_text, name_text
@@ -174,12 +179,14 @@ class _Parser(TokenReader):
             raise self.error("after a name, 'not' is followed by in, between, like or contains")
         return self._comparison(name, start, kind)
 
-    def _comparison(self, name: str, start: int, kind: str) -> Predicate | Call:
+    def _comparison(self, name: str, start: int, kind: str) -> Condition:
         if kind == "(":
             return self._call(name, start)
         if kind not in _COMPARATORS:
             raise self._no_comparator(name, kind)
         self.at += 1
+        if kind in COMPLEMENTS and self._is_sum():
+            return self._compared(start, AttributeValue(name), kind)
         value: Value = None
         if kind in _SIMPLE:
             value = self.constant()
@@ -201,7 +208,7 @@ class _Parser(TokenReader):
             "like, starts with, ends with"
         )
         if kind in SIGNS:
-            hint = "arithmetic takes variables and numbers, not attributes"
+            hint = f"in arithmetic, write the value of an attribute as @{name_text(name)}"
         return self.error(f"expected a comparator after {name!r}", hint=hint)
 
     # -- operators ---------------------------------------------------------------------------------
@@ -227,7 +234,9 @@ class _Parser(TokenReader):
             )
         return Call(name, tuple(arguments), (start, self.tokens[self.at - 1][3]))
 
-    def _constraint(self, start: int, left: Expression) -> ValueConstraint | Expression:
+    def _constraint(
+        self, start: int, left: Expression
+    ) -> ValueConstraint | Comparison | Predicate | Expression:
         """The constraint that starts with `left`, or `left` itself without a comparator."""
         kind, word, *_ = self.tokens[self.at]
         if kind in _OF_ATTRIBUTES:
@@ -237,25 +246,77 @@ class _Parser(TokenReader):
         if kind not in COMPLEMENTS:
             return left
         self.at += 1
+        return self._compared(start, left, kind)
+
+    def _is_sum(self) -> bool:
+        """Whether the next tokens are an expression with an attribute, not a constant."""
+        kind = self.tokens[self.at][0]
+        if kind in ("attribute", "("):
+            return True
+        if kind == "end":
+            return False
+        value = self.at + (kind == "-")
+        after = self.tokens[value + 1][0] if value + 1 < len(self.tokens) else "end"
+        return self.tokens[value][0] == "attribute" or after in SIGNS
+
+    def _compared(
+        self, start: int, left: Expression, kind: str
+    ) -> ValueConstraint | Comparison | Predicate:
+        """The constraint or comparison whose left side and comparator were read."""
         right = self.sum()
         if self.tokens[self.at][0] in COMPLEMENTS:
             raise self.error(
                 "a constraint has two sides", hint="write, for example: 1 < ?x and ?x < 5"
             )
-        found = ValueConstraint(left, kind, right, (start, self.tokens[self.at - 1][3]))
+        span = start, self.tokens[self.at - 1][3]
+        found = ValueConstraint(left, kind, right, span)
         if height(found) > DEPTH_LIMIT:
-            raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", span=found.span)
-        if next(variables(found), None) is None:
+            raise LimitError(f"nested deeper than {DEPTH_LIMIT} levels", span=span)
+        kinds = {type(each) for each in operands(found)}
+        if {Variable, AttributeValue} <= kinds:
             raise ConditionError(
-                "the constraint compares constants only", span=found.span, hint=_mirrored(found)
+                "a variable cannot be compared with an attribute",
+                span=span,
+                hint="an operator that reads the attribute can bind its value to a variable",
+            )
+        if AttributeValue in kinds:
+            return _simplest(Comparison(left, kind, right, span))
+        if Variable not in kinds:
+            raise ConditionError(
+                "the constraint compares constants only", span=span, hint=_mirrored(found)
             )
         return found
+
+
+def _simplest(given: Comparison) -> Comparison | Predicate:
+    """A predicate if the comparison is of one attribute with a constant: those are indexed."""
+    left, right = _folded(given.left), _folded(given.right)
+    if isinstance(left, AttributeValue) and isinstance(right, Constant):
+        return Predicate(left.name, given.comparator, right, given.span)
+    if isinstance(right, AttributeValue) and isinstance(left, Constant):
+        comparator = _MIRRORED.get(given.comparator, given.comparator)
+        return Predicate(right.name, comparator, left, given.span)
+    return given
+
+
+def _folded(expression: Expression) -> Expression:
+    """A number in place of arithmetic on numbers."""
+    if not isinstance(expression, Arithmetic):
+        return expression
+    left, right = _folded(expression.left), _folded(expression.right)
+    if type(left) not in (int, float) or type(right) not in (int, float):
+        return expression
+    try:
+        found = COMPUTE[expression.sign](left, right)
+    except (ZeroDivisionError, OverflowError):
+        return expression  # such a comparison is false
+    return found if isinstance(found, int) or isfinite(found) else expression
 
 
 def _mirrored(constraint: ValueConstraint) -> str | None:
     """A hint for `5 < price`."""
     left, name = constraint.left, constraint.right
-    if not isinstance(name, Word) or name[0].isdigit() or isinstance(left, Variable | Arithmetic):
+    if not isinstance(name, Word) or name[0].isdigit() or not isinstance(left, Constant):
         return None
     comparator = _MIRRORED.get(constraint.comparator, constraint.comparator)
     return f"an attribute comes first: {name_text(name)} {comparator} {constant_text(left)}"

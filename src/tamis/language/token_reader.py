@@ -8,13 +8,21 @@ from decimal import Decimal
 from tamis.errors import ConditionError, LimitError, Span
 from tamis.language.lexer import Token, tokens
 from tamis.language.limits import DEPTH_LIMIT, LIST_LIMIT
-from tamis.model.condition import SIGNS, Arithmetic, Constant, Expression, Variable, Word
+from tamis.model.condition import (
+    SIGNS,
+    Arithmetic,
+    AttributeValue,
+    Constant,
+    Expression,
+    Variable,
+    Word,
+)
 from tamis.model.printer import name_text
 
-OPERANDS = frozenset(("variable", "number", "date", "text", "true", "false", "-"))
+OPERANDS = frozenset(("variable", "attribute", "number", "date", "text", "true", "false", "-"))
 """The tokens that can start an expression, apart from a parenthesis."""
 _VALUE = "expected a value: a number, a name, true, false, or text in quotes"
-_ARITHMETIC = "arithmetic takes variables and numbers only; put text in quotes"
+_ARITHMETIC = "arithmetic takes variables, attributes (@price) and numbers; put text in quotes"
 
 
 class TokenReader:
@@ -74,6 +82,8 @@ class TokenReader:
         if kind == "variable":
             self.at += 1
             return Variable(word)
+        if kind == "attribute":
+            raise self.error("an operator reads attributes itself; its arguments are constants")
         if kind not in OPERANDS and kind != "name":
             raise self.error("expected a variable or a value")
         return self.constant()
@@ -106,6 +116,9 @@ class TokenReader:
         else:
             if kind == "name":
                 self._check_word(word)
+            if kind == "attribute":
+                self.at += 1
+                return AttributeValue(word)
             return self.argument()
         self.depth -= 1
         return inner
@@ -121,8 +134,7 @@ class TokenReader:
         if before in SIGNS or after in SIGNS:
             raise self.error(
                 f"{word!r} is not a number",
-                hint="arithmetic takes no attributes; an operator that reads one can bind its "
-                "value to a variable",
+                hint=f"write the value of an attribute as @{name_text(word)}",
             )
 
     # -- tokens ------------------------------------------------------------------------------------

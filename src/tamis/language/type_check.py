@@ -13,14 +13,19 @@ from typing import NamedTuple, NoReturn
 
 from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
+from tamis.language.comparison_check import check_comparison
+from tamis.language.constants import check_constant, kind_of_constant, kind_text
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
+from tamis.language.pitfalls import refuse_pitfalls
 from tamis.model.condition import (
     COMPLEMENTS,
     SIGNS,
     Arithmetic,
+    AttributeValue,
     Call,
     Clause,
+    Comparison,
     Condition,
     Constant,
     Expression,
@@ -33,12 +38,10 @@ from tamis.model.condition import (
     parts_of,
     variables,
 )
-from tamis.model.domain import Boolean, Domain, Integer, RefusalError, Text, show
+from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
-
-_DOMAINS: Mapping[str, Domain] = {"number": Integer(), "text": Text(), "boolean": Boolean()}
 
 
 def check(
@@ -46,13 +49,16 @@ def check(
     schema: Schema,
     text: str | None = None,
     operators: Mapping[str, Signature] | None = None,
+    *,
+    stored: bool = False,
 ) -> None:
     """Raise a `ConditionError` for an unknown name, a wrong comparator or a wrong type.
 
-    `operators` are the operators that the condition may call, by name.
+    `operators` are the operators that the condition may call, by name. A `stored` condition was
+    accepted before; the pitfalls that are refused when somebody subscribes are its meaning.
     """
     try:
-        _TypeCheck(schema.attributes, {} if operators is None else operators, text).check(condition)
+        _TypeCheck(schema, {} if operators is None else operators, text, stored).check(condition)
     except ConditionError as error:
         raise error.with_text(text) from None
 
@@ -68,15 +74,22 @@ Kinds = Mapping[str, BoundVariable]
 
 
 class _TypeCheck(NamedTuple):
-    attributes: Mapping[str, Domain]
+    schema: Schema
     operators: Mapping[str, Signature]
     text: str | None
+    stored: bool
+
+    @property
+    def attributes(self) -> Mapping[str, Domain]:
+        return self.schema.attributes
 
     def check(self, condition: Condition) -> None:
         has_variables = False
         for leaf in leaves(condition):
             if isinstance(leaf, Predicate):
                 self._predicate(leaf)
+            elif isinstance(leaf, Comparison):
+                check_comparison(leaf, self.attributes, self.text)
             elif isinstance(leaf, Call):
                 self._call(leaf)
                 has_variables = has_variables or any(True for _ in variables(leaf))
@@ -121,6 +134,8 @@ class _TypeCheck(NamedTuple):
                 many = f"{len(value):,} values in one list"
                 raise LimitError(f"{many}; at most {LIST_LIMIT:,}", span=span)
             given = value
+        if not self.stored:
+            refuse_pitfalls(predicate, self.schema, self.text)
         constant = domain.constant
         for position, item in enumerate(given):
             try:
@@ -143,8 +158,6 @@ class _TypeCheck(NamedTuple):
             return "put text in quotes"
         if domain.kind == "boolean" and isinstance(item, str):
             return "write true or false, without quotes"
-        if isinstance(item, Word) and item in self.attributes:
-            return "two attributes cannot be compared"
         return None
 
     # -- calls and constraints ---------------------------------------------------------------------
@@ -197,17 +210,22 @@ class _TypeCheck(NamedTuple):
                 )
             return
         hint = None
-        if isinstance(given, Word) and given in self.attributes:
-            hint = "operators read attributes themselves; their arguments are constants"
-        elif parameter.kind == "boolean" and isinstance(given, str):
+        if isinstance(given, Word) and given in self.attributes and not self.stored:
+            raise ConditionError(
+                f"{str(given)!r} is an attribute",
+                span=span,
+                hint="operators read attributes themselves; their arguments are constants; if you "
+                f'mean the text, write "{given}"',
+            )
+        if parameter.kind == "boolean" and isinstance(given, str):
             hint = "write true or false, without quotes"
         elif parameter.kind == "text":
             hint = "put text in quotes"
         try:
-            _check_constant(given, parameter.kind)
+            check_constant(given, parameter.kind)
         except RefusalError as why:
             raise ConditionError(
-                f"{where} is {_kind_text(parameter.kind)}: {why}", span=span, hint=hint
+                f"{where} is {kind_text(parameter.kind)}: {why}", span=span, hint=hint
             ) from None
 
     def _constraint(self, constraint: ValueConstraint) -> None:
@@ -231,6 +249,10 @@ class _TypeCheck(NamedTuple):
                     stack += (node.right, node.left)
             elif isinstance(node, Variable):
                 found = True
+            elif isinstance(node, AttributeValue):
+                raise ConditionError(
+                    f"@{node.name} cannot be compared with variables", span=constraint.span
+                )
             else:
                 self._operand(node, constraint)
         if not found:
@@ -245,7 +267,7 @@ class _TypeCheck(NamedTuple):
                 "text, put it in quotes",
             )
         try:
-            _check_constant(given, "any")
+            check_constant(given, "any")
         except RefusalError as why:
             span = spans.operand(self.text, constraint, given)
             raise ConditionError(f"in a value constraint: {why}", span=span) from None
@@ -290,8 +312,8 @@ class _TypeCheck(NamedTuple):
         """Refuse a variable of two kinds, if both are known."""
         if "any" not in (before.kind, kind) and before.kind != kind:
             raise ConditionError(
-                f"?{variable.name} is {_kind_text(before.kind)} in {before.by}, but "
-                f"{_kind_text(kind)} here",
+                f"?{variable.name} is {kind_text(before.kind)} in {before.by}, but "
+                f"{kind_text(kind)} here",
                 span=spans.operand(self.text, call, variable),
             )
 
@@ -314,8 +336,8 @@ class _TypeCheck(NamedTuple):
         left, right = (self._kind(side, constraint, kinds) for side in sides)
         if "any" not in (left, right) and left != right:
             raise ConditionError(
-                f"{expression_text(sides[0])} is {_kind_text(left)}, "
-                f"but {expression_text(sides[1])} is {_kind_text(right)}",
+                f"{expression_text(sides[0])} is {kind_text(left)}, "
+                f"but {expression_text(sides[1])} is {kind_text(right)}",
                 span=constraint.span,
                 hint=_bound_by(sides, kinds),
             )
@@ -327,16 +349,17 @@ class _TypeCheck(NamedTuple):
             )
 
     def _kind(self, expression: Expression, constraint: ValueConstraint, kinds: Kinds) -> str:
+        assert not isinstance(expression, AttributeValue)  # refused before
         if isinstance(expression, Variable):
             return kinds[expression.name].kind
         if not isinstance(expression, Arithmetic):
-            return _kind_of_constant(expression)
+            return kind_of_constant(expression)
         for side in (expression.left, expression.right):
             kind = self._kind(side, constraint, kinds)
             if kind not in ("number", "any"):
-                assert not isinstance(side, Arithmetic)
+                assert not isinstance(side, Arithmetic | AttributeValue)
                 raise ConditionError(
-                    f"{expression_text(side)} is {_kind_text(kind)}; arithmetic takes numbers",
+                    f"{expression_text(side)} is {kind_text(kind)}; arithmetic takes numbers",
                     span=spans.operand(self.text, constraint, side),
                     hint=_bound_by((side,), kinds),
                 )
@@ -352,19 +375,3 @@ def _bound_by(sides: tuple[Expression, ...], kinds: Kinds) -> str | None:
     """A hint that names the operators which bind the variables."""
     names = [side.name for side in sides if isinstance(side, Variable)]
     return "; ".join(f"{kinds[name].by} binds ?{name}" for name in names) or None
-
-
-def _kind_of_constant(given: Constant) -> str:
-    if isinstance(given, bool):
-        return "boolean"
-    return "text" if isinstance(given, str) else "number"
-
-
-def _kind_text(kind: str) -> str:
-    """A kind, with an article."""
-    return {"number": "a number", "boolean": "true or false"}.get(kind, kind)
-
-
-def _check_constant(given: Constant, kind: str) -> None:
-    """Refuse a constant of another kind."""
-    (_DOMAINS.get(kind) or _DOMAINS[_kind_of_constant(given)]).constant(given)

@@ -6,8 +6,9 @@ Nodes are plain records: `semantics` defines their meaning.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
@@ -20,7 +21,13 @@ COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT)
 COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The comparators of value constraints, each with its complement."""
 SYNONYMS = {"==": "=", "<>": "!="}
-SIGNS = ("+", "-", "*", "/")
+COMPUTE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+SIGNS = tuple(COMPUTE)
 NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 
 
@@ -70,7 +77,14 @@ class Arithmetic:
     right: Expression
 
 
-Expression = Constant | Variable | Arithmetic
+@dataclass(slots=True, eq=True, unsafe_hash=True)
+class AttributeValue:
+    """The value of an attribute in an expression, written `@name`."""
+
+    name: str
+
+
+Expression = Constant | Variable | AttributeValue | Arithmetic
 
 
 @dataclass(slots=True, eq=True, unsafe_hash=True)
@@ -92,8 +106,18 @@ class ValueConstraint:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Leaf = Predicate | Call | ValueConstraint
-LEAVES = (Predicate, Call, ValueConstraint)
+@dataclass(slots=True, eq=True, unsafe_hash=True)
+class Comparison:
+    """A comparison of attributes with each other: `sold_price < 2 * @reserve_price`."""
+
+    left: Expression
+    comparator: str
+    right: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Leaf = Predicate | Comparison | Call | ValueConstraint
+LEAVES = (Predicate, Comparison, Call, ValueConstraint)
 """The parts of a condition that have no parts."""
 
 
@@ -126,7 +150,7 @@ class Not:
     part: Condition
 
 
-Condition = Predicate | Call | ValueConstraint | And | Or | Not
+Condition = Predicate | Comparison | Call | ValueConstraint | And | Or | Not
 
 if TYPE_CHECKING:  # the oldest supported Python has no defaults for type variables
     from typing_extensions import TypeVar
@@ -159,14 +183,16 @@ class ClauseParts(NamedTuple):
     ordinary: tuple[Literal, ...]
     calls: tuple[Literal[Call], ...]
     constraints: tuple[Literal[ValueConstraint], ...]
+    comparisons: tuple[Literal[Comparison], ...]
 
 
 def parts_of(clause: Clause) -> ClauseParts:
-    """Split a clause: predicates for the matcher, calls for operators, value constraints."""
+    """Split a clause: predicates, comparisons of attributes, calls, value constraints."""
     return ClauseParts(
         tuple(literal for literal in clause if isinstance(literal.predicate, Predicate)),
         tuple(literal for literal in clause if isinstance(literal.predicate, Call)),
         tuple(literal for literal in clause if isinstance(literal.predicate, ValueConstraint)),
+        tuple(literal for literal in clause if isinstance(literal.predicate, Comparison)),
     )
 
 
@@ -196,10 +222,23 @@ def variables(leaf: Leaf) -> Iterator[Variable]:
     if isinstance(leaf, Call):
         yield from (given for given in leaf.arguments if isinstance(given, Variable))
     elif isinstance(leaf, ValueConstraint):
-        stack: list[Expression] = [leaf.right, leaf.left]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Variable):
-                yield node
-            elif isinstance(node, Arithmetic):
-                stack += (node.right, node.left)
+        yield from (each for each in operands(leaf) if isinstance(each, Variable))
+
+
+def operands(leaf: ValueConstraint | Comparison) -> Iterator[Constant | Variable | AttributeValue]:
+    """The operands of both sides, left to right, with repetitions."""
+    stack: list[Expression] = [leaf.right, leaf.left]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Arithmetic):
+            stack += (node.right, node.left)
+        else:
+            yield node
+
+
+def attributes_of(leaf: Predicate | Comparison) -> tuple[str, ...]:
+    """The attributes that a leaf looks at, each once."""
+    if isinstance(leaf, Predicate):
+        return (leaf.attribute,)
+    named = (each.name for each in operands(leaf) if isinstance(each, AttributeValue))
+    return tuple(dict.fromkeys(named))

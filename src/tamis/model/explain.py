@@ -169,7 +169,7 @@ class _Explained:
         self, clause: Clause, event: Event, schema: Schema, answers: Mapping[int, CallAnswer]
     ) -> None:
         self.clause, self.event, self.schema = clause, event, schema
-        self.ordinary, self.calls, self.constraints = parts_of(clause)
+        self.ordinary, self.calls, self.constraints, self.comparisons = parts_of(clause)
         semantics.refuse_unbound((*self.calls, *self.constraints))
         self.answers = answers
         self.giving = [  # the answers that bind variables

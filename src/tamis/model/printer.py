@@ -13,7 +13,9 @@ from tamis.model.condition import (
     NAME,
     And,
     Arithmetic,
+    AttributeValue,
     Call,
+    Comparison,
     Condition,
     Constant,
     Expression,
@@ -41,8 +43,10 @@ def to_text(condition: Condition) -> str:
         return _predicate(condition)
     if isinstance(condition, Call):
         return f"{name_text(condition.operator)}({', '.join(map(_argument, condition.arguments))})"
-    if isinstance(condition, ValueConstraint):
+    if isinstance(condition, ValueConstraint | Comparison):
         left, right = expression_text(condition.left), expression_text(condition.right)
+        if isinstance(condition.left, AttributeValue):
+            left = name_text(condition.left.name)  # without the mark, as in a predicate
         return f"{left} {condition.comparator} {right}"
     if isinstance(condition, Not):
         inner = to_text(condition.part)
@@ -77,6 +81,8 @@ def expression_text(expression: Expression) -> str:
     """One side of a value constraint, with no more parentheses than it needs."""
     if isinstance(expression, Variable):
         return f"?{expression.name}"
+    if isinstance(expression, AttributeValue):
+        return f"@{name_text(expression.name)}"
     if not isinstance(expression, Arithmetic):
         # Always quoted: a bare word at the start would be parsed as an attribute.
         return constant_text(str(expression) if isinstance(expression, Word) else expression)

@@ -7,6 +7,7 @@ the matchers, which are tested against it. It is the executable form of docs/sem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from math import isfinite
 from typing import Any, NamedTuple
@@ -16,8 +17,10 @@ from tamis.model.condition import (
     COMPLEMENTS,
     And,
     Arithmetic,
+    AttributeValue,
     Call,
     Clause,
+    Comparison,
     Condition,
     Constant,
     Expression,
@@ -27,6 +30,7 @@ from tamis.model.condition import (
     Predicate,
     ValueConstraint,
     Variable,
+    attributes_of,
     leaves,
     parts_of,
     variables,
@@ -41,6 +45,7 @@ Function = Callable[[tuple[Any, ...], tuple[Constant | None, ...]], Rows | Fault
 """An operator: takes one value for each attribute it reads, and one entry for each parameter, None
 for a variable; returns rows or a fault."""
 OperatorTable = Mapping[str, tuple[Signature, Function]]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Substitution = Mapping[str, Any]
 """Values of variables, by name."""
 
@@ -73,7 +78,12 @@ def choices(condition: Condition, event: Event) -> Iterator[Choice]:
 
     All predicates about *one value* of an attribute must hold for the same value.
     """
-    mentioned = {leaf.attribute for leaf in leaves(condition) if isinstance(leaf, Predicate)}
+    mentioned = {
+        name
+        for leaf in leaves(condition)
+        if isinstance(leaf, Predicate | Comparison)
+        for name in attributes_of(leaf)
+    }
     bound = [name for name in event.values if name in mentioned]
     for values in product(*(event.values[name] for name in bound)):
         yield dict(zip(bound, values, strict=True))
@@ -97,11 +107,11 @@ def left_to_operators(
             name = condition.attribute
             holds = name in choice and value_holds(literal, choice[name], schema)
         return [()] if holds else []
+    if isinstance(condition, Comparison):
+        return [()] if comparison_holds(Literal(condition, positive), choice, schema) else []
     if isinstance(condition, Leaf):
         return [(Literal(condition, positive),)]
-    parts = (
-        left_to_operators(part, positive, choice, event, schema) for part in condition.parts
-    )
+    parts = (left_to_operators(part, positive, choice, event, schema) for part in condition.parts)
     found: list[Clause] = []
     if isinstance(condition, And) != positive:
         for part in parts:
@@ -136,7 +146,7 @@ def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
 
 def operators_hold(clause: Clause, event: Event, operators: OperatorTable | None) -> bool:
     """Whether one substitution satisfies the calls and constraints of a clause."""
-    _, calls, constraints = parts_of(clause)
+    _, calls, constraints, _ = parts_of(clause)
     refuse_unbound(clause)
     answers = [ask(literal.predicate, event, operators) for literal in calls]
     return one_substitution_fits(calls, answers, constraints)
@@ -217,6 +227,31 @@ def _true(predicate: Predicate, value: Any, domain: Domain) -> bool:
     if comparator == "like":
         return _like(value, wanted)
     raise AssertionError(f"no such comparator: {comparator}")
+
+
+def comparison_holds(literal: Literal[Comparison], choice: Choice, schema: Schema) -> bool:
+    """Whether the chosen values of attributes compare as the literal says.
+
+    Values of an enumerated or hierarchical domain compare as in a predicate.
+    """
+    comparison, positive = literal
+    names = attributes_of(comparison)
+    if not all(name in choice for name in names):
+        return False
+    domain, right = schema.attributes[names[0]], comparison.right
+    if isinstance(domain, Enumerated | Hierarchy):
+        assert isinstance(right, AttributeValue)
+        predicate = Predicate(names[0], comparison.comparator, choice[right.name])
+        return value_holds(Literal(predicate, positive), choice[names[0]], schema)
+    constraint = ValueConstraint(comparison.left, comparison.comparator, right)
+    return constraint_holds(
+        Literal(constraint, positive), {name: _microseconds(choice[name]) for name in names}
+    )
+
+
+def _microseconds(value: Any) -> Any:
+    """A timestamp as a number, which compares in the same way; other values as they are."""
+    return (value - _EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value
 
 
 def _at_most(left: Any, right: Any, domain: Domain) -> bool:
@@ -382,7 +417,7 @@ def constraint_holds(literal: Literal[ValueConstraint], known: Substitution) -> 
 
 def _result(expression: Expression, known: Substitution) -> Any:
     """The value of an expression; None if it has none, as for a division by zero."""
-    if isinstance(expression, Variable):
+    if isinstance(expression, Variable | AttributeValue):
         return known[expression.name]
     if not isinstance(expression, Arithmetic):
         return expression

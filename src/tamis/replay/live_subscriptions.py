@@ -207,8 +207,12 @@ class RefusedCondition(NamedTuple):
     reason: str
 
 
-def subscribe_rows(engine: Engine, table: pa.Table) -> list[RefusedCondition]:
+def subscribe_rows(
+    engine: Engine, table: pa.Table, *, stored: bool = True
+) -> list[RefusedCondition]:
     """Subscribe all rows of a table of `id` and `condition`, and give those that are refused.
+
+    `stored` is as in `Engine.subscribe`: what a log or a version holds was accepted before.
 
     A batch is taken whole or not at all. So one with a mistake is halved until that is alone: the
     other rows cost a few tries, not one for each row.
@@ -219,7 +223,7 @@ def subscribe_rows(engine: Engine, table: pa.Table) -> list[RefusedCondition]:
     while todo:
         at, rows = todo.pop()
         try:
-            engine.subscribe_table(table.slice(at, rows))
+            engine.subscribe_table(table.slice(at, rows), stored=stored)
         except TamisError as why:
             if rows == 1:
                 # Its row in a table that it is alone in says nothing.

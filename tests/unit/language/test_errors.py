@@ -63,7 +63,14 @@ MISTAKES = [
     ("color in (red,\n gren)", 2, 2, "gren", "is not a value of the domain"),
     ("color = 5", 1, 9, "5", "is a number"),
     ("price = '5'", 1, 9, "'5'", "is text"),
-    ("price = quantity", 1, 9, "quantity", "two attributes cannot be compared"),
+    ("price = quantity", 1, 9, "quantity", "@quantity"),
+    ("title = color", 1, 9, "color", '"color"'),
+    ("title = null", 1, 9, "null", "title missing"),
+    ("title != None", 1, 10, "None", "title exists"),
+    ("price = @nothing", 1, 1, "price = @nothing", "unknown attribute 'nothing'"),
+    ("price = @title", 1, 1, "price = @title", "is text"),
+    ("at < @at + 1", 1, 1, "at < @at + 1", "arithmetic takes numbers"),
+    ("price = @", 1, 9, "@", "a lone @"),
     ("price = true", 1, 9, "true", "is a boolean"),
     ("price = 9007199254740993", 1, 9, "9007199254740993", "no exact double"),
     ("quantity = 9223372036854775808", 1, 12, "9223372036854775808", "outside the 64-bit"),
@@ -83,7 +90,6 @@ MISTAKES = [
     ("quantity = 1.5", 1, 1, "quantity = 1.5", "never true"),
     ("price < 5 and sold = true and price > 9", 1, 1, None, "never true: price < 5 and price > 9"),
     ("title missing\nand title = 'x'", 1, 1, "title missing", "never true"),
-    ("sold = true or price > 1 and price < 1", 1, 16, None, "never true: price > 1 and price < 1"),
 ]
 
 
@@ -147,9 +153,6 @@ LIMITS: list[tuple[str, Callable[[int], str], int, str]] = [
     ("values", lambda n: f"quantity in ({','.join(['1'] * n)})", 10_000, "10,001 values"),
     ("levels", lambda n: "(" * n + "price < 5" + ")" * n, 100, "nested deeper than 100"),
     ("nots", lambda n: "not " * n + "price < 5", 100, "nested deeper than 100"),
-    ("clauses", lambda n: " or ".join(f"price = {i}" for i in range(n)), 256, "257 clauses"),
-    ("pairs", lambda n: " and ".join([PAIR] * n), 8, "512 clauses"),
-    ("predicates", lambda n: " and ".join(["price > 1"] * n), 64, "65 predicates"),
 ]
 
 
@@ -170,11 +173,9 @@ def test_the_largest_is_read_and_one_more_is_not(
     ("text", "words"),
     [
         ("(" * 30_000, "nested deeper than 100"),
-        (" and ".join([PAIR] * 1000), "more than 1,000,000,000 clauses"),
-        ("not (" + " or ".join(["(price = 1 and quantity = 1)"] * 40) + ")", "clauses"),
-        ("not (" + " or ".join(["price > 1"] * 65) + ")", "65 predicates"),
+        (" and ".join(["n(?x) and (f(?x) or g(?x))"] * 11), "2,048 clauses"),
     ],
-    ids=["levels", "clauses", "negated clauses", "negated predicates"],
+    ids=["levels", "calls"],
 )
 def test_what_is_far_too_large_is_refused(text: str, words: str) -> None:
     with pytest.raises(LimitError, match=words):

@@ -161,7 +161,7 @@ def _subscribe(
         return engine
     table = read_conditions(file)
     with spinner(console, f"Compiling {table.num_rows:,} conditions"):
-        refused = subscribe_rows(engine, table)
+        refused = subscribe_rows(engine, table, stored=False)
     if refused:
         console.print(f"{len(refused):,} of {table.num_rows:,} conditions were refused:")
         for row, reason in refused[:SHOWN_REFUSALS]:

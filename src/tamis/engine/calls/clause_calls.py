@@ -25,6 +25,7 @@ from tamis.engine.calls.join import (
 )
 from tamis.model.condition import (
     Arithmetic,
+    AttributeValue,
     Call,
     Constant,
     Expression,
@@ -241,6 +242,7 @@ def _shown(limit: Literal[ValueConstraint], number: dict[str, int]) -> str:
             return f"?{number[part.name]}"
         if isinstance(part, Arithmetic):
             return f"({shown(part.left)} {part.sign} {shown(part.right)})"
+        assert not isinstance(part, AttributeValue)  # the type check refuses it
         return _constant(part)
 
     constraint, positive = limit

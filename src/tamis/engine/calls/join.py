@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from tamis.model.condition import (
     COMPLEMENTS,
+    COMPUTE,
     Arithmetic,
+    AttributeValue,
     Constant,
     Expression,
     ValueConstraint,
@@ -36,12 +38,6 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
 
 
 class JoinLimitError(Exception):
@@ -211,7 +207,7 @@ def kind_of(value: Any) -> type | None:
 def _value(
     expression: Expression, number: dict[str, int], used: set[int]
 ) -> Callable[[Sequence[Any]], Any]:
-    if isinstance(expression, Variable):
+    if isinstance(expression, Variable | AttributeValue):
         at = number[expression.name]
         used.add(at)
         return lambda bound: value[1] if isinstance(value := bound[at], tuple) else value
@@ -232,7 +228,7 @@ def _computed(sign: str, left: Any, right: Any) -> Any:
     if kind_of(left) is not float or kind_of(right) is not float:
         return _WRONG
     try:
-        found = _ARITHMETIC[sign](left, right)
+        found = COMPUTE[sign](left, right)
     except (ZeroDivisionError, OverflowError):
         return _WRONG
     return found if isinstance(found, int) or isfinite(found) else _WRONG

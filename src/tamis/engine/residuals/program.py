@@ -16,7 +16,16 @@ from tamis.encode.encoder import Encoder
 from tamis.engine.residuals.special_tests import SpecialTest
 from tamis.errors import NeverTrueError
 from tamis.language.normal_form import PartialClause, all_literals
-from tamis.model.condition import LEAVES, And, Condition, Literal, Not, Predicate
+from tamis.model.condition import (
+    And,
+    Comparison,
+    Condition,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    attributes_of,
+)
 
 ACCEPT, REJECT = -1, -2
 VALUE, NOT_ANY, MISSES, ANY, SPECIAL = range(5)
@@ -55,7 +64,7 @@ def compile_residual(clause: PartialClause, encoder: Encoder) -> Program | None:
     if not clause.residual:
         return None
     leaves = all_literals(clause.residual)
-    read = {leaf.predicate.attribute for leaf in leaves}
+    read = {name for leaf in leaves for name in attributes_of(leaf.predicate)}
     again = [
         literal
         for literal in clause.literals
@@ -84,8 +93,8 @@ class _Writer:
         for part in reversed(list(parts)):
             yes = self.node(part, yes, no)
             if yes == no:  # never true: take back what was written
-                for given, end in zip((self.steps, self.constraints, self.tests), written):
-                    del given[end:]
+                del self.steps[written[0] :], self.constraints[written[1] :]
+                del self.tests[written[2] :]
                 break
         return yes
 
@@ -98,13 +107,20 @@ class _Writer:
         node, positive = given
         if isinstance(node, Not):
             return self.node(Literal(node.part, not positive), yes, no)
-        if isinstance(node, LEAVES):
-            assert isinstance(node, Predicate)
+        if isinstance(node, Predicate):
             return self.leaf(Literal(node, positive), yes, no)
+        if isinstance(node, Comparison):
+            return self.special(SpecialTest.of_comparison(node, positive), yes, no)
+        assert isinstance(node, And | Or)
         parts = [Literal(part, positive) for part in node.parts]
         if isinstance(node, And) == positive:
             return self.conjunction(parts, yes, no)
         return self.disjunction(parts, yes, no)
+
+    def special(self, test: SpecialTest, yes: int, no: int) -> int:
+        self.steps.append(Step(SPECIAL, yes, no))
+        self.tests.append(test)
+        return len(self.steps) - 1
 
     def leaf(self, literal: Literal, yes: int, no: int) -> int:
         try:
@@ -113,9 +129,7 @@ class _Writer:
             self.refused = self.refused or error
             return no
         if constraint.patterns:
-            self.steps.append(Step(SPECIAL, yes, no))
-            self.tests.append(SpecialTest(literal.predicate.attribute, constraint))
-            yes = len(self.steps) - 1
+            yes = self.special(SpecialTest((literal.predicate.attribute,), constraint), yes, no)
         kind = constraint.kind
         if kind == SOME and literal.predicate.comparator in ("contains", "excludes"):
             kind = ANY

@@ -11,7 +11,7 @@ from tamis.encode.clause import MISSING
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine.residuals.program import REJECT, SPECIAL, Step
-from tamis.files.arrays import Int8s, Int32s, Int64s, runs
+from tamis.files.arrays import Int8s, Int32s, Int64s, runs, zeros
 from tamis.index.growth import grown
 
 _PACK = 1024  # rows; a smaller table is not packed
@@ -34,7 +34,6 @@ class Programs(NamedTuple):
     no: Int32s
 
 
-_TYPES = (np.int64, np.int32, np.int32, np.int8, np.int64, np.int64, np.int32, np.int32)
 NO_ATTRIBUTE = -1  # of a special test
 
 
@@ -46,7 +45,7 @@ class ProgramTable:
 
     def clear(self) -> None:
         """Remove all programs and release the memory."""
-        self.view = Programs(*(np.zeros(0, kind) for kind in _TYPES))
+        self.view = zeros(Programs)
         self.live = 0
         self._top = self._live_rows = 0
 
@@ -140,7 +139,8 @@ class ProgramTable:
         """The number of each special test, once for each program that asks it."""
         slots = np.flatnonzero(self.view.size)
         _, rows = runs(self.view.start[slots], self.view.size[slots].astype(np.int64))
-        return self.view.low[rows[self.view.kind[rows] == SPECIAL]]
+        found: Int64s = self.view.low[rows[self.view.kind[rows] == SPECIAL]]
+        return found
 
     def check(self, live: Int64s) -> None:
         """Raise if a program is where no clause is, or a step leads out of its program."""

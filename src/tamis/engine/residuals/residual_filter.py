@@ -83,13 +83,11 @@ class ResidualFilter:
         size = self._programs.view.size
         return (size.take(slots, mode="clip") > 0) & (slots < len(size))
 
-    def _holding(
-        self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder
-    ) -> Bools:
+    def _holding(self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder) -> Bools:
         """For each (event, slot), by ascending event, whether the residual of the slot holds."""
         if not len(events):
             return np.zeros(0, np.bool_)
-        asked, answers, open_pairs = self._answers(batch, events, slots)
+        asked, answers, open_pairs = self._answers(batch, events, slots, encoder)
         width = int(self._programs.view.attribute.max(initial=0)) + 1
         if len(batch.pairs.attribute):
             width = max(width, int(batch.pairs.attribute.max()) + 1)
@@ -100,10 +98,11 @@ class ResidualFilter:
             event, slot = int(events[place]), int(slots[place])
             verdicts[place] = self._in_python(batch, event, slot, encoder)
         self.undecided += int(np.count_nonzero(verdicts == UNDECIDED))
-        return verdicts == YES
+        holding: Bools = verdicts == YES
+        return holding
 
     def _answers(
-        self, batch: EventBatch, events: Int64s, slots: Int64s
+        self, batch: EventBatch, events: Int64s, slots: Int64s, encoder: Encoder
     ) -> tuple[Int64s, Int8s, list[int]]:
         """The special tests of candidates, answered; candidates whose answers depend on a choice.
 
@@ -118,7 +117,7 @@ class ResidualFilter:
         answers = np.zeros(len(asked), np.int8)
         for at, key in enumerate(asked.tolist()):
             event, number = divmod(key, many)
-            answers[at] = self._tests[number].answer(batch.raw_values(event))
+            answers[at] = self._tests.answer(number, batch.raw_values(event), encoder)
         undecided = answers[np.searchsorted(asked, keys)] == UNDECIDED
         return asked, answers, np.unique(candidate[undecided]).tolist()
 
@@ -132,9 +131,11 @@ class ResidualFilter:
             return found
 
         def special(number: int, place: Any) -> bool:
-            test = self._tests[number]
-            bound = raw.get(test.attribute, ())
-            return bool(bound) and test.holds(bound[place(encoder.positions[test.attribute])])
+            names = self._tests[number].attributes
+            if not all(raw.get(name) for name in names):
+                return False
+            chosen = [raw[name][place(encoder.positions[name])] for name in names]
+            return self._tests.evaluate(number, encoder)(chosen)
 
         return run_in_python(self._programs.rows(slot), values, special)
 

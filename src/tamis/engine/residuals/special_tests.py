@@ -3,51 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
+from tamis.encode.codes import NameCodec, TimestampCodec
+from tamis.encode.encoder import Encoder
 from tamis.encode.intervals import before
+from tamis.engine.calls.join import compile_constraint
 from tamis.engine.lazy_dict import Interner, LazyDict
 from tamis.files.arrays import Int64s
+from tamis.language import parse, to_text
+from tamis.model.condition import (
+    AttributeValue,
+    Comparison,
+    Literal,
+    Predicate,
+    ValueConstraint,
+    attributes_of,
+)
 
 NO, YES, UNDECIDED = 0, 1, 2
+Evaluate = Callable[[Sequence[Any]], bool]
 
 
 class SpecialTest(NamedTuple):
-    """A constraint with text patterns, on a value of one attribute."""
+    """A test of one value of each of its attributes: text patterns, or a comparison.
 
-    attribute: str
-    constraint: Constraint
+    `constraint` has the patterns. Without it, `comparison` is the text of a comparison of
+    attributes, to hold if `positive`.
+    """
 
-    def answer(self, values: Mapping[str, tuple[Any, ...]]) -> int:
-        """YES or NO for an event; UNDECIDED if it depends on the value that is chosen."""
-        bound = values.get(self.attribute, ())
-        found = {self.holds(text) for text in bound}
-        if len(found) > 1:
-            return UNDECIDED
-        return YES if True in found else NO
+    attributes: tuple[str, ...]
+    constraint: Constraint | None = None
+    comparison: str = ""
+    positive: bool = True
 
-    def holds(self, text: Any) -> bool:
-        """Whether a text is in the intervals and matches all patterns."""
-        cut = before(text)
-        return any(low <= cut < high for low, high in self.constraint.intervals) and all(
-            pattern.matches(text) == positive for pattern, positive in self.constraint.patterns
-        )
-
+    @classmethod
+    def of_comparison(cls, comparison: Comparison, positive: bool) -> SpecialTest:
+        """The test of a comparison or its complement."""
+        names = attributes_of(comparison)
+        return cls(names, comparison=to_text(comparison), positive=positive)
 
     def to_json(self) -> str:
         """The test as text."""
-        return json.dumps([self.attribute, constraint_to_json(self.constraint)])
+        constraint = None if self.constraint is None else constraint_to_json(self.constraint)
+        return json.dumps([self.attributes, constraint, self.comparison, self.positive])
 
     @classmethod
     def from_json(cls, text: str) -> SpecialTest:
         """The test from its text."""
-        attribute, constraint = json.loads(text)
-        return cls(attribute, constraint_from_json(constraint))
+        attributes, constraint, comparison, positive = json.loads(text)
+        made = None if constraint is None else constraint_from_json(constraint)
+        return cls(tuple(attributes), made, comparison, positive)
 
 
 class SpecialTests:
@@ -57,6 +69,7 @@ class SpecialTests:
         self._numbers: Interner[SpecialTest] = Interner()
         self._tests: list[SpecialTest | None] = []
         self._uses: list[int] = []
+        self._evaluate: dict[int, Evaluate] = {}  # built lazily
 
     def __len__(self) -> int:
         return len(self._tests)
@@ -82,6 +95,32 @@ class SpecialTests:
         if not self._uses[number]:
             self._numbers.remove(self[number])
             self._tests[number] = None
+            self._evaluate.pop(number, None)
+
+    def evaluate(self, number: int, encoder: Encoder) -> Evaluate:
+        """The function of a test: from a value of each of its attributes to true or false."""
+        found = self._evaluate.get(number)
+        if found is None:
+            found = self._evaluate[number] = _evaluate(self[number], encoder)
+        return found
+
+    def answer(self, number: int, values: Mapping[str, tuple[Any, ...]], encoder: Encoder) -> int:
+        """YES or NO for an event; UNDECIDED if it depends on the values that are chosen."""
+        bound = [values.get(name, ()) for name in self[number].attributes]
+        evaluate = self.evaluate(number, encoder)
+        found = {evaluate(choice) for choice in product(*bound)}
+        if len(found) > 1:
+            return UNDECIDED
+        return YES if True in found else NO
+
+    def forget_evaluators(self) -> None:
+        """Build evaluators again: the domains of attributes have changed."""
+        self._evaluate.clear()
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_evaluate": {}}
 
     def column(self) -> pa.Array:
         """All tests as text, by number; null for a free number."""
@@ -100,4 +139,48 @@ class SpecialTests:
     def check(self, in_use: Int64s) -> None:
         """Raise if uses are miscounted."""
         assert np.bincount(in_use, minlength=len(self._tests)).tolist() == self._uses
-        assert all((test is None) == (not uses) for test, uses in zip(self._tests, self._uses))
+        for test, uses in zip(self._tests, self._uses, strict=True):
+            assert (test is None) == (not uses)
+
+
+def _evaluate(test: SpecialTest, encoder: Encoder) -> Evaluate:
+    if test.constraint is not None:
+        return _match_text(test.constraint)
+    comparison = parse(test.comparison, limit=None)
+    assert isinstance(comparison, Comparison)
+    codecs = [encoder.codecs[encoder.positions[name]] for name in test.attributes]
+    if isinstance(codecs[0], NameCodec):
+        return _compare_names(comparison, test.positive, codecs[0])
+    number = {name: at for at, name in enumerate(test.attributes)}
+    constraint = ValueConstraint(comparison.left, comparison.comparator, comparison.right)
+    holds = compile_constraint(constraint, test.positive, number).holds
+    if isinstance(codecs[0], TimestampCodec):  # then all are
+        return lambda values: holds([codecs[0].code(value) for value in values])
+    return holds
+
+
+def _match_text(constraint: Constraint) -> Evaluate:
+    def holds(values: Sequence[Any]) -> bool:
+        (text,) = values
+        cut = before(text)
+        return any(low <= cut < high for low, high in constraint.intervals) and all(
+            pattern.matches(text) == positive for pattern, positive in constraint.patterns
+        )
+
+    return holds
+
+
+def _compare_names(comparison: Comparison, positive: bool, codec: NameCodec) -> Evaluate:
+    """A comparison of two attributes of one enumerated or hierarchical domain."""
+    left, right = comparison.left, comparison.right
+    assert isinstance(left, AttributeValue)
+    assert isinstance(right, AttributeValue)
+    same = left == right
+
+    def holds(values: Sequence[Any]) -> bool:
+        one, other = values[0], values[0] if same else values[1]
+        wanted = Literal(Predicate(left.name, comparison.comparator, other), positive)
+        code = codec.code(one)
+        return any(low <= code < high for low, high in codec.satisfying(wanted))
+
+    return holds

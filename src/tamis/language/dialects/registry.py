@@ -84,12 +84,14 @@ def check_condition(
     operators: Mapping[str, Signature] | None,
     text: str | None,
     language: str = NATIVE,
+    *,
+    stored: bool = False,
 ) -> None:
     """Check the size and the types of a condition; errors show the place in `text`."""
     # The check finds parts of a predicate with the native lexer; others show the whole predicate.
     native = text if language == NATIVE else None
     try:
         check_size(condition)  # before looking at each of a million predicates
-        check(condition, schema, native, operators)
+        check(condition, schema, native, operators, stored=stored)
     except ConditionError as error:
         raise error.with_text(text) from None

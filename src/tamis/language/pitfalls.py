@@ -1,0 +1,72 @@
+"""Conditions that are valid but mean something else than most people think.
+
+They are refused when somebody subscribes, with the spellings to choose from. A condition that was
+accepted before keeps its meaning: extending a schema by an attribute must not break it.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import ConditionError, Span
+from tamis.language import spans
+from tamis.model.condition import Predicate, Word
+from tamis.model.named_domains import Enumerated, Hierarchy
+from tamis.model.printer import name_text
+from tamis.model.schema import EVENT_TYPE, Schema
+
+_NULLS = ("null", "none", "nil", "na", "nan", "undefined")
+
+
+def doubtful_words(schema: Schema) -> set[str]:
+    """The bare words that `refuse_pitfalls` looks at; the second kind in any case."""
+    return {*schema.attributes, *_NULLS}
+
+
+def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> None:
+    """Refuse bare words that name an attribute, `= null`, and `contains` for a part of a text."""
+    value = predicate.value
+    for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
+        if isinstance(item, Word):
+            span = spans.part_of_predicate(text, predicate, 2 + position)
+            _refuse_null(predicate, item, schema, span)
+            refuse_attribute_name(item, schema, span)
+    if predicate.comparator in ("contains", "excludes") and _single_text(predicate, schema):
+        negated = "not " if predicate.comparator == "excludes" else ""
+        name = name_text(predicate.attribute)
+        raise ConditionError(
+            f"{predicate.attribute!r} has one value, so {predicate.comparator!r} would compare the "
+            "whole text",
+            span=spans.part_of_predicate(text, predicate, 1),
+            hint=f'for a part of the text, write {negated}{name} like "%…%"; for the whole text, '
+            f"write {name} {'!=' if negated else '='} …",
+        )
+
+
+def refuse_attribute_name(word: Word, schema: Schema, span: Span | None) -> None:
+    """Refuse a bare word that names an attribute: its value or the text may be meant."""
+    if word in schema.attributes:
+        raise ConditionError(
+            f"{str(word)!r} is an attribute",
+            span=span,
+            hint=f'write @{name_text(word)} for its value, or "{word}" for the text',
+        )
+
+
+def _refuse_null(predicate: Predicate, word: Word, schema: Schema, span: Span | None) -> None:
+    domain = schema.attributes[predicate.attribute]
+    named = isinstance(domain, Enumerated | Hierarchy) and word in domain.values
+    if word.lower() in _NULLS and not named and domain.kind != "dynamic":
+        name = name_text(predicate.attribute)
+        state = "exists" if predicate.comparator == "!=" else "missing"
+        raise ConditionError(
+            f"{str(word)!r} is a text here, not an absent value",
+            span=span,
+            hint=f'write {name} {state} for the absent value, or "{word}" for the text',
+        )
+
+
+def _single_text(predicate: Predicate, schema: Schema) -> bool:
+    name = predicate.attribute
+    if name == EVENT_TYPE or schema.attributes[name].kind != "text":
+        return False
+    uses = [view[name] for view in schema.event_types.values() if name in view]
+    return not any(use.multiple for use in uses)
