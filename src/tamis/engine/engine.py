@@ -158,8 +158,8 @@ class Engine:
         The table has `id` (int64 or string) and either `condition` (text) or `predicates`: a list
         of structs of attribute, comparator, value (double) and text; value or text is null.
         An empty list of predicates matches every event. `language` is the dialect of the
-        conditions, and `stored` is as in `subscribe`. `progress` is called with the rows done and the rows in total. Returns the
-        number of subscriptions.
+        conditions, and `stored` is as in `subscribe`. `progress` is called with the rows done and
+        the rows in total. Returns the number of subscriptions.
         """
         with self._lock.mutex:
             self._lock.refuse_operators()

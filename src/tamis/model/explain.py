@@ -6,26 +6,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tamis.model import semantics
+from tamis.model import operator_semantics, semantics
 from tamis.model.condition import (
     And,
     Call,
     Clause,
+    Comparison,
     Condition,
     Leaf,
     Literal,
     Not,
     Predicate,
     ValueConstraint,
+    attributes_of,
     leaves,
     parts_of,
     variables,
 )
 from tamis.model.event import Event
 from tamis.model.operator import Fault
+from tamis.model.operator_semantics import CallAnswer, OperatorTable, Substitution
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
-from tamis.model.semantics import CallAnswer, OperatorTable, Substitution
 
 _MOST_STEPS = 200_000  # rows visited for all verdicts of a branch, and as many to join its calls
 _SHOWN = 64  # branches of a large condition
@@ -109,7 +111,7 @@ def explain(
     """
     checked = event if isinstance(event, Event) else schema.event(event)
     calls = (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
-    answers = {id(call): semantics.ask(call, checked, operators) for call in calls}
+    answers = {id(call): operator_semantics.ask(call, checked, operators) for call in calls}
     chosen = _branches(condition, checked, schema)
     found = tuple(
         _Explained(clause, checked, schema, answers).branch(fits or one_substitution_fits)
@@ -133,7 +135,7 @@ def _branches(condition: Condition, event: Event, schema: Schema) -> _Branches:
 
     def failures(clause: Clause) -> int:
         return sum(
-            isinstance(literal.predicate, Predicate)
+            isinstance(literal.predicate, _READING)
             and not semantics.conjunction_holds((literal,), event, schema)
             for literal in clause
         )
@@ -170,19 +172,24 @@ class _Explained:
     ) -> None:
         self.clause, self.event, self.schema = clause, event, schema
         self.ordinary, self.calls, self.constraints, self.comparisons = parts_of(clause)
-        semantics.refuse_unbound((*self.calls, *self.constraints))
+        operator_semantics.refuse_unbound((*self.calls, *self.constraints))
         self.answers = answers
         self.giving = [  # the answers that bind variables
             answers[id(literal.predicate)] for literal in self.calls if literal.positive
         ]
 
     def branch(self, fits: Fits) -> Branch:
-        ordinary_hold = semantics.conjunction_holds(self.ordinary, self.event, self.schema)
+        both = (*self.ordinary, *self.comparisons)
+        ordinary_hold = semantics.conjunction_holds(both, self.event, self.schema)
         answers = [self.answers[id(literal.predicate)] for literal in self.calls]
         answered = all(isinstance(answer.rows, tuple) for answer in answers)
         fit = fits(self.calls, answers, self.constraints) if answered else False
         verdicts = tuple(self._verdict(literal, fit is True) for literal in self.clause)
         conflicts = _conflicts(self.ordinary, verdicts, self.event, self.schema)
+        one_by_one = all(each.holds for each in verdicts if isinstance(each.predicate, _READING))
+        if not ordinary_hold and one_by_one and not conflicts:
+            names = {name for each in self.comparisons for name in attributes_of(each.predicate)}
+            conflicts += (f"no one value of each of {_listed(sorted(names))} satisfies all",)
         if fit is None:
             conflicts += (f"given up: too many substitutions of {self._all_names()} to try",)
         elif not fit and not any(
@@ -200,7 +207,7 @@ class _Explained:
             return self._called(leaf, positive, fit)
         if isinstance(leaf, ValueConstraint):
             tried = self._try(
-                literal, lambda known, _: fit or semantics.constraint_holds(literal, known)
+                literal, lambda known, _: fit or operator_semantics.constraint_holds(literal, known)
             )
             reason = self._values(literal, tried)
             return Verdict(
@@ -220,11 +227,11 @@ class _Explained:
             return Verdict(call, positive, False, (), f"the operator failed: {named}")
         tried = _Attempt(fit)
         if not fit and positive:
-            tried = _Attempt(semantics.is_true(answer, {}))
+            tried = _Attempt(operator_semantics.is_true(answer, {}))
         elif not fit:
             tried = self._try(
                 Literal(call, positive),
-                lambda known, steps: not semantics.is_true(answer, known, steps.fitting),
+                lambda known, steps: not operator_semantics.is_true(answer, known, steps.fitting),
             )
         if not answer.signature.free:
             reason = f"the operator says {'true' if answer.rows else 'false'}"
@@ -247,7 +254,7 @@ class _Explained:
         steps = _Steps(_MOST_STEPS // len(self.clause))
         tried = _Attempt(False)
         try:
-            for known in semantics.substitutions(sharing, fitting=steps.fitting):
+            for known in operator_semantics.substitutions(sharing, fitting=steps.fitting):
                 tried.holds = tried.holds or holds(known, steps)
                 if len(tried.known) < _LOOKED_AT:
                     tried.known.append(known)
@@ -289,7 +296,7 @@ def one_substitution_fits(
 ) -> bool | None:
     """As in `semantics`; None if it would visit more than `_MOST_STEPS` rows."""
     try:
-        return semantics.one_substitution_fits(
+        return operator_semantics.one_substitution_fits(
             calls, answers, constraints, _Steps(_MOST_STEPS).fitting
         )
     except _GivenUpError:
@@ -320,11 +327,27 @@ class _Steps:
         if self.left <= 0:
             raise _GivenUpError
         self.left -= 1 + (len(answer.rows) if isinstance(answer.rows, tuple) else 0)
-        return semantics.fitting(answer, known)
+        return operator_semantics.fitting(answer, known)
 
 
-def _verdict(literal: Literal, event: Event, schema: Schema) -> Verdict:
+_READING = (Predicate, Comparison)
+
+
+def _compared(literal: Literal[Comparison], event: Event, schema: Schema) -> Verdict:
+    names = attributes_of(literal.predicate)
+    missing = [name for name in names if name not in event.values]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        return Verdict(*literal, False, (), f"{_listed(missing)} {verb} not bound")
+    holds = semantics.conjunction_holds((literal,), event, schema)
+    shown = [f"{name} is {_join(event.values[name])}" for name in names]
+    return Verdict(*literal, holds, (), _listed(shown))
+
+
+def _verdict(literal: Literal[Any], event: Event, schema: Schema) -> Verdict:
     predicate, positive = literal
+    if isinstance(predicate, Comparison):
+        return _compared(literal, event, schema)
     values = event.values.get(predicate.attribute, ())
     if semantics.looks_at_set(literal):
         holds = semantics.set_holds(literal, event, schema)

@@ -6,48 +6,39 @@ the matchers, which are tested against it. It is the executable form of docs/sem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from tamis.errors import ConditionError, SchemaError
 from tamis.model.condition import (
-    COMPLEMENTS,
     And,
-    Arithmetic,
     AttributeValue,
-    Call,
     Clause,
     Comparison,
     Condition,
-    Constant,
-    Expression,
     Leaf,
     Literal,
     Not,
     Predicate,
     ValueConstraint,
-    Variable,
     attributes_of,
-    leaves,
     parts_of,
-    variables,
 )
 from tamis.model.domain import Domain
 from tamis.model.event import Event
 from tamis.model.named_domains import Enumerated, Hierarchy
-from tamis.model.operator import Fault, Rows, Signature
+from tamis.model.operator_semantics import (
+    OperatorTable,
+    ask,
+    constraint_holds,
+    one_substitution_fits,
+    refuse_unbound,
+)
 from tamis.model.schema import Schema
 
-Function = Callable[[tuple[Any, ...], tuple[Constant | None, ...]], Rows | Fault]
-"""An operator: takes one value for each attribute it reads, and one entry for each parameter, None
-for a variable; returns rows or a fault."""
-OperatorTable = Mapping[str, tuple[Signature, Function]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Substitution = Mapping[str, Any]
-"""Values of variables, by name."""
 
 
 def satisfies(
@@ -63,60 +54,34 @@ def satisfies(
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
     checked = event if isinstance(event, Event) else schema.event(event)
     return any(
-        operators_hold(clause, checked, operators)
-        for choice in choices(condition, checked)
-        for clause in left_to_operators(condition, True, choice, checked, schema)
+        clause_holds(clause, checked, schema, operators)
+        for clause in open_clauses(condition, True, checked, schema)
     )
 
 
-Choice = Mapping[str, Any]
-"""One value for each attribute that the event binds."""
-
-
-def choices(condition: Condition, event: Event) -> Iterator[Choice]:
-    """Every choice of one value for each attribute of the condition that the event binds.
-
-    All predicates about *one value* of an attribute must hold for the same value.
-    """
-    mentioned = {
-        name
-        for leaf in leaves(condition)
-        if isinstance(leaf, Predicate | Comparison)
-        for name in attributes_of(leaf)
-    }
-    bound = [name for name in event.values if name in mentioned]
-    for values in product(*(event.values[name] for name in bound)):
-        yield dict(zip(bound, values, strict=True))
-
-
-def left_to_operators(
-    condition: Condition, positive: bool, choice: Choice, event: Event, schema: Schema
+def open_clauses(
+    condition: Condition, positive: bool, event: Event, schema: Schema
 ) -> list[Clause]:
-    """The ways to satisfy the condition under a choice: the calls and constraints of each.
+    """The ways to satisfy a condition: the literals of each that are not decided yet.
 
-    `not` is pushed down on the way; it swaps `and` and `or`. Without calls this is `[()]`, for
-    true, or `[]`, for false.
+    `not` is pushed down on the way; it swaps `and` and `or`. Most predicates are true or false of
+    the event, whatever else must hold: true gives `[()]`, false gives `[]`. A predicate on several
+    values is open if it holds for some of them: others may need another value. Calls are open.
     """
     if isinstance(condition, Not):
-        return left_to_operators(condition.part, not positive, choice, event, schema)
-    if isinstance(condition, Predicate):
-        literal = Literal(condition, positive)
-        if looks_at_set(literal):
-            holds = set_holds(literal, event, schema)
-        else:
-            name = condition.attribute
-            holds = name in choice and value_holds(literal, choice[name], schema)
-        return [()] if holds else []
-    if isinstance(condition, Comparison):
-        return [()] if comparison_holds(Literal(condition, positive), choice, schema) else []
+        return open_clauses(condition.part, not positive, event, schema)
     if isinstance(condition, Leaf):
-        return [(Literal(condition, positive),)]
-    parts = (left_to_operators(part, positive, choice, event, schema) for part in condition.parts)
+        literal = Literal(condition, positive)
+        verdicts = set(_verdicts(literal, event, schema))
+        if len(verdicts) > 1:
+            return [(literal,)]
+        return [()] if True in verdicts else []
+    parts = (open_clauses(part, positive, event, schema) for part in condition.parts)
     found: list[Clause] = []
     if isinstance(condition, And) != positive:
         for part in parts:
             if () in part:
-                return [()]  # nothing is left to operators
+                return [()]
             found += part
         return found
     found = [()]
@@ -125,6 +90,32 @@ def left_to_operators(
         if not found:
             break
     return found
+
+
+def _verdicts(literal: Literal[Any], event: Event, schema: Schema) -> Iterator[bool]:
+    """Whether a literal holds, for each value that it may look at."""
+    leaf = literal.predicate
+    if isinstance(leaf, Comparison):
+        for choice in choices(attributes_of(leaf), event):
+            yield comparison_holds(literal, choice, schema)
+    elif not isinstance(leaf, Predicate):
+        yield from (True, False)
+    elif looks_at_set(literal):
+        yield set_holds(literal, event, schema)
+    else:
+        for value in event.values.get(leaf.attribute, ()):
+            yield value_holds(literal, value, schema)
+
+
+Choice = Mapping[str, Any]
+"""One value for each of some attributes."""
+
+
+def choices(names: Iterable[str], event: Event) -> Iterator[Choice]:
+    """Every choice of one value for each of the attributes; none if one is not bound."""
+    chosen = tuple(names)
+    for values in product(*(event.values.get(name, ()) for name in chosen)):
+        yield dict(zip(chosen, values, strict=True))
 
 
 def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
@@ -144,29 +135,46 @@ def branches(condition: Condition, positive: bool = True) -> Iterator[Clause]:
             yield from branches(part, positive)
 
 
-def operators_hold(clause: Clause, event: Event, operators: OperatorTable | None) -> bool:
-    """Whether one substitution satisfies the calls and constraints of a clause."""
-    _, calls, constraints, _ = parts_of(clause)
-    refuse_unbound(clause)
+def clause_holds(
+    clause: Clause, event: Event, schema: Schema, operators: OperatorTable | None
+) -> bool:
+    """The predicates hold together, and one substitution satisfies the calls and constraints."""
+    ordinary, calls, constraints, comparisons = parts_of(clause)
+    if not conjunction_holds((*ordinary, *comparisons), event, schema):
+        return False
+    refuse_unbound((*calls, *constraints))
     answers = [ask(literal.predicate, event, operators) for literal in calls]
     return one_substitution_fits(calls, answers, constraints)
 
 
-def conjunction_holds(literals: Iterable[Literal], event: Event, schema: Schema) -> bool:
-    """All predicates hold: those about sets each by itself, the others for one value."""
+def conjunction_holds(literals: Iterable[Literal[Any]], event: Event, schema: Schema) -> bool:
+    """All literals hold: those about sets each by itself, the others for one value."""
     alone: list[Literal] = []
     together: dict[str, list[Literal]] = {}
+    comparisons: list[Literal[Comparison]] = []
     for literal in literals:
-        if looks_at_set(literal):
+        if isinstance(literal.predicate, Comparison):
+            comparisons.append(literal)
+        elif looks_at_set(literal):
             alone.append(literal)
         else:
             together.setdefault(literal.predicate.attribute, []).append(literal)
-    return all(set_holds(literal, event, schema) for literal in alone) and all(
-        any(
-            all(value_holds(literal, value, schema) for literal in group)
-            for value in event.values.get(attribute, ())
+
+    def fits(name: str, value: Any) -> bool:
+        return all(value_holds(literal, value, schema) for literal in together.get(name, ()))
+
+    compared = {name for each in comparisons for name in attributes_of(each.predicate)}
+    return (
+        all(set_holds(literal, event, schema) for literal in alone)
+        and all(
+            any(fits(name, value) for value in event.values.get(name, ()))
+            for name in together.keys() - compared
         )
-        for attribute, group in together.items()
+        and any(
+            all(fits(name, value) for name, value in choice.items())
+            and all(comparison_holds(each, choice, schema) for each in comparisons)
+            for choice in choices(compared, event)
+        )
     )
 
 
@@ -236,8 +244,6 @@ def comparison_holds(literal: Literal[Comparison], choice: Choice, schema: Schem
     """
     comparison, positive = literal
     names = attributes_of(comparison)
-    if not all(name in choice for name in names):
-        return False
     domain, right = schema.attributes[names[0]], comparison.right
     if isinstance(domain, Enumerated | Hierarchy):
         assert isinstance(right, AttributeValue)
@@ -311,153 +317,3 @@ def _like(value: str, pattern: str) -> bool:
                 after.add(position + 1)
         reached = widen(after)
     return len(parts) in reached
-
-
-# -- operators -------------------------------------------------------------------------------------
-
-
-class CallAnswer(NamedTuple):
-    """The answer of an operator to a call."""
-
-    call: Call
-    signature: Signature
-    rows: Rows | Fault | None  # None if the event lacks an attribute that the operator reads
-
-
-Fitting = Callable[[CallAnswer, Substitution], Iterator[Substitution]]
-
-
-def ask(call: Call, event: Event, operators: OperatorTable | None) -> CallAnswer:
-    """The rows of the operator for the event, for each value of its attributes."""
-    if operators is None or call.operator not in operators:
-        raise ConditionError(f"unknown operator {call.operator!r}", span=call.span)
-    signature, function = operators[call.operator]
-    constants = tuple(None if isinstance(each, Variable) else each for each in call.arguments)
-    if not all(attribute in event.values for attribute in signature.reads):
-        return CallAnswer(call, signature, None)
-    rows: list[tuple[Any, ...]] = []
-    for values in product(*(event.values[attribute] for attribute in signature.reads)):
-        given = function(values, constants)
-        if isinstance(given, Fault):
-            return CallAnswer(call, signature, given)
-        rows.extend(given)
-    return CallAnswer(call, signature, tuple(rows))
-
-
-def fitting(answer: CallAnswer, known: Substitution) -> Iterator[Substitution]:
-    """For each row that agrees with the call and the substitution: the wider substitution."""
-    for row in answer.rows if isinstance(answer.rows, tuple) else ():
-        wider = dict(known)
-        for position, value in zip(answer.signature.free, row, strict=True):
-            given = answer.call.arguments[position]
-            if isinstance(given, Variable):
-                given = wider.setdefault(given.name, value)
-            if not _same(given, value):
-                break
-        else:
-            yield wider
-
-
-def one_substitution_fits(
-    calls: Sequence[Literal[Call]],
-    answers: Sequence[CallAnswer],
-    constraints: Sequence[Literal[ValueConstraint]],
-    fitting: Fitting = fitting,
-) -> bool:
-    """Some substitution makes positive calls true, negated calls false, and constraints true.
-
-    A call without an answer, by a fault or a missing attribute, is neither true nor false.
-    `fitting` may raise, to bound the search.
-    """
-    if any(not isinstance(answer.rows, tuple) for answer in answers):
-        return False
-    both = list(zip(calls, answers, strict=True))
-    wanted = [answer for literal, answer in both if literal.positive]
-    unwanted = [answer for literal, answer in both if not literal.positive]
-    return any(
-        not any(is_true(answer, known, fitting) for answer in unwanted)
-        and all(constraint_holds(literal, known) for literal in constraints)
-        for known in substitutions(wanted, fitting=fitting)
-    )
-
-
-def substitutions(
-    answers: Sequence[CallAnswer], known: Substitution | None = None, fitting: Fitting = fitting
-) -> Iterator[Substitution]:
-    """Every substitution that matches a row of each answer: nested loops, one for each call."""
-    known = known or {}
-    if not answers:
-        yield known
-        return
-    for wider in fitting(answers[0], known):
-        yield from substitutions(answers[1:], wider, fitting)
-
-
-def is_true(answer: CallAnswer, known: Substitution, fitting: Fitting = fitting) -> bool:
-    """Whether the call is true under a substitution: some row matches it."""
-    return any(True for _ in fitting(answer, known))
-
-
-def constraint_holds(literal: Literal[ValueConstraint], known: Substitution) -> bool:
-    """Whether a value constraint or its complement holds; never between different kinds."""
-    constraint, positive = literal
-    comparator = constraint.comparator if positive else COMPLEMENTS[constraint.comparator]
-    left, right = _result(constraint.left, known), _result(constraint.right, known)
-    kind = _kind(left)
-    if kind is None or kind != _kind(right):
-        return False
-    if comparator in ("=", "!="):
-        return bool(left == right) == (comparator == "=")
-    if kind == "boolean":
-        return False  # booleans have no order
-    if comparator in ("<", ">="):
-        return bool(left < right) == (comparator == "<")
-    return bool(left > right) == (comparator == ">")
-
-
-def _result(expression: Expression, known: Substitution) -> Any:
-    """The value of an expression; None if it has none, as for a division by zero."""
-    if isinstance(expression, Variable | AttributeValue):
-        return known[expression.name]
-    if not isinstance(expression, Arithmetic):
-        return expression
-    left, right = _result(expression.left, known), _result(expression.right, known)
-    if _kind(left) != "number" or _kind(right) != "number":
-        return None
-    try:
-        if expression.sign == "+":
-            return left + right
-        if expression.sign == "-":
-            return left - right
-        if expression.sign == "*":
-            return left * right
-        return left / right
-    except (ZeroDivisionError, OverflowError):
-        return None
-
-
-def _kind(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
-        return "number"
-    return "text" if isinstance(value, str) else None
-
-
-def _same(left: Any, right: Any) -> bool:
-    """1 equals 1.0, but true is not a number."""
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
-
-
-def refuse_unbound(literals: Sequence[Literal[Call | ValueConstraint]]) -> None:
-    """Refuse a variable that no positive call binds; the type check does so earlier."""
-    bound = {
-        variable.name
-        for leaf, positive in literals
-        if positive and isinstance(leaf, Call)
-        for variable in variables(leaf)
-    }
-    for leaf, _ in literals:
-        for variable in variables(leaf):
-            if variable.name not in bound:
-                raise ConditionError(f"nothing binds ?{variable.name}", span=leaf.span)

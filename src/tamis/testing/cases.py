@@ -11,7 +11,18 @@ import random
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from tamis.model.condition import And, Condition, Not, Or, Predicate
+from tamis.model.condition import (
+    COMPLEMENTS,
+    SIGNS,
+    And,
+    Arithmetic,
+    AttributeValue,
+    Comparison,
+    Condition,
+    Not,
+    Or,
+    Predicate,
+)
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.schema import EVENT_TYPE, Schema
 
@@ -204,7 +215,32 @@ def condition(chooser: Chooser, depth: int = _DEPTH, schema: Schema = SCHEMA) ->
     if shape in ("and", "or"):
         parts = tuple(condition(chooser, depth - 1, schema) for _ in range(chooser.number(2, 3)))
         return And(parts) if shape == "and" else Or(parts)
-    return predicate(chooser, schema)
+    return (
+        comparison(chooser)
+        if schema is SCHEMA and chooser.number(0, 15) == 0
+        else predicate(chooser, schema)
+    )
+
+
+_ALIKE = (
+    ("price", "number", "small"),
+    ("title", "tags"),
+    ("at",),
+    ("rank",),
+    ("craft",),
+    ("open",),
+)
+
+
+def comparison(chooser: Chooser) -> Comparison:
+    """A comparison of attributes of `SCHEMA` that type-checks."""
+    names = chooser.pick(_ALIKE)
+    left, right = AttributeValue(chooser.pick(names)), AttributeValue(chooser.pick(names))
+    comparator = chooser.pick(tuple(COMPLEMENTS)) if names != ("open",) else "="
+    if "price" not in names:
+        return Comparison(left, comparator, right)
+    sign, constant = chooser.pick(SIGNS), chooser.pick((0, 1, -1.5, 2))
+    return Comparison(left, comparator, Arithmetic(sign, right, constant))
 
 
 def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:

@@ -24,7 +24,8 @@ from tamis.cli.reports.stream import StreamFacts, line, rows
 from tamis.language import parse
 from tamis.model.event import Event
 from tamis.model.operator import Fault
-from tamis.model.semantics import OperatorTable, satisfies
+from tamis.model.operator_semantics import OperatorTable
+from tamis.model.semantics import satisfies
 from tamis.operators import Operator, Report
 from tamis.replay.manifests import manifests
 from tamis.spark.jobs.compile_index import compile_conditions, compile_log

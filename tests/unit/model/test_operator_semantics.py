@@ -21,7 +21,8 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.operator import Fault, Parameter, Rows, Signature
-from tamis.model.semantics import OperatorTable, satisfies
+from tamis.model.operator_semantics import OperatorTable
+from tamis.model.semantics import satisfies
 from tests.schemas import one_type
 
 SCHEMA = Schema.from_dict(

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from tamis.errors import TamisError
 from tamis.language import parse, to_text
 from tamis.model.operator import Fault, Rows, Signature
+from tamis.model.operator_semantics import Function
 from tamis.model.schema import Schema
-from tamis.model.semantics import Function, satisfies
+from tamis.model.semantics import satisfies
 from tamis.operators.operator import Operator
 from tamis.operators.packs import drones as standins
 from tamis.operators.packs.pictures import decoded

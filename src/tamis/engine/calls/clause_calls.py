@@ -35,8 +35,8 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.operator import Rows, Signature
+from tamis.model.operator_semantics import CallAnswer
 from tamis.model.printer import constant_text
-from tamis.model.semantics import CallAnswer
 from tamis.schedule.base import NEVER, ON_FALSE, ON_TRUE
 
 CONSTANT = -1  # in a pattern: a constant, not a variable

@@ -83,7 +83,7 @@ def run_programs(
                                 depth += 1
                             pair += choice[a]
                         holds = low <= pairs.code[pair] <= high
-                    elif kind == ANY or kind == NOT_ANY:
+                    elif kind in (ANY, NOT_ANY):
                         inside = False
                         for pair in range(begin, end):
                             inside |= low <= pairs.code[pair] <= high

@@ -13,7 +13,7 @@ from tamis.engine.compiled_condition import refuse_contradiction
 from tamis.errors import NeverTrueError
 from tamis.model.condition import Literal, ValueConstraint, Variable
 from tamis.model.operator import Parameter, Signature
-from tamis.model.semantics import constraint_holds
+from tamis.model.operator_semantics import constraint_holds
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "integer"}})
 SIGNATURE = Signature("f", (Parameter("n", "any", True),), ("price",))
