@@ -171,7 +171,10 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
         return None
     # difflib is slow, and every event of a publisher may be wrong: try names of similar length.
     like = [each for each in known if abs(len(each) - len(name)) <= 1 + len(name) // 3]
-    close = difflib.get_close_matches(name, like[:500], n=1, cutoff=0.6)
+    lower = name.lower()
+    close = [each for each in like if each.lower() == lower] or difflib.get_close_matches(
+        name, like[:500], n=1, cutoff=0.6
+    )
     if close:
         return f"did you mean {close[0]!r}?"
     if known and len(known) <= 12:

@@ -98,6 +98,10 @@ def _bad(text: str, start: int) -> ConditionError:
     elif character in "&|":
         what = f"{character!r} has no meaning here"
         hint = "write " + ("'and'" if character == "&" else "'or'")
+    elif character == "~":
+        what, hint = "'~' has no meaning here", 'for a pattern, write: title like "%oak%"'
+    elif character == ";":
+        what, hint = "';' has no meaning here", "a condition is one expression; join with 'and'"
     elif character == "@":
         what, hint = "a lone @", "write the value of an attribute as @price"
     elif character == "?":

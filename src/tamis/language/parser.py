@@ -3,7 +3,7 @@
     condition   = conjunction { "or" conjunction }
     conjunction = unary { "and" unary }
     unary       = "not" unary | "(" condition ")" | predicate | comparison | call | constraint
-    predicate   = name comparator constants
+    predicate   = name comparator constants | name "is" [ "not" ] "null" | name
     call        = name "(" [ argument { "," argument } ] ")"
     constraint  = sum comparator sum
     comparison  = ( name | sum ) comparator sum, where a sum has "@" name
@@ -56,6 +56,7 @@ from tamis.model.schema import Schema
 _SIMPLE = frozenset(("=", "!=", "<", "<=", ">", ">=", "like", "contains", "excludes"))
 _WORDS = frozenset(("in", "between", "exists", "missing", "starts", "ends"))
 _COMPARATORS = _SIMPLE | _WORDS
+_AFTER_A_PREDICATE = frozenset(("and", "or", ")", "end"))
 _OF_ATTRIBUTES = _WORDS | {"contains", "excludes", "like", "not"}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -182,6 +183,10 @@ class _Parser(TokenReader):
     def _comparison(self, name: str, start: int, kind: str) -> Condition:
         if kind == "(":
             return self._call(name, start)
+        if kind in _AFTER_A_PREDICATE:  # `sold and not broken`
+            return Predicate(name, "=", True, (start, self.tokens[self.at - 1][3]))
+        if kind == "name" and self.tokens[self.at][1].lower() == "is":
+            return self._is_null(name, start)
         if kind not in _COMPARATORS:
             raise self._no_comparator(name, kind)
         self.at += 1
@@ -201,13 +206,30 @@ class _Parser(TokenReader):
             kind, value = f"{kind} with", self.constant()
         return Predicate(name, kind, value, (start, self.tokens[self.at - 1][3]))
 
+    def _is_null(self, name: str, start: int) -> Predicate:
+        """`x is null` and `x is not null`, as in SQL."""
+        self.at += 1
+        negated = self.tokens[self.at][0] == "not"
+        self.at += negated
+        if self.tokens[self.at][1].lower() not in ("null", "none"):
+            raise self.error(
+                "after 'is' comes 'null' or 'not null'", hint=f"to compare, write: {name} = …"
+            )
+        self.at += 1
+        state = "exists" if negated else "missing"
+        return Predicate(name, state, None, (start, self.tokens[self.at - 1][3]))
+
     def _no_comparator(self, name: str, kind: str) -> ConditionError:
         words = ("contains", "excludes", "exists", "missing", "between", "like")
         hint = nearest(self.tokens[self.at][1], words) or (
             "comparators: = != < <= > >= in between exists missing contains excludes "
             "like, starts with, ends with"
         )
-        if kind in SIGNS:
+        if kind == "-" and self.tokens[self.at + 1][0] == "name":
+            hint = (
+                f"a name with a hyphen goes in backquotes: `{name}-{self.tokens[self.at + 1][1]}`"
+            )
+        elif kind in SIGNS:
             hint = f"in arithmetic, write the value of an attribute as @{name_text(name)}"
         return self.error(f"expected a comparator after {name!r}", hint=hint)
 

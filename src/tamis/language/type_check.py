@@ -44,6 +44,9 @@ from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
 
 
+_FUNCTIONS = ("lower", "upper", "trim", "length", "len", "abs", "round", "coalesce", "date")
+
+
 def check(
     condition: Condition,
     schema: Schema,
@@ -141,6 +144,13 @@ class _TypeCheck(NamedTuple):
             try:
                 constant(item)
             except RefusalError as why:
+                if self._is_bare(predicate):
+                    raise ConditionError(
+                        f"expected a comparator after {predicate.attribute!r}, which is "
+                        f"{domain.kind}",
+                        span=predicate.span,
+                        hint="it has: " + ", ".join(domain.comparators),
+                    ) from None
                 raise ConditionError(
                     f"{predicate.attribute!r} is {domain.kind}: {why}",
                     span=spans.part_of_predicate(self.text, predicate, 2 + position),
@@ -152,6 +162,13 @@ class _TypeCheck(NamedTuple):
                 span=spans.part_of_predicate(self.text, predicate, 2),
                 hint=r"a literal % is written \\% in quotes, a literal backslash \\\\",
             )
+
+    def _is_bare(self, predicate: Predicate) -> bool:
+        """Whether a name stands alone, as a boolean may."""
+        if self.text is None or predicate.span is None or predicate.value is not True:
+            return False
+        start, end = predicate.span
+        return self.text[start:end].strip("`") == predicate.attribute
 
     def _value_hint(self, domain: Domain, item: object) -> str | None:
         if domain.kind == "text" and not isinstance(item, str):
@@ -169,10 +186,13 @@ class _TypeCheck(NamedTuple):
         signature = self.operators.get(call.operator)
         if signature is None:
             none = "" if len(self.operators) else ": no operator is registered"
+            hint = nearest(call.operator, self.operators)
+            if call.operator.lower() in _FUNCTIONS:
+                hint = "a condition compares attributes as they are; it has no functions"
             raise ConditionError(
                 f"unknown operator {call.operator!r}{none}",
                 span=spans.operator_name(self.text, call),
-                hint=nearest(call.operator, self.operators),
+                hint=hint,
             )
         wanted, given = len(signature.parameters), len(call.arguments)
         if given != wanted:
