@@ -22,7 +22,7 @@ from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, Schema, View
+from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, View
 
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
@@ -47,6 +47,7 @@ class EncodedTable(NamedTuple):
     texts: dict[int, Texts]
     certain: Rows  # rows with a value outside its domain; may repeat
     suspect: Rows  # rows that break a rule, judging by presence only; may repeat
+    ignored: dict[str, int]  # values that the schema does not know, by name
 
 
 class RefusedRow(NamedTuple):
@@ -74,6 +75,7 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
         raise EventError(f"the table cannot be read: {refusal}") from None
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
+    encoder.count_ignored(encoded.ignored)
     return EventBatch(
         encoded.table.num_rows,
         columns=encoded.columns,
@@ -92,26 +94,42 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
-    none = np.zeros(0, np.int64)
-    certain, suspect = [none], [none]
+    certain: dict[int, Rows] = {}
+    suspect = [np.zeros(0, np.int64)]
+    ignored: dict[str, int] = {}
     for name, chunked in zip(table.column_names, table.columns, strict=True):
         array = _one(chunked)
         if array.null_count == size:
             continue
         at = encoder.positions.get(name)
+        if at is None and encoder.schema.unknown == IGNORE:
+            ignored[name] = size - array.null_count
+            continue
         if at is None:
             suspect.append(np.flatnonzero(np.asarray(array.is_valid())))
             continue
         if at in columns:
             raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
         read = _read(encoder, at, array)
-        certain.append(read.bad)
+        certain[at] = read.bad
         if len(read.column.codes):
             columns[at] = read.column
             if read.texts is not None and (every_text or encoder.patterned[at] > 0):
                 texts[at] = read.texts
-    suspect.append(_check_views(encoder, columns, size))
-    return EncodedTable(table, columns, texts, np.concatenate(certain), np.concatenate(suspect))
+    for view, members in list(_views(encoder, columns, size)):
+        if view is None:
+            suspect.append(np.flatnonzero(members))
+            continue
+        if encoder.schema.unknown == IGNORE:
+            outside = (name for name in encoder.schema.attributes if name not in view)
+            for name in outside:
+                at = encoder.positions[name]
+                if at in columns and name != EVENT_TYPE:
+                    many = _drop(at, columns, texts, certain, members)
+                    ignored[name] = ignored.get(name, 0) + many
+        suspect.append(_breaks(encoder, columns, view, members, size))
+    bad = np.concatenate([suspect[0], *certain.values()])
+    return EncodedTable(table, columns, texts, bad, np.concatenate(suspect), ignored)
 
 
 def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
@@ -162,7 +180,9 @@ def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
         names = [
             field.name
             for field in table.schema
-            if types.is_struct(field.type) and field.name not in encoder.positions
+            if types.is_struct(field.type)
+            and field.name not in encoder.positions
+            and (field.name in encoder.schema.stems or encoder.schema.unknown != IGNORE)
         ]
         if not names:
             return table
@@ -235,19 +255,26 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
     return _ReadColumn(Column(codes, rows), kept, bad)
 
 
-def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Rows:
-    """Rows that may break R1, R2 or R3. Binds the default event type where rows leave it out."""
+def _views(
+    encoder: Encoder, columns: dict[int, Column], size: int
+) -> Iterator[tuple[View | None, Bools]]:
+    """The views of rows, each with its rows; None for rows without an event type (R1).
+
+    Binds the default event type where rows leave it out.
+    """
     schema, default = encoder.schema, encoder.schema.default_event_type
     kinds = list(schema.event_types)
     at = encoder.positions[EVENT_TYPE]
-    every = np.arange(size, dtype=np.int64)
+    every = np.ones(size, np.bool_)
     if size == 0:
-        return every
+        return
     if at not in columns:
         if default is None:
-            return every
-        columns[at] = Column(np.full(size, kinds.index(default), np.int64))
-        return _breaks(encoder, columns, schema.view([default]), None, size)
+            yield None, every
+        else:
+            columns[at] = Column(np.full(size, kinds.index(default), np.int64))
+            yield schema.view([default]), every
+        return
     if default is not None and columns[at].rows is not None:
         columns[at] = _filled(columns[at], kinds.index(default), size)
     codes, rows = columns[at]
@@ -255,17 +282,29 @@ def _check_views(encoder: Encoder, columns: dict[int, Column], size: int) -> Row
     group = codes
     if rows is not None:
         group, values = _group(codes, rows, size)
-    found: list[Rows] = []
     for number, combination in enumerate(values):
         members = group == number
-        if not members.any():
-            continue
-        if not combination:
-            found.append(np.flatnonzero(members))  # R1: no event type
-            continue
-        view = schema.view(kinds[code] for code in combination if code < len(kinds))
-        found.append(_breaks(encoder, columns, view, members, size))
-    return np.concatenate([every[:0], *found])
+        if members.any():
+            known = [kinds[code] for code in combination if code < len(kinds)]
+            yield schema.view(known) if combination else None, members
+
+
+def _drop(
+    at: int,
+    columns: dict[int, Column],
+    texts: dict[int, Texts],
+    certain: dict[int, Rows],
+    members: Bools,
+) -> int:
+    """Drop the values of an attribute in some rows; how many there were."""
+    codes, rows = columns[at]
+    rows = np.arange(len(members)) if rows is None else rows
+    kept = ~members[rows]
+    columns[at] = Column(codes[kept], rows[kept])
+    certain[at] = certain[at][~members[certain[at]]]
+    if at in texts:
+        texts[at] = Texts(texts[at].texts, texts[at].which[kept], rows[kept])
+    return int(len(kept) - np.count_nonzero(kept))
 
 
 def _filled(column: Column, code: int, size: int) -> Column:
@@ -299,7 +338,7 @@ def _group(codes: Rows, rows: Rows, size: int) -> tuple[Rows, list[tuple[int, ..
 
 
 def _breaks(
-    encoder: Encoder, columns: dict[int, Column], view: View, members: Bools | None, size: int
+    encoder: Encoder, columns: dict[int, Column], view: View, members: Bools, size: int
 ) -> Rows:
     """The members that break R2 or R3 under a view, judging by presence only."""
     wrong = np.zeros(size, np.bool_)
@@ -321,6 +360,4 @@ def _breaks(
             wrong[rows[1:][rows[1:] == rows[:-1]]] = True
     if any(use.mandatory for use in uses.values()):
         wrong[:] = True  # a mandatory attribute has no column
-    if members is not None:
-        wrong &= members
-    return np.flatnonzero(wrong)
+    return np.flatnonzero(wrong & members)

@@ -22,6 +22,9 @@ from tamis.model.condition import Clause
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
 
+_IGNORED = 1000  # names of ignored attributes
+OTHER_NAMES = "…"  # under which all further ones are counted
+
 
 class EncodedClauses(NamedTuple):
     """Terms, and the labels that moved to make room for their constants, by attribute."""
@@ -38,6 +41,7 @@ class Encoder:
         self.codecs: list[Codec] = []
         self.positions: dict[str, int] = {}
         self.patterned: Counter[int] = Counter()  # text attributes whose raw texts are needed
+        self.ignored: Counter[str] = Counter()  # values of events that the schema ignores, by name
         self.restamp()
         self.extend(schema)
 
@@ -138,6 +142,12 @@ class Encoder:
 
     # -- events ------------------------------------------------------------------------------------
 
+    def count_ignored(self, names: Mapping[str, int]) -> None:
+        """Count values that were ignored; publishers choose the names, so few are kept."""
+        for name, many in names.items():
+            known = name in self.ignored or len(self.ignored) < _IGNORED
+            self.ignored[name if known else OTHER_NAMES] += many
+
     def events(self, events: Sequence[Event]) -> EventBatch:
         """Encode validated events."""
         ends: list[int] = [0]
@@ -146,6 +156,8 @@ class Encoder:
         raw: dict[int, tuple[list[str], list[int]]] = {at: ([], []) for at in +self.patterned}
         positions, codecs, labels = self.positions, self.codecs, self.labels
         for row, event in enumerate(events):
+            if event.ignored:
+                self.count_ignored(Counter(event.ignored))
             for at, values in sorted(
                 (positions[name], values) for name, values in event.values.items()
             ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -323,8 +324,9 @@ class Engine:
                 return explain(condition, checked, self.schema, evaluators, fits)
 
     def report(self) -> Report:
-        """The calls of operators: how many, how long, and what failed."""
-        return self.calls.report()
+        """The calls of operators, and the attributes of events that the schema ignores."""
+        ignored = dict(self.encoder.ignored)
+        return replace(self.calls.report(), undecided=self.residuals.undecided, ignored=ignored)
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
         """The plan of the matcher: where it keeps the subscriptions, the expected cost, and why.

@@ -25,10 +25,10 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> N
     """Refuse bare words that name an attribute, `= null`, and `contains` for a part of a text."""
     value = predicate.value
     for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
-        if isinstance(item, Word):
+        if isinstance(item, Word) and (item in schema.attributes or item.lower() in _NULLS):
             span = spans.part_of_predicate(text, predicate, 2 + position)
             _refuse_null(predicate, item, schema, span)
-            refuse_attribute_name(item, schema, span)
+            _refuse_attribute_name(item, schema, span)
     if predicate.comparator in ("contains", "excludes") and _single_text(predicate, schema):
         negated = "not " if predicate.comparator == "excludes" else ""
         name = name_text(predicate.attribute)
@@ -41,7 +41,7 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> N
         )
 
 
-def refuse_attribute_name(word: Word, schema: Schema, span: Span | None) -> None:
+def _refuse_attribute_name(word: Word, schema: Schema, span: Span | None) -> None:
     """Refuse a bare word that names an attribute: its value or the text may be meant."""
     if word in schema.attributes:
         raise ConditionError(
@@ -54,7 +54,7 @@ def refuse_attribute_name(word: Word, schema: Schema, span: Span | None) -> None
 def _refuse_null(predicate: Predicate, word: Word, schema: Schema, span: Span | None) -> None:
     domain = schema.attributes[predicate.attribute]
     named = isinstance(domain, Enumerated | Hierarchy) and word in domain.values
-    if word.lower() in _NULLS and not named and domain.kind != "dynamic":
+    if word.lower() in _NULLS and not named:
         name = name_text(predicate.attribute)
         state = "exists" if predicate.comparator == "!=" else "missing"
         raise ConditionError(

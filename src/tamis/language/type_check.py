@@ -43,7 +43,6 @@ from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
 
-
 _FUNCTIONS = ("lower", "upper", "trim", "length", "len", "abs", "round", "coalesce", "date")
 
 

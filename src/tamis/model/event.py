@@ -7,20 +7,27 @@ from typing import Any
 
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
-from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
 
 class Event:
     """A consistent event: the set of values of each bound attribute, as a tuple.
 
-    `values` always binds `event_type`. Values are in the normal form of their domain.
+    `values` always binds `event_type`. Values are in the normal form of their domain. `ignored` are
+    the names that the schema does not know, if it ignores them.
     """
 
-    __slots__ = ("schema", "values")
+    __slots__ = ("ignored", "schema", "values")
 
-    def __init__(self, values: dict[str, tuple[Any, ...]], schema: Schema) -> None:
+    def __init__(
+        self,
+        values: dict[str, tuple[Any, ...]],
+        schema: Schema,
+        ignored: tuple[str, ...] = (),
+    ) -> None:
         self.values = values
         self.schema = schema
+        self.ignored = ignored
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -46,8 +53,9 @@ class Event:
                 f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
             )
         attributes = schema.attributes
+        ignored: list[str] = []
         if not attributes.keys() >= given.keys():
-            given = _flatten(schema, given)
+            given = _flatten(schema, given, ignored)
         types = _types(schema, given.get(EVENT_TYPE))
         view = schema.view(types)
         values: dict[str, tuple[Any, ...]] = {EVENT_TYPE: types}
@@ -60,6 +68,9 @@ class Event:
                 continue  # no value: absent
             if use is None:
                 if several and all(item is None for item in raw):
+                    continue
+                if schema.unknown == IGNORE:
+                    ignored.append(name)
                     continue
                 raise _wrong(types, f"has no attribute {name!r}", "R3", name)
             domain = attributes[name]
@@ -79,7 +90,7 @@ class Event:
             if use.mandatory and name not in values:
                 wrong = f"{name!r} is mandatory but the event does not bind it"
                 raise _wrong(types, wrong, "R2", name)
-        return cls(values, schema)
+        return cls(values, schema, tuple(ignored))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.values == other.values
@@ -122,9 +133,10 @@ def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tu
     return tuple(dict.fromkeys(bound))
 
 
-def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Bind dotted attributes from nested objects; refuse unknown names."""
+def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> dict[str, Any]:
+    """Bind dotted attributes from nested objects; refuse or ignore unknown names."""
     flat: dict[str, Any] = {}
+    ignores = schema.unknown == IGNORE
     stack: list[tuple[str, Any, int]] = [(name, raw, 1) for name, raw in given.items()]
     while stack:
         name, raw, depth = stack.pop()
@@ -134,12 +146,16 @@ def _flatten(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
             flat[name] = raw
         elif raw is None or (isinstance(raw, (list, tuple)) and all(v is None for v in raw)):
             continue
+        elif ignores and name not in schema.stems:
+            ignored.append(name if isinstance(name, str) else show(name))
         elif isinstance(raw, Mapping) and isinstance(name, str):
             if depth > DEPTH_LIMIT:
                 raise EventError(
                     f"the event is nested more than {DEPTH_LIMIT} levels deep", rule="R3"
                 )
             stack.extend((f"{name}.{inner}", below, depth + 1) for inner, below in raw.items())
+        elif ignores:  # a value where the schema has an object
+            ignored.append(name)
         else:
             raise EventError(
                 f"unknown attribute {show(name)}{suggestion(name, schema.attributes)}",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tamis.model.event import Event
 
 EVENT_TYPE = "event_type"
+REFUSE, IGNORE = "refuse", "ignore"
+"""What an attribute of an event means that the schema does not know there."""
 _VIEWS = 1024  # cached views, one per combination of event types
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
@@ -62,7 +64,8 @@ class Schema:
     """What events may contain. Build one with `from_dict`, `load` or an importer.
 
     An event that leaves `event_type` out is of the `default_event_type`. The only event type is the
-    default, and it stays the default when others are created.
+    default, and it stays the default when others are created. `unknown` says what becomes of
+    attributes that the schema does not know: the event is refused, or they are ignored.
 
     >>> schema = Schema.from_dict({"attributes": {"price": "decimal", "tags": "text"},
     ...                            "event_types": {"offer": {"price": "mandatory",
@@ -79,6 +82,7 @@ class Schema:
         *,
         version: int = 1,
         default_event_type: str | None = None,
+        unknown: str = REFUSE,
     ) -> None:
         domains, attributes = domains or {}, attributes or {}
         types = {name: dict(uses) for name, uses in (event_types or {}).items()}
@@ -120,6 +124,13 @@ class Schema:
             hint = suggestion(default_event_type, types)
             raise SchemaError(f"default_event_type: unknown type {default_event_type!r}{hint}")
         self.default_event_type = default_event_type
+        if unknown not in (REFUSE, IGNORE):
+            raise SchemaError(f"unknown: expected {REFUSE} or {IGNORE}, got {unknown!r}")
+        self.unknown = unknown
+        # Where a nested object may hold attributes: the names before a dot.
+        self.stems = frozenset(
+            name[:at] for name in attributes for at, mark in enumerate(name) if mark == "."
+        )
         self._views: dict[frozenset[str], View] = {}
 
     # -- reading ---------------------------------------------------------------------------------
@@ -247,6 +258,11 @@ class Schema:
                 )
             )
 
+        if self.unknown != older.unknown:
+            raise SchemaError(
+                f"unknown was changed from {older.unknown} to {self.unknown}; an extension keeps it"
+            )
+
     def _own_attributes(self) -> dict[str, Domain]:
         return {name: d for name, d in self.attributes.items() if name != EVENT_TYPE}
 
@@ -256,6 +272,7 @@ class Schema:
             "attributes": self._own_attributes(),
             "event_types": self.event_types,
             "default_event_type": self.default_event_type,
+            "unknown": self.unknown,
         }
         return Schema(**{**parts, **changed}, version=self.version + 1)
 
@@ -263,7 +280,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
-        """From the document form: domains, attributes, event_types, default_event_type, version."""
+        """From the document form: domains, attributes, event_types, default_event_type, unknown."""
         from tamis.model.schema_document import read_schema
 
         return read_schema(document)

@@ -11,16 +11,17 @@ import yaml
 from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain, Integer
 from tamis.model.named_domains import Enumerated, Hierarchy
-from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
+from tamis.model.schema import BUILT_IN, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 from tamis.model.yaml_document import read_yaml
 
-_ENTRIES = ("version", "domains", "attributes", "event_types", "default_event_type")
+_ENTRIES = ("version", "domains", "attributes", "event_types", "default_event_type", "unknown")
 
 
 def read_schema(document: Mapping[str, Any]) -> Schema:
     """Read a schema from its document form.
 
-    Without `event_types` there is one, `event`, in which every attribute is optional.
+    Without `event_types` there is one, `event`, in which every attribute is optional, and unknown
+    attributes are ignored. With event types they are refused, unless the document says otherwise.
     """
     top = _mapping(document, "schema")
     _only(top, _ENTRIES, "schema")
@@ -38,6 +39,7 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
         }
         for name, uses in _mapping(top.get("event_types") or {}, "event_types").items()
     }
+    unknown = top.get("unknown", REFUSE if event_types else IGNORE)
     if not event_types:
         event_types = {"event": {name: Use(False, False) for name in attributes}}
     return Schema(
@@ -46,6 +48,7 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
         event_types,
         version=top.get("version", 1),
         default_event_type=top.get("default_event_type"),
+        unknown=unknown,
     )
 
 
@@ -136,6 +139,8 @@ def write_schema(schema: Schema) -> dict[str, Any]:
     }
     if schema.default_event_type is not None:
         document["default_event_type"] = schema.default_event_type
+    if schema.unknown == IGNORE:
+        document["unknown"] = IGNORE
     return document
 
 

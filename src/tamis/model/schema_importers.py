@@ -2,7 +2,8 @@
 
 Each importer creates one event type, which is the default. Required (not nullable) becomes
 mandatory, an array becomes multiple, a nested object becomes dotted attributes (`seller.rating`),
-and every other type becomes opaque.
+and every other type becomes opaque. Unknown attributes of events are ignored, unless a JSON Schema
+says `additionalProperties: false`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from tamis.errors import SchemaError
 from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
 from tamis.model.named_domains import Enumerated
-from tamis.model.schema import BUILT_IN, EVENT_TYPE, Schema, Use
+from tamis.model.schema import BUILT_IN, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 
 _NESTING = 32
 
@@ -26,7 +27,7 @@ class _ImportedAttribute(NamedTuple):
     use: Use
 
 
-def _schema(found: Iterator[_ImportedAttribute], name: str) -> Schema:
+def _schema(found: Iterator[_ImportedAttribute], name: str, unknown: str = IGNORE) -> Schema:
     attributes: dict[str, Domain] = {}
     uses: dict[str, Use] = {}
     for attribute, domain, use in found:
@@ -36,7 +37,7 @@ def _schema(found: Iterator[_ImportedAttribute], name: str) -> Schema:
             raise SchemaError(f"two columns give the attribute {attribute!r}")
         attributes[attribute] = domain
         uses[attribute] = use
-    return Schema({}, attributes, {name: uses})
+    return Schema({}, attributes, {name: uses}, unknown=unknown)
 
 
 # -- JSON Schema ----------------------------------------------------------------------------------
@@ -47,7 +48,9 @@ def from_json_schema(document: Mapping[str, Any], name: str | None = None) -> Sc
     if not isinstance(document, Mapping) or not isinstance(document.get("properties"), Mapping):
         raise SchemaError("JSON Schema: expected an object with 'properties'")
     title = name or document.get("title") or "event"
-    return _schema(_json_object(document, document, "", True, 0), str(title))
+    closed = document.get("additionalProperties") is False
+    found = _json_object(document, document, "", True, 0)
+    return _schema(found, str(title), REFUSE if closed else IGNORE)
 
 
 def _json_object(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tamis.model.operator import Fault, Rows
 
@@ -75,13 +75,17 @@ _COLUMN = {
 
 @dataclass(frozen=True)
 class Report:
-    """The counts of all operators that were called.
+    """The counts of all operators that were called, and what else an engine left out.
 
     `given_up`: how often a clause did not hold because operators returned too many rows to join.
+    `undecided`: how often a condition did not hold because an event has too many values to try.
+    `ignored`: how many values were ignored, because the schema does not know them, by name.
     """
 
     counts: tuple[CallCounts, ...]
     given_up: int = 0
+    undecided: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, counts: Iterable[CallCounts]) -> Report:
@@ -109,4 +113,9 @@ class Report:
         lines = [str(each) for each in self.counts]
         if self.given_up:
             lines.append(f"joins of too many rows, given up: {self.given_up}")
+        if self.undecided:
+            lines.append(f"conditions on too many values, given up: {self.undecided}")
+        if self.ignored:
+            most = sorted(self.ignored.items(), key=lambda each: -each[1])
+            lines.append("ignored: " + ", ".join(f"{name} ({many})" for name, many in most[:20]))
         return "\n".join(lines) or "no operator was called"

@@ -27,7 +27,7 @@ from tamis.encode.validation import Refused, ValidEvents, validate
 from tamis.errors import EventError
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 from tamis.replay.event_columns import (
     arrow_types,
     list_column,
@@ -164,7 +164,10 @@ class LineReader:
                 pa.BufferReader(joined),
                 arrow_json.ReadOptions(use_threads=False, block_size=max(1 << 16, joined.size + 1)),
                 arrow_json.ParseOptions(
-                    explicit_schema=self._explicit(listed), unexpected_field_behavior="error"
+                    explicit_schema=self._explicit(listed),
+                    unexpected_field_behavior=(
+                        "ignore" if self._schema.unknown == IGNORE else "error"
+                    ),
                 ),
             )
         except pa.ArrowException as why:
