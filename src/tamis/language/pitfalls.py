@@ -1,7 +1,8 @@
 """Conditions that are valid but mean something else than most people think.
 
-They are refused when somebody subscribes, with the spellings to choose from. A condition that was
-accepted before keeps its meaning: extending a schema by an attribute must not break it.
+They are refused when somebody subscribes with a text, with the spellings to choose from. A
+condition that was accepted before keeps its meaning: extending a schema by an attribute must not
+break it. A word that is a value of the attribute's own domain is not in doubt.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ def doubtful_words(schema: Schema) -> set[str]:
 
 def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> None:
     """Refuse bare words that name an attribute, `= null`, and `contains` for a part of a text."""
-    value = predicate.value
+    value, domain = predicate.value, schema.attributes[predicate.attribute]
+    names = domain.values if isinstance(domain, Enumerated | Hierarchy) else ()
     for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
-        if isinstance(item, Word) and (item in schema.attributes or item.lower() in _NULLS):
+        if not isinstance(item, Word) or item in names:
+            continue
+        if item in schema.attributes or item.lower() in _NULLS:
             span = spans.part_of_predicate(text, predicate, 2 + position)
-            _refuse_null(predicate, item, schema, span)
-            _refuse_attribute_name(item, schema, span)
+            _refuse_null(predicate, item, span)
+            _refuse_attribute_name(item, span)
     if predicate.comparator in ("contains", "excludes") and _single_text(predicate, schema):
         negated = "not " if predicate.comparator == "excludes" else ""
         name = name_text(predicate.attribute)
@@ -41,20 +45,17 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> N
         )
 
 
-def _refuse_attribute_name(word: Word, schema: Schema, span: Span | None) -> None:
+def _refuse_attribute_name(word: Word, span: Span | None) -> None:
     """Refuse a bare word that names an attribute: its value or the text may be meant."""
-    if word in schema.attributes:
-        raise ConditionError(
-            f"{str(word)!r} is an attribute",
-            span=span,
-            hint=f'write @{name_text(word)} for its value, or "{word}" for the text',
-        )
+    raise ConditionError(
+        f"{str(word)!r} is an attribute",
+        span=span,
+        hint=f'write @{name_text(word)} for its value, or "{word}" for the text',
+    )
 
 
-def _refuse_null(predicate: Predicate, word: Word, schema: Schema, span: Span | None) -> None:
-    domain = schema.attributes[predicate.attribute]
-    named = isinstance(domain, Enumerated | Hierarchy) and word in domain.values
-    if word.lower() in _NULLS and not named:
+def _refuse_null(predicate: Predicate, word: Word, span: Span | None) -> None:
+    if word.lower() in _NULLS:
         name = name_text(predicate.attribute)
         state = "exists" if predicate.comparator == "!=" else "missing"
         raise ConditionError(

@@ -136,7 +136,7 @@ class _TypeCheck(NamedTuple):
                 many = f"{len(value):,} values in one list"
                 raise LimitError(f"{many}; at most {LIST_LIMIT:,}", span=span)
             given = value
-        if not self.stored:
+        if not self.stored and predicate.span is not None:
             refuse_pitfalls(predicate, self.schema, self.text)
         constant = domain.constant
         for position, item in enumerate(given):

@@ -182,9 +182,9 @@ def test_a_few_are_left_to_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     compiled = Engine.compile
 
-    def noted(self: Engine, text: Any, language: str) -> Any:
+    def noted(self: Engine, text: Any, *more: Any, **named: Any) -> Any:
         read.append(text)
-        return compiled(self, text, language)
+        return compiled(self, text, *more, **named)
 
     def for_many(column: pa.Array, *more: Any) -> Any:
         assert len(column) >= 3, "Arrow is not called for a few: that alone takes a millisecond"

@@ -41,7 +41,7 @@ def test_live_subscriptions_follow_labels_that_move(matcher: str, constants: lis
     live: dict[Any, Condition] = {}
     for number, constant in enumerate(constants):
         text = f"s {signs[number % len(signs)]} {quoted(constant)}"
-        live[engine.subscribe(text)] = parse(text)
+        live[engine.subscribe(text, stored=True)] = parse(text)
     engine.check()
     gone = list(live)[::3]
     for id in gone:
@@ -60,7 +60,7 @@ def test_a_table_moves_what_came_before_and_what_came_before_moves_the_table() -
     live: dict[Any, Condition] = {}
     for i in range(40):
         text = f's >= "k{i:03}"'
-        live[engine.subscribe(text, id=f"one {i}")] = parse(text)
+        live[engine.subscribe(text, id=f"one {i}", stored=True)] = parse(text)
     words = [f"k{i:03}x" for i in range(200)]
     rows = [
         [predicate_row("s", "=" if i % 2 else "<", word), predicate_row("w", "=", word)]
@@ -72,7 +72,7 @@ def test_a_table_moves_what_came_before_and_what_came_before_moves_the_table() -
         live[id] = parse(engine.condition(id) or "")
     for i in range(40):
         text = f's <= "k{i:03}x{i}"'
-        live[engine.subscribe(text, id=f"late {i}")] = parse(text)
+        live[engine.subscribe(text, id=f"late {i}", stored=True)] = parse(text)
     engine.check()
     for value in ("k000", "k017x", "k017y", "k199x", "a", "z"):
         event = {"s": value, "w": [value, "k017x"]}
@@ -113,7 +113,7 @@ def test_patterns_hold_for_one_value_at_both_doors(
     engine = Engine(SCHEMA)
     live: dict[Any, Condition] = {}
     for text in chosen:
-        live[engine.subscribe(text)] = parse(text)
+        live[engine.subscribe(text, stored=True)] = parse(text)
     kinds = pa.schema([("w", pa.list_(pa.string())), ("s", pa.string())])
     table = pa.Table.from_pylist(batch, kinds)
     doors = (batch, table, table.slice(0), engine.encode(batch)[:])

@@ -27,7 +27,7 @@ def _engine() -> Engine:
     ("text", "shown"),
     [
         ("f(?v) and ?v < 3 and ?v > 5", "?v < 3 and ?v > 5"),
-        ("f(?v) and (price < 5 or ?v < 3 and 5 < ?v)", "?v < 3 and 5 < ?v"),
+        ("f(?v) and (?v < 3 and ?v > 4 or ?v < 3 and 5 < ?v)", "?v < 3 and ?v > 4"),
         ("f(?v) and f(?w) and ?v >= 3 and ?w = 1 and not ?v >= 3", "?v >= 3 and not ?v >= 3"),
         ("f(?v) and ?v > 1 + 1 and ?v <= 2", "?v > 1 + 1 and ?v <= 2"),
         ("f(?v) and ?v = 3 and ?v != 3.0", "?v = 3 and ?v != 3.0"),
