@@ -13,6 +13,7 @@ import click
 
 from tamis import __version__
 from tamis.cli.lazy import LazyGroup
+from tamis.cli.terminal.printable import printable_output
 from tamis.errors import TamisError
 
 REFUSED = 2  # as click exits for a wrong option
@@ -52,6 +53,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    with printable_output():
+        return _call(arguments)
+
+
+def _call(arguments: list[str] | None) -> int:
     try:
         tamis.main(arguments, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()

@@ -17,6 +17,7 @@ from tamis.cli.spark.session import master_option, operators_option, print_opera
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
+from tamis.cli.terminal.printable import one_line
 from tamis.errors import SparkError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
@@ -176,5 +177,6 @@ def _words(rows: Sequence[dict[str, Any]]) -> list[Text]:
             for name, value in row.items()
             if name not in ("sequence", "subscription") and value is not None
         )
-        lines.append(Text(f"event {row['sequence']} → subscription {row['subscription']}  {rest}"))
+        found = f"event {row['sequence']} → subscription {row['subscription']}  {rest}"
+        lines.append(Text(one_line(found)))
     return lines
