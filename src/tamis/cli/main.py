@@ -14,8 +14,9 @@ import click
 from tamis import __version__
 from tamis.cli.lazy import LazyGroup
 from tamis.cli.terminal.printable import printable_output
-from tamis.errors import TamisError
+from tamis.errors import SparkGoneError, TamisError
 
+FAILED = 1  # not by a mistake of the user
 REFUSED = 2  # as click exits for a wrong option
 INTERRUPTED = 130  # 128 + SIGINT, as in a shell
 # The extras of the package that bring optional libraries.
@@ -71,6 +72,8 @@ def _call(arguments: list[str] | None) -> int:
     except BrokenPipeError:
         _drop_output()  # the reader is gone, as in `tamis matchers | head -1`
         return 1
+    except SparkGoneError as error:
+        return _refused(str(error), FAILED)
     except TamisError as error:
         return _refused(str(error))
     except ModuleNotFoundError as error:
@@ -88,9 +91,9 @@ def _call(arguments: list[str] | None) -> int:
     return 0
 
 
-def _refused(why: str) -> int:
+def _refused(why: str, code: int = REFUSED) -> int:
     click.echo(f"tamis: {why}", err=True)
-    return REFUSED
+    return code
 
 
 def _drop_output() -> None:

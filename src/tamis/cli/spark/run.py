@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tamis.cli.reports.stream import StreamView, summary
-from tamis.cli.spark.session import master_option, operators_option, print_operators
+from tamis.cli.spark.session import hide_py4j, master_option, operators_option, print_operators
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
@@ -121,6 +121,7 @@ def run(
 
 def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **config: Any) -> None:
     """Start a session and compile a version."""
+    hide_py4j()
     steps.run(
         "Starting Spark: about 10 seconds",
         lambda: stream.open(master, **config),
