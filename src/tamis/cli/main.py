@@ -1,7 +1,7 @@
 """The command `tamis`: its table of commands, and its handling of errors.
 
-A user's mistake gives one message on standard error and exit code 2. Only a bug in tamis shows a
-traceback.
+A user's mistake gives one message on standard error and exit code 2. If Spark's Java process ends,
+the exit code is 1. Only a bug in tamis shows a traceback. All output passes `terminal.printable`.
 """
 
 from __future__ import annotations
