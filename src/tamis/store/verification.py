@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -17,11 +17,13 @@ import pyarrow as pa
 
 from tamis.errors import StoreError
 from tamis.files.atomic import atomic_file
+from tamis.files.json_document import encode_json, read_object, write_json
 from tamis.files.names import names_in
+from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder, synced_rename
 from tamis.store.base import BASE, read_begin
 from tamis.store.head import CLEAN, Head, create_head, is_whole, read_head, this_boot
-from tamis.store.log import Log, segment_files
+from tamis.store.log import DOCUMENT, Log, segment_files
 from tamis.store.pack import (
     LOST,
     BadPackError,
@@ -110,6 +112,7 @@ class Verification:
 
     def steps(self) -> Iterator[tuple[int, int]]:
         """Read everything; after each segment, yield how many are done and how many there are."""
+        self._document()
         head = self._head()
         begin = self._begin()
         at, chain, schema = begin or (0, first_chain(self.identity), -1)
@@ -119,29 +122,55 @@ class Verification:
             if first is None and not name.startswith("."):
                 self._found(name, "is not a part of the log")
         for done, first in enumerate(names):
-            if head is not None and first >= max(head.end, 1) and first != at:
+            if head is not None and first >= head.end and not self._may_follow(first, at):
                 self._found(segment_name(first), f"lies after the end of the log, {head.end}")
                 continue
-            if first < at and begin is not None and first < begin[0]:
-                continue  # trimmed, and not deleted yet
             at, chain, schema = self._segment(first, at, chain, schema, head)
             yield done + 1, len(names)
-        if head is not None and at < head.end:
-            self._lose(at, head.end, chain, head.chain, schema, "the log ends too early")
-        elif head is not None and at == head.end and chain != head.chain:
+        if head is None:
+            return
+        if at < head.end:
+            name, why = segment_name(head.segment), "is missing or too short: "
+            self._lose(at, head.end, chain, head.chain, schema, name, why)
+        elif at == head.end and chain != head.chain:
             self._found(HEAD, "does not belong to the last pack")
+        elif at > head.end and not self._may_follow(at - 1, at - 1):
+            self._found(HEAD, f"is too old: it says that the log ends at {head.end}, not at {at}")
+
+    def _may_follow(self, first: int, at: int) -> bool:
+        """Whether rows from a number on may follow the head: whole or torn, not acknowledged."""
+        now = self._newest_head()  # others may have appended meanwhile
+        if now is None or first < now.end:
+            return True
+        return first == at and (now.state != CLEAN or now.boot != this_boot())
+
+    def _document(self) -> None:
+        """Find damage to the document that does not change its meaning."""
+        path = self.log.folder / DOCUMENT
+        with os_errors_as(StoreError, f"{path}: cannot be read"):
+            if path.read_bytes() != encode_json(read_object(path, StoreError)):
+                self._found(DOCUMENT, "is damaged: its bytes are not those that were written")
 
     def _head(self) -> Head | None:
-        path = self.log.folder / HEAD
         try:
-            opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            with self._opened_head() as opened:
+                if not is_whole(opened, self.identity):
+                    self._found(HEAD, "is damaged")
+                return read_head(opened, self.identity)
         except OSError as why:
             self._found(HEAD, f"cannot be read: {why.strerror}")
             return None
-        try:
-            if not is_whole(opened, self.identity):
-                self._found(HEAD, "is damaged")
+
+    def _newest_head(self) -> Head | None:
+        with suppress(OSError), self._opened_head() as opened:
             return read_head(opened, self.identity)
+        return None
+
+    @contextmanager
+    def _opened_head(self) -> Iterator[int]:
+        opened = os.open(self.log.folder / HEAD, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield opened
         finally:
             os.close(opened)
 
@@ -168,7 +197,9 @@ class Verification:
                 while offset < opened.size:
                     pack, reason = self._pack(opened, offset)
                     if pack is None:
-                        last = head is not None and head.segment == first and offset >= head.size
+                        last = head is not None and (
+                            first >= head.end or (head.segment == first and offset >= head.size)
+                        )
                         after = opened.next_header(offset + 1, self.identity)
                         if not (last and after is None):  # a pack that is being appended is torn
                             self._found(name, f"at byte {offset}: {reason}")
@@ -186,12 +217,16 @@ class Verification:
                         if pack.first <= at:
                             self._found(name, f"at byte {offset}: does not follow on row {at}")
                             break
-                        self._lose(at, pack.first, chain, pack.chain_before, pack.schema, name)
+                        where, why = (name, "") if offset else (segment_name(at), self._gap(at))
+                        self._lose(
+                            at, pack.first, chain, pack.chain_before, pack.schema, where, why
+                        )
                     self.pieces.append(_GoodPack(pack, first, offset))
                     at, chain, schema = pack.end, pack.chain_after, pack.schema_after
                     offset += pack.size
         except OSError as why:
-            self._found(name, f"cannot be read: {why.strerror or why}")
+            if first >= at or not isinstance(why, FileNotFoundError):  # merged or trimmed meanwhile
+                self._found(name, f"cannot be read: {why.strerror or why}")
         return at, chain, schema
 
     def _pack(self, opened: OpenedSegment, offset: int) -> tuple[Pack | None, str]:
@@ -202,13 +237,21 @@ class Verification:
             return None, str(why)
         return pack, ""
 
+    def _gap(self, at: int) -> str:
+        """Why a segment begins after the row that comes next."""
+        if not self.pieces:
+            return "is missing, or the log was trimmed and its base is missing: "
+        last = self.pieces[-1]
+        before = segment_name(last.segment if isinstance(last, _GoodPack) else last.first)
+        return f"is missing, or {before} is too short: "
+
     def _found(self, file: str, what: str) -> None:
         self.findings.append(Finding(file, what))
 
     def _lose(
-        self, first: int, end: int, before: bytes, after: bytes, schema: int, where: str
+        self, first: int, end: int, before: bytes, after: bytes, schema: int, where: str, why: str
     ) -> None:
-        self._found(where, f"the rows from {first} to before {end} are lost")
+        self._found(where, f"{why}the rows from {first} to before {end} are lost")
         lost = LostRows(first, end, before, after, schema, where)
         self.lost.append(lost)
         self.pieces.append(lost)
@@ -273,6 +316,9 @@ class _Repair:
                 (self._folder / name).unlink()
         sync_folder(self._folder)
         self._write_head(groups)
+        if DOCUMENT in self._named:  # it says the same as before
+            path = self._log.folder / DOCUMENT
+            write_json(path, read_object(path, StoreError))
 
     def _groups(self) -> list[list[_GoodPack | LostRows]]:
         """The packs, grouped by the file that will hold them."""
