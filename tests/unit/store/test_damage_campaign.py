@@ -175,7 +175,7 @@ def test_every_flipped_bit_is_found(world: World) -> None:
             damage = Damage(f"{path.name}: bit {bit} of byte {at}", {path.name})
             failures.append(_unnoticed(world, damage))
     assert verify(world.log).findings == []
-    _finish("damage flips", FLIPS, failures, started)
+    _finish("damage-flips", FLIPS, failures, started)
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -257,4 +257,4 @@ def test_every_damaged_file_is_found(world: World) -> None:
             if not path.exists() or path.read_bytes() != data:
                 path.write_bytes(data)
     assert verify(world.log).findings == []
-    _finish("damage files", DAMAGES, failures, started)
+    _finish("damage-files", DAMAGES, failures, started)
