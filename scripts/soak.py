@@ -63,6 +63,7 @@ CAMPAIGNS = (
              "TAMIS_FLIPS", 10_000, 2_000),
     Campaign("damage-files", f"{STORE}::test_every_damaged_file_is_found",
              "TAMIS_FILE_DAMAGE", 1_000, 1_000),
+    Campaign("log-kills", "tests/unit/store/test_log_kills.py", "TAMIS_LOG_KILLS", 900, 300),
     Campaign("power-losses", "tests/power_loss", "TAMIS_POWER_LOSSES", 5_000, 1_000),
     Campaign("matchers", "soak --operations", "", 20_000, 1_000),
     Campaign("stream-kills", "tests/integration/spark/test_kills.py", "TAMIS_KILLS", 100, 4),
