@@ -37,8 +37,9 @@ PATIENCE = 30.0  # seconds that an interrupted round has to end its processes
 class Campaign:
     """Something that is tried many times.
 
-    `node` is a test, which reads the number of tries from `variable` and says what it did with
-    `tests.soak_report.record`. A campaign without a variable is a command of tamis instead.
+    `node` names tests, separated by spaces. A test reads the number of tries from `variable` and
+    says what it did with `tests.soak_report.record`. A campaign without a variable is a command of
+    tamis instead.
     """
 
     name: str
@@ -51,7 +52,16 @@ class Campaign:
         if not self.variable:
             return [sys.executable, "-m", "tamis.cli.main", *self.node.split(),
                     str(count), "--seed", str(seed)]  # fmt: skip
-        return [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", self.node]
+        return [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            *self.node.split(),
+        ]
 
     def environment(self, count: int, seed: int) -> dict[str, str]:
         return {self.variable: str(count), "TAMIS_SOAK_SEED": str(seed)} if self.variable else {}
@@ -64,6 +74,7 @@ CAMPAIGNS = (
     Campaign("damage-files", f"{STORE}::test_every_damaged_file_is_found",
              "TAMIS_FILE_DAMAGE", 1_000, 1_000),
     Campaign("log-kills", "tests/unit/store/test_log_kills.py", "TAMIS_LOG_KILLS", 900, 300),
+    Campaign("fuzz", "tests/fuzzing/test_doors.py", "TAMIS_FUZZED", 1_000_000, 100_000),
     Campaign("power-losses", "tests/power_loss", "TAMIS_POWER_LOSSES", 5_000, 1_000),
     Campaign("matchers", "soak --operations", "", 20_000, 1_000),
     Campaign("stream-kills", "tests/integration/spark/test_kills.py", "TAMIS_KILLS", 100, 4),

@@ -165,7 +165,10 @@ def from_arrow(schema: Any, name: str) -> Schema:
     schema = getattr(schema, "schema", schema)
     if not hasattr(schema, "field"):
         raise SchemaError(f"expected a pyarrow schema, got {type(schema).__name__}")
-    return _schema(_arrow_fields(schema, "", True, 0), name)
+    try:
+        return _schema(_arrow_fields(schema, "", True, 0), name)
+    except UnicodeDecodeError as why:
+        raise SchemaError(f"Arrow schema: the name of a field is not UTF-8 text: {why}") from None
 
 
 def _arrow_fields(

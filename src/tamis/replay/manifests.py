@@ -191,12 +191,17 @@ def _batch(manifest: Mapping[str, Any]) -> int:
 def _read(path: Path) -> dict[str, Any]:
     manifest = read_object(path, StoreError)
     check_format(path, manifest.get("format", 1), _FORMAT, StoreError)
-    for name in ("query", "written", "parts"):
-        if name not in manifest:
+    forms: dict[str, Any] = {"query": (str, type(None)), "written": (int, float), "parts": list}
+    if manifest.get("query") is not None:  # it was written by a stream
+        forms["batch"] = int
+    for name, form in forms.items():
+        if name not in manifest or not isinstance(manifest[name], form):
             raise StoreError(f"{path}: is damaged, it lacks {name!r}")
     for part in manifest["parts"]:
-        plain_name(part["folder"], f"{path}: is damaged, the folder of a part", StoreError)
-        plain_name(part["name"], f"{path}: is damaged, a part", StoreError)
+        if not isinstance(part, dict) or not isinstance(part.get("rows"), int):
+            raise StoreError(f"{path}: is damaged, a part lacks 'rows'")
+        plain_name(part.get("folder"), f"{path}: is damaged, the folder of a part", StoreError)
+        plain_name(part.get("name"), f"{path}: is damaged, a part", StoreError)
     return manifest
 
 

@@ -234,6 +234,13 @@ def test_arrow_structs_become_dotted_attributes() -> None:
     }
 
 
+def test_names_of_arrow_fields_that_are_not_utf8_are_refused() -> None:
+    whole = pa.schema([("naXme", pa.int64())]).serialize().to_pybytes()
+    damaged = pa.ipc.read_schema(pa.py_buffer(whole.replace(b"naXme", b"na\xffme")))
+    with pytest.raises(SchemaError, match="not UTF-8"):
+        Schema.from_arrow(damaged)
+
+
 def test_names_that_a_schema_cannot_hold_are_refused_by_every_importer() -> None:
     with pytest.raises(SchemaError, match="two columns give the attribute 'x'"):
         Schema.from_arrow(pa.schema([("x", pa.int64()), ("x", pa.string())]))
