@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from tamis.errors import StoreError
 from tamis.store import Log, cancel, subscribe
-from tamis.store.verification import repair, verify
+from tamis.store.repair import repair
+from tamis.store.verification import verify
 from tests.unit.store.world import files, fresh, prices, published
 
 pytestmark = pytest.mark.usefixtures("small_segments")
@@ -130,3 +133,35 @@ def test_any_of_the_merged_segments_may_be_left(log: Log) -> None:
             assert published(Log.open(log.folder)) == rows
             assert verify(Log.open(log.folder)).findings == []
             path.unlink()
+
+
+@pytest.mark.slow
+def test_verifying_while_others_append_merge_and_trim(log: Log) -> None:
+    done = Event()
+    failed: list[BaseException] = []
+
+    def again(act: Callable[[Log], object]) -> None:
+        mine = Log.open(log.folder)
+        try:
+            while not done.is_set():
+                act(mine)
+        except BaseException as why:
+            failed.append(why)
+            raise
+
+    def shrink(mine: Log) -> None:
+        mine.compact(mine.end, 500)
+        mine.trim(max(0, mine.end - 300))
+
+    acts: list[Callable[[Log], object]] = [lambda mine: mine.publish(prices(1)), shrink]
+    threads = [Thread(target=again, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    try:
+        while log.end < 800 and not failed:
+            assert verify(Log.open(log.folder)).findings == []
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
