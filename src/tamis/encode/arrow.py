@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from tamis.encode.arrow_checks import check_table, is_readable
+from tamis.encode.arrow_checks import checked_table, is_readable
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
@@ -62,8 +62,7 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
 
     The data may come from anywhere, so everything is checked first.
     """
-    table = as_table(table)
-    check_table(table, EventError)
+    table = checked_table(table, "a list of events or an Arrow table", EventError)
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:

@@ -16,13 +16,26 @@ from tamis.errors import TamisError
 
 _NESTING = 32
 _UNKNOWN = (21, 22)  # ids of intervals in months and in days, which Python does not know
-_ROWS = 1 << 24  # rows that a table may have in almost no bytes, for example as one long run
+_ROWS = 1 << 20  # rows that a table may have in almost no bytes, for example as one long run
 
 
-def check_table(table: pa.Table, error: type[TamisError]) -> None:
+def checked_table(given: Any, expected: str, error: type[TamisError]) -> pa.Table:
+    """Any Arrow data as a table, checked; raises `error` for anything else."""
+    if isinstance(given, pa.RecordBatch):
+        check_table(given, error)  # first: a damaged map would end the process here
+        return pa.Table.from_batches([given])
+    try:
+        table = given if isinstance(given, pa.Table) else pa.table(given)
+    except (TypeError, ValueError, ArithmeticError, pa.ArrowException) as why:
+        raise error(f"expected {expected}: {why}") from None
+    check_table(table, error)
+    return table
+
+
+def check_table(table: pa.Table | pa.RecordBatch, error: type[TamisError]) -> None:
     """Raise `error` if a table is damaged, or has a column of a type that cannot be read."""
     try:
-        for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        for name, kind in zip(table.schema.names, table.schema.types, strict=True):
             if not is_readable(kind):
                 raise error(f"the column {name!r} is {kind}, a type that is not read")
         table.validate(full=True)
@@ -42,6 +55,8 @@ def is_readable(kind: Any, depth: int = 0) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
         storage = kind.storage_type
         return not isinstance(storage, pa.BaseExtensionType) and is_readable(storage, depth + 1)
+    if types.is_map(kind) and types.is_null(kind.key_type):
+        return False
     if types.is_union(kind) or kind.id in _UNKNOWN:
         return False  # within a struct, a union ends the process
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):

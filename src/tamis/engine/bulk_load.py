@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
-from tamis.encode.arrow_checks import check_table
+from tamis.encode.arrow_checks import checked_table
 from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
@@ -103,11 +103,7 @@ def _add(
 
 
 def _table(given: Any) -> pa.Table:
-    try:
-        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
-    except (TypeError, ValueError, pa.ArrowException) as why:
-        raise SubscriptionError(f"expected an Arrow table of subscriptions: {why}") from None
-    check_table(table, SubscriptionError)
+    table = checked_table(given, "an Arrow table of subscriptions", SubscriptionError)
     names = table.column_names
     for name in ("id", "condition", "predicates"):
         if names.count(name) > 1:

@@ -85,6 +85,28 @@ def test_unions_and_views_on_which_arrow_itself_crashes(engine: Engine) -> None:
     assert [list(each) for each in found] == [["a"], []]
 
 
+def test_a_damaged_map_in_a_record_batch(engine: Engine) -> None:
+    """Arrow ends the process if it makes a column of a map whose keys are nulls."""
+    column = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("name", column.type)])) as writer:
+        writer.write_table(pa.table({"name": column}))
+    data = sink.getvalue().to_pybytes()
+    found = 0
+    for at in range(data.index(b"key") + 100):  # the type of the keys is one byte of the schema
+        changed = data[:at] + b"\x01" + data[at + 1 :]
+        try:
+            batch = pa.ipc.open_stream(pa.py_buffer(changed)).read_next_batch()
+        except (pa.ArrowException, OSError, KeyError, ValueError, NotImplementedError):
+            continue
+        kind: Any = batch.schema.types[0]
+        if pa.types.is_map(kind) and pa.types.is_null(kind.key_type):
+            found += 1
+            with pytest.raises(EventError, match="a type that is not read"):
+                engine.match_batch(batch)
+    assert found
+
+
 def test_types_that_python_does_not_know(engine: Engine) -> None:
     nanos: Any = pa
     column = nanos.array([(1, 2, 3)], nanos.month_day_nano_interval())
