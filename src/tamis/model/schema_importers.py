@@ -152,7 +152,8 @@ def _json_bound(spec: Mapping[str, Any], key: str, name: str) -> int | float | N
     bound = spec.get(key)
     if bound is None or (isinstance(bound, bool) and key.startswith("exclusive")):
         return None  # up to draft 4, a boolean qualifies the other bound
-    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
+    whole = isinstance(bound, int) and not isinstance(bound, bool)  # of any size
+    if not whole and not (isinstance(bound, float) and math.isfinite(bound)):
         raise SchemaError(f"JSON Schema: {name!r}: {key} must be a number, got {bound!r}")
     return bound
 

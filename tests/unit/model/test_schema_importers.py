@@ -36,6 +36,7 @@ JSON_TYPES: list[tuple[dict[str, Any], Any, str]] = [
     ({"type": "integer"}, integer(), "mandatory"),
     ({"type": "integer", "minimum": 0, "maximum": 9}, integer(0, 9), "mandatory"),
     ({"type": "integer", "minimum": 0.0}, integer(0), "mandatory"),
+    ({"type": "integer", "minimum": 0, "maximum": 10**400}, integer(0), "mandatory"),
     ({"type": "integer", "minimum": -1.5, "maximum": 1.5}, integer(-1, 1), "mandatory"),
     ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, integer(1, 8), "mandatory"),
     ({"type": "integer", "exclusiveMinimum": -1.5}, integer(-1), "mandatory"),
