@@ -146,6 +146,7 @@ def test_nested_objects_become_dotted_attributes() -> None:
         ({"properties": {"x": {"anyOf": 5}}}, "expected a list"),
         ({"properties": {}, "required": True}, "'required' must be a list"),
         ({"properties": {"x": {"type": "integer", "minimum": "a"}}}, "minimum must be a number"),
+        ({"properties": {"x": {"$ref": "\ud800"}}}, r"the reference '\\ud800' leads out"),
         ({"properties": {"x": {"type": "integer", "maximum": True}}}, "maximum must be a number"),
         ({"properties": {"x": {"type": "integer", "maximum": float("inf")}}}, "must be a number"),
         ({"properties": {"x": {"type": "integer", "minimum": 5, "maximum": 4}}}, "above high"),
