@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.arrow_checks import checked_table
 from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
@@ -103,10 +104,7 @@ def _add(
 
 
 def _table(given: Any) -> pa.Table:
-    try:
-        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
-    except (TypeError, ValueError, pa.ArrowException) as why:
-        raise SubscriptionError(f"expected an Arrow table of subscriptions: {why}") from None
+    table = checked_table(given, "an Arrow table of subscriptions", SubscriptionError)
     names = table.column_names
     for name in ("id", "condition", "predicates"):
         if names.count(name) > 1:
@@ -125,12 +123,7 @@ def _table(given: Any) -> pa.Table:
 
 
 def _one(table: pa.Table, name: str) -> pa.Array:
-    column = one_chunk(table.column(name))
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid as why:  # for example bytes that are not UTF-8
-        raise SubscriptionError(f"the column {name!r}: {why}") from None
-    return column
+    return one_chunk(table.column(name))
 
 
 def _ids(engine: Engine, table: pa.Table) -> list[Id]:

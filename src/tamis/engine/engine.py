@@ -276,7 +276,11 @@ class Engine:
                     "expected a list of events or an Arrow table, got "
                     f"{type(events).__name__}; a single event goes to match()"
                 )
-        return self.encoder.events([self._checked(row, given) for row, given in enumerate(events)])
+        try:
+            rows = iter(events)
+        except TypeError as why:  # for example an array of NumPy without dimensions
+            raise EventError(f"expected a list of events or an Arrow table: {why}") from None
+        return self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
 
     def _checked(self, row: int, given: Any) -> Event:
         try:

@@ -209,6 +209,8 @@ class _OpenFolder:
         """Whether another folder has the name by now."""
         try:
             return not os.path.samestat(self._path.stat(), os.fstat(self._folder))
+        except FileNotFoundError:
+            return True  # another one is about to get the name, or nothing is left to read
         except OSError:
             return False
 

@@ -258,8 +258,10 @@ def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | 
 
 
 def _written(value: Any) -> str:
-    """An opaque value as text."""
-    return value if isinstance(value, str) else json.dumps(value)
+    """An opaque value as text. JSON can write half of a surrogate pair, and UTF-8 cannot."""
+    if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
+        return value
+    return json.dumps(value)
 
 
 def _texts(lines: pa.Array) -> tuple[pa.Array, dict[int, str]]:

@@ -194,20 +194,17 @@ def _batch(manifest: Mapping[str, Any]) -> int:
 def _read(path: Path) -> dict[str, Any]:
     manifest = read_object(path, StoreError)
     check_format(path, manifest.get("format", 1), _FORMAT, StoreError)
-    for name in ("query", "written", "parts"):
-        if name not in manifest:
+    forms: dict[str, Any] = {"query": (str, type(None)), "written": (int, float), "parts": list}
+    if manifest.get("query") is not None:  # it was written by a stream
+        forms["batch"] = int
+    for name, form in forms.items():
+        if name not in manifest or not isinstance(manifest[name], form):
             raise StoreError(f"{path}: is damaged, it lacks {name!r}")
-    damaged = StoreError(f"{path}: is damaged, it does not say which parts it has")
-    parts, batch = manifest["parts"], manifest.get("batch")
-    if not isinstance(parts, list) or not isinstance(batch, int | None):
-        raise damaged
-    if not isinstance(manifest["written"], int | float):
-        raise damaged
     if manifest["query"] is not None:  # it becomes a part of file names
         plain_name(manifest["query"], f"{path}: is damaged, the query", StoreError)
-    for part in parts:
+    for part in manifest["parts"]:
         if not isinstance(part, dict) or not isinstance(part.get("rows"), int):
-            raise damaged
+            raise StoreError(f"{path}: is damaged, a part lacks 'rows'")
         if part.get("folder") not in (NOTIFICATIONS, DEAD):
             shown = show(part.get("folder"))
             raise StoreError(
