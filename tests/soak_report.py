@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 
 def record(campaign: str, tried: int, failed: int, seconds: float) -> None:
@@ -11,5 +12,5 @@ def record(campaign: str, tried: int, failed: int, seconds: float) -> None:
     path = os.environ.get("TAMIS_SOAK_REPORT")
     if path:
         line = {"campaign": campaign, "tried": tried, "failed": failed, "seconds": seconds}
-        with open(path, "a", encoding="utf-8") as file:
+        with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

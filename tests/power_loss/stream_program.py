@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tamis.replay.compact_parts import compact
 from tamis.replay.manifests import manifests, sweep
@@ -49,7 +50,10 @@ def main(folder: str, seed: str, start: str) -> None:
             acknowledge(end=got.stop)
 
     write(3)
-    config = {"spark.ui.enabled": False, "spark.sql.streaming.minBatchesToRetain": 2}
+    config: dict[str, Any] = {
+        "spark.ui.enabled": False,
+        "spark.sql.streaming.minBatchesToRetain": 2,
+    }
     spark = session("local[2,4]", **config)
     out = place / "out"
     with Stream(stream_job(place, start), spark=spark) as stream:

@@ -18,9 +18,10 @@ import pytest
 from tamis.engine import Engine
 from tamis.replay.compact_parts import compact
 from tamis.store import Log, SubscriptionSnapshot, Version, Versions
+from tests.campaign import SEED, Campaign, campaign
 from tests.power_loss import store_program
-from tests.power_loss.campaign import SEED, Campaign, campaign, cuts, start_machine_again
 from tests.power_loss.disk import Disk, content, operations, power_cuts, recorded_run
+from tests.power_loss.restart import CAMPAIGN, cuts, start_machine_again
 from tests.power_loss.small_world import (
     began,
     check_notifications,
@@ -46,8 +47,8 @@ def test_power_cut_at_any_moment(
 ) -> None:
     for name in ("fsync", "fdatasync"):  # the checks need no disk
         monkeypatch.setattr(os, name, lambda _: None)
-    most = cuts(60)
-    with campaign("store") as running:
+    most = cuts(40)
+    with campaign(CAMPAIGN, "store") as running:
         seed = 1000 * SEED
         while running.tried < most:
             seed += 1
@@ -70,9 +71,7 @@ def test_power_cut_at_any_moment(
             record.unlink()
 
 
-def _check(
-    place: Path, start: str, acknowledged: list[dict[str, Any]], running: Campaign
-) -> None:
+def _check(place: Path, start: str, acknowledged: list[dict[str, Any]], running: Campaign) -> None:
     if not acknowledged:
         return
     known = {name: value for each in acknowledged for name, value in each.items()}
@@ -93,9 +92,7 @@ def _check(
     assert [*versions.folder.glob(".*")] == [], "leftovers of publishing and sweeping"
 
 
-def _check_versions(
-    log: Log, versions: Versions, acknowledged: list[dict[str, Any]]
-) -> None:
+def _check_versions(log: Log, versions: Versions, acknowledged: list[dict[str, Any]]) -> None:
     """Those that are there are whole, and the last one that was published is there."""
     for each in versions.all():
         snapshot = SubscriptionSnapshot()
@@ -106,7 +103,8 @@ def _check_versions(
     published = [each["version"] for each in acknowledged if "version" in each]
     if published:
         latest = versions.latest()
-        assert latest is not None and latest.sequence >= published[-1]
-    for each in acknowledged:
-        if "pinned" in each:
-            assert versions.pin("frames", each["batch"], keep=100).sequence == each["pinned"]
+        assert latest is not None
+        assert latest.sequence >= published[-1]
+    for note in acknowledged:
+        if "pinned" in note:
+            assert versions.pin("frames", note["batch"], keep=100).sequence == note["pinned"]

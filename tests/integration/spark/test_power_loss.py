@@ -12,15 +12,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from tamis.spark.stream.stream import Stream, check_written
 from tamis.store import Log
+from tests.campaign import SEED, campaign
 from tests.power_loss import stream_program
-from tests.power_loss.campaign import SEED, campaign, cuts, start_machine_again
 from tests.power_loss.conftest import recorder  # noqa: F401 - a fixture
 from tests.power_loss.disk import power_cuts, recorded_run
+from tests.power_loss.restart import CAMPAIGN, cuts, start_machine_again
 from tests.power_loss.small_world import began, check_notifications, some_changes, some_events
 
 _CUTS_OF_A_RUN = 25
@@ -28,7 +28,7 @@ _CUTS_OF_A_RUN = 25
 
 def test_power_cut_at_any_moment(spark: SparkSession, recorder: Path, tmp_path: Path) -> None:  # noqa: F811
     most = cuts(200) // 50
-    with campaign("stream") as running:
+    with campaign(CAMPAIGN, "stream") as running:
         seed = 1000 * SEED
         while running.tried < most:
             seed += 1

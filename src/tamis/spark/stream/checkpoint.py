@@ -14,6 +14,7 @@ committed such a batch, or it finds its manifest when Spark runs the batch again
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import zlib
@@ -61,13 +62,14 @@ def manifest_name(query: str, batch: int, offsets: list[str]) -> str:
     return f"{query}-{batch:010d}-{key}"
 
 
-def mend_checkpoint(checkpoint: Path, out: Path) -> list[Path]:
+def mend_checkpoint(checkpoint: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:
     """Remove what a power cut or a kill left of a checkpoint unfinished; gives the files.
 
     `out` is the folder of notifications that the stream writes to. Call this while the stream is
     not running. Raises `SparkError` for a torn file that the sink has synced: a power cut does not
     do that.
     """
+    checkpoint, out = Path(checkpoint), Path(out)
     removed: list[Path] = []
     files = _files(checkpoint)
     for path in files:
