@@ -172,7 +172,7 @@ def test_a_killed_job_leaves_nothing_and_can_be_repeated(tmp_path: Path) -> None
             name = names[(running.tried + SEED) % len(names)]
             job, place = JOBS[name], tmp_path / f"{name}-{running.tried}"
             if name not in undisturbed:
-                assert run("spark", *job.arguments(tmp_path / name))[0] == 0
+                assert run("spark", *job.arguments(tmp_path / name)) == 0
                 undisturbed[name] = job.result(tmp_path / name)
                 assert undisturbed[name] is not None
                 assert _left(tmp_path / name) == set()
