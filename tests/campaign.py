@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.soak_report import record
+from tests.soak_report import record, seed
 
-SEED = int(os.environ.get("TAMIS_SOAK_SEED", "0"))
+SEED = seed()
 
 
 class Campaign:

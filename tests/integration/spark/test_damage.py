@@ -15,7 +15,7 @@ from tamis.errors import SparkError
 from tamis.replay.manifests import manifests
 from tamis.spark.stream.stream import Stream, StreamJob
 from tamis.store import Log, segment_files, subscribe
-from tamis.store.pack import EVENTS, LOST, encode_table
+from tamis.store.pack import EVENTS, LOST, Section, encode_table
 from tests.schemas import one_type
 from tests.unit.cli.calls import Capture, run
 
@@ -73,6 +73,7 @@ def test_a_damaged_segment_stops_a_stream_until_somebody_skips_it(
     again = Log.open(log.folder)
     (lost,) = [each for each in again.boundaries(0) if each.kind == LOST]
     assert (lost.first, lost.end) == (3, 6)
+    assert isinstance(lost, Section)
     assert isinstance(again._files, segment_files.SegmentFiles)
     (record,) = again._files.read(lost).to_pylist()
     assert "no backup" in record["note"]
