@@ -76,6 +76,8 @@ class StreamModel:
         self._schema = read.schema()
         metadata = checkpoint / "metadata"
         if not metadata.exists():
+            if self._numbers("offsets") or self._numbers("commits"):
+                raise BrokenCheckpointError("the metadata file is missing")
             write_new(metadata, json.dumps({"id": str(uuid.uuid4())}).encode())
         _read(metadata)
 

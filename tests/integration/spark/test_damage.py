@@ -30,7 +30,7 @@ def _run(spark: SparkSession, folder: Path) -> dict[str, list[dict[str, Any]]]:
         stream.start()
         assert stream._query is not None
         try:
-            stream._query.awaitTermination(120)
+            assert stream._query.awaitTermination(300)
         finally:
             stream.check()
     found: dict[str, list[dict[str, Any]]] = {"notifications": [], "dead": []}
@@ -51,7 +51,6 @@ def test_a_damaged_segment_stops_a_stream_until_somebody_skips_it(
     log = Log.create(tmp_path / "log", SCHEMA)
     log.change(subscribe(["low"], ["price < 5"]))
     log.publish({"price": [1, 2]})
-    assert _numbers(_run(spark, tmp_path)) == [1, 2]
     log.publish({"price": [3, 3, 3]})
     log.publish({"price": [4]})
     segment = sorted((log.folder / "segments").iterdir())[-2]
@@ -92,26 +91,19 @@ def _invalid_text() -> pa.Buffer:
     return pa.py_buffer(bytes(good).replace(b'"x"', b'"\xff"'))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(lambda: encode_table(pa.table({"json": [5, 6]})), id="numbers"),
-        pytest.param(lambda: encode_table(pa.table({"json": [{"a": 1}, {"a": 2}]})), id="structs"),
-        pytest.param(_invalid_text, id="text"),
-        pytest.param(_bad_offset, id="offsets"),
-    ],
-)
 def test_what_a_log_should_not_hold_becomes_dead_letters(
-    spark: SparkSession, tmp_path: Path, content: Any
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     log = Log.create(tmp_path / "log", SCHEMA)
     log.change(subscribe(["low"], ["price < 5"]))
-    assert isinstance(log._files, segment_files.SegmentFiles)
-    log._files.append({EVENTS: (2, content())}, 0)  # as a tamis without checks has written it
+    numbers, structs = pa.table({"json": [5, 6]}), pa.table({"json": [{"a": 1}, {"a": 2}]})
+    for content in (encode_table(numbers), encode_table(structs), _invalid_text(), _bad_offset()):
+        assert isinstance(log._files, segment_files.SegmentFiles)
+        log._files.append({EVENTS: (2, content)}, 0)  # as a tamis without checks has written it
     log.publish({"json": ['{"price": 3}']})
     found = _run(spark, tmp_path)
+    assert _numbers(found) == [5, 9]
     dead = {each["sequence"]: each["reason"] for each in found["dead"]}
-    assert {*_numbers(found), *dead} == {1, 2, 3}
-    assert 2 in dead
+    assert sorted(dead) == [1, 2, 3, 4, 6, 7, 8]
     assert all(dead.values())
-    assert 3 in _numbers(found)
+    assert "UTF-8" in dead[6]

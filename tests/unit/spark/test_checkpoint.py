@@ -70,6 +70,14 @@ def test_only_the_checksums_of_what_the_sink_has_synced_go(checkpoint: Path, nam
     assert _mended(checkpoint) == {str(sums.relative_to(checkpoint))}
 
 
+def test_batches_without_metadata_go(checkpoint: Path) -> None:
+    (checkpoint / "metadata").unlink()
+    with pytest.raises(SparkError, match=r"metadata: is damaged, and .*out has notifications of"):
+        mend_checkpoint(checkpoint, checkpoint.parent / "out")
+    assert mend_checkpoint(checkpoint, checkpoint.parent / "other")
+    assert content(checkpoint) == {"offsets": None, "commits": None}
+
+
 @pytest.mark.parametrize("name", ["metadata", "offsets/1"])
 @pytest.mark.parametrize("left", [b"", _OFFSET.encode() % 7, b"v1\n{}\n" + _OFFSET.encode() % 7])
 def test_damage_of_what_the_sink_has_synced_is_refused(

@@ -6,9 +6,10 @@
     .metadata.crc, .7.crc    the checksums of these files
 
 Before the sink commits a batch, it syncs the end of the batch. After a power cut, the files that
-were written since may be empty or torn, and Spark refuses to start. It also refuses unfinished
-files if no batch has begun. `mend_checkpoint` removes all of these. That is safe: the sink has not
-committed such a batch, or it finds its manifest when Spark runs the batch again.
+were written since may be empty or torn, and Spark refuses to start. It also refuses batches without
+the metadata, and unfinished files before the first batch. `mend_checkpoint` removes all of these.
+That is safe: the sink has not committed such a batch, or it finds its manifest when Spark runs the
+batch again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _METADATA, _OFFSETS, _COMMITS = "metadata", "offsets", "commits"
 _FACTS = 2  # lines of a file of offsets before the offset of each source
 _OTHER_FORMAT = re.compile(rb"v(?!1\n)\d+\n")
 _UNFINISHED = re.compile(r"\..*\.(tmp|crc)")
-_SUMS = struct.Struct(">4sI")  # magic, bytes of a chunk; then the CRC-32 of each chunk
+_HEADER = struct.Struct(">4sI")  # magic, bytes of a chunk; then the CRC-32 of each chunk
 _MAGIC = b"crc\0"
 
 
@@ -73,7 +74,7 @@ def mend_checkpoint(checkpoint: str | os.PathLike[str], out: str | os.PathLike[s
     removed: list[Path] = []
     files = _files(checkpoint)
     for path in files:
-        content, sums = path.read_bytes(), path.with_name(f".{path.name}.crc")
+        content, sums = path.read_bytes() if path.exists() else b"", _sums(path)
         read = _parsed(path, content)
         if _agree(sums, content) and (read is not None or _OTHER_FORMAT.match(content)):
             continue
@@ -87,13 +88,16 @@ def mend_checkpoint(checkpoint: str | os.PathLike[str], out: str | os.PathLike[s
                 )
             torn = [sums]
         removed += torn
-    beside = {path.with_name(f".{path.name}.crc") for path in files}
+    if checkpoint / _METADATA in removed:
+        removed += [each for path in files for each in (path, _sums(path))]
+    beside = {_sums(path) for path in files}
     for folder in (checkpoint, checkpoint / _OFFSETS, checkpoint / _COMMITS):
         hidden = {folder / name for name in _names(folder) if _UNFINISHED.fullmatch(name)}
         removed += hidden - beside
-    for each in removed:
-        each.unlink(missing_ok=True)
-    return removed
+    found = sorted(each for each in {*removed} if each.exists())
+    for each in found:
+        each.unlink()
+    return found
 
 
 def _files(checkpoint: Path) -> list[Path]:
@@ -104,7 +108,12 @@ def _files(checkpoint: Path) -> list[Path]:
         if name.isdecimal()
     ]
     metadata = checkpoint / _METADATA
-    return [metadata, *numbered] if metadata.exists() else numbered
+    return [metadata, *numbered] if numbered or metadata.exists() else []
+
+
+def _sums(path: Path) -> Path:
+    """The file with the checksums of a file."""
+    return path.with_name(f".{path.name}.crc")
 
 
 def _names(folder: Path) -> set[str]:
@@ -120,11 +129,11 @@ def _agree(sums: Path, content: bytes) -> bool:
         known = sums.read_bytes()
     except FileNotFoundError:
         return True
-    if len(known) < _SUMS.size or known[:4] != _MAGIC:
+    if len(known) < _HEADER.size or known[:4] != _MAGIC:
         return True
-    chunk = max(1, _SUMS.unpack_from(known)[1])
+    chunk = max(1, _HEADER.unpack_from(known)[1])
     found = [zlib.crc32(content[at : at + chunk]) for at in range(0, len(content), chunk)]
-    return known[_SUMS.size :] == struct.pack(f">{len(found)}I", *found)
+    return known[_HEADER.size :] == struct.pack(f">{len(found)}I", *found)
 
 
 def _parsed(path: Path, content: bytes) -> list[str] | None:
