@@ -60,15 +60,13 @@ def _run(arguments: list[str] | None) -> int:
 
 def _call(arguments: list[str] | None) -> int:
     try:
-        tamis.main(arguments, prog_name="tamis", standalone_mode=False)
+        left = tamis.main(arguments, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):  # click raises Abort for Ctrl-C
         return INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
     except BrokenPipeError:
         _drop_output()  # the reader is gone, as in `tamis matchers | head -1`
         return 1
@@ -88,7 +86,7 @@ def _call(arguments: list[str] | None) -> int:
             _drop_output()
             return _refused(f"cannot go on: {error.strerror or error}")
         return _refused(f"{error.filename}: {error.strerror}")
-    return 0
+    return left if isinstance(left, int) else 0  # click gives the code of an `Exit`
 
 
 def _refused(why: str, code: int = REFUSED) -> int:

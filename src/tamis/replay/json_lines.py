@@ -274,7 +274,9 @@ def _texts(lines: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         pass
     found: list[str | None] = []
     reasons: dict[int, str] = {}
-    for row, line in enumerate(lines.cast(pa.binary()).to_pylist()):
+    content = lines.cast(pa.binary())
+    content.validate(full=True)  # offsets that lead astray
+    for row, line in enumerate(content.to_pylist()):
         try:
             found.append(None if line is None else line.decode())
         except UnicodeDecodeError as why:

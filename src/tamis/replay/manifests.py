@@ -84,9 +84,9 @@ def put(
     }
     written = {"written": time.time(), **facts}
     document = {"format": _FORMAT, **written, **counts, "parts": [dict(part) for part in parts]}
+    sync_folder(path)  # a killed task may have made the folder of its part, and not synced it
     with os_errors_as(StoreError, f"{manifest}: cannot be written", unchanged=False):
         write_json(manifest, document, indent=None)
-    sync_folder(path)
     return True
 
 

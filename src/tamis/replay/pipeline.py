@@ -52,17 +52,18 @@ class ReadEvents(NamedTuple):
     def raw_texts(self) -> pa.Array:
         """The refused rows as they came: the line, or the columns as JSON."""
         if self.chunk.lines is not None:
-            texts = [_as_text(self.chunk.lines[row]) for row, _ in self.valid.refused]
+            texts = [_as_text(self.chunk.lines.slice(row, 1)) for row, _ in self.valid.refused]
         else:
             events = self.chunk.layout.events(self.chunk.table)
             texts = [_as_json(events.slice(row, 1)) for row, _ in self.valid.refused]
         return pa.array(texts, pa.string())
 
 
-def _as_text(line: pa.Scalar) -> str | None:
+def _as_text(line: pa.Array | pa.ChunkedArray) -> str | None:
     """A line as text, even if it is not text."""
     try:
-        value = line.as_py()
+        _check_offsets(line)
+        value = line[0].as_py()
         return value if value is None or isinstance(value, str) else str(_plain(value))
     except UnicodeDecodeError as why:
         return bytes(why.object).decode(errors="replace")
@@ -78,10 +79,24 @@ def _as_json(row: pa.Table) -> str:
             found[name] = f"a value of the type {column.type}"
             continue
         try:
+            _check_offsets(column)
+        except pa.ArrowException:
+            found[name] = f"a value of the type {column.type}"
+            continue
+        try:
             found[name] = column[0].as_py()
         except (ValueError, ArithmeticError, KeyError, pa.ArrowException):
             found[name] = " ".join(str(one_chunk(column)).split())  # as Arrow prints it
     return json.dumps(found, default=_plain, ensure_ascii=False, skipkeys=True)
+
+
+def _check_offsets(column: pa.Array | pa.ChunkedArray) -> None:
+    """Raise `ArrowInvalid` for offsets that lead astray: Arrow would read other memory."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        whole = one_chunk(column) if isinstance(column, pa.ChunkedArray) else column
+        column = whole.view(pa.binary())  # what is not UTF-8 can be shown
+    column.validate(full=True)
 
 
 def _plain(value: Any) -> Any:

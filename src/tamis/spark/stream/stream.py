@@ -21,6 +21,7 @@ from tamis.files.checksum import short_hash
 from tamis.files.lock import locked
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder
 from tamis.replay.log_events import next_event
 from tamis.replay.manifests import manifests, sweep
 from tamis.replay.parts import NOTIFICATIONS
@@ -29,6 +30,7 @@ from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import error_text
 from tamis.spark.runtime.quiet_session import quiet_session
 from tamis.spark.runtime.sessions import end, gone, java_ended, retained_batches
+from tamis.spark.stream.checkpoint import mend_checkpoint
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
@@ -145,6 +147,7 @@ class Stream:
 
     def start(self) -> None:
         job, began = self.job, time.time()
+        mend_checkpoint(job.checkpoint, job.out)
         self._sweep()
         sweep(job.out, _LONG)
         reports.clear(self._reports)
@@ -326,7 +329,7 @@ def check_written(out: Path, checkpoint: Path) -> None:
 def only_stream(folder: Path, what: str = "writing here") -> Iterator[None]:
     """Lock a folder against a second stream."""
     with os_errors_as(StoreError, f"{folder}: cannot be written to"):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with ExitStack() as held:
             try:
                 held.enter_context(locked(folder / "lock", wait=False))
