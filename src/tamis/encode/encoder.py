@@ -108,7 +108,7 @@ class Encoder:
             self.labels[at].drop(texts)
 
     def check(self, terms: Terms, clauses: Iterable[Sequence[Constraint]]) -> None:
-        """Raise if the uses of constants and patterns are not those of the given terms and clauses."""
+        """Raise if other constants or patterns are in use than those of the terms and clauses."""
         patterned = Counter(
             each.attribute for clause in clauses for each in clause if each.patterns
         )

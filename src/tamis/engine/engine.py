@@ -106,7 +106,7 @@ class Engine:
             self._torn = False
 
     def _ready(self) -> None:
-        """Every call comes here first, with the lock: refuse operators, finish interrupted changes."""
+        """Refuse operators, and repair what an interrupt has left: the first step of each call."""
         if self._torn or self._lock.in_operators.locked():
             self._lock.refuse_operators()
             repair.repair(self)
@@ -400,6 +400,6 @@ class Engine:
             owners = self.slot_table.check()
             assert slots.tolist() == sorted(owners), "each clause has one subscription"
             patterned = self.patterns.check()
-            assert patterned.keys() <= owners.keys()
             assert self.calls.check().items() <= owners.items()
             self.encoder.check(self.matcher.terms(slots), patterned.values())
+            repair.check_clauses(self, patterned)

@@ -7,14 +7,18 @@ conditions are right even then; see `slot_table`. All other parts are built agai
 from __future__ import annotations
 
 from builtins import id as address
+from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tamis.encode.clause import Constraint
 from tamis.encode.columns import is_text
 from tamis.encode.encoder import Encoder
 from tamis.engine.bulk_load import parsed, subscribe_table
 from tamis.engine.calls.call_filter import CallFilter
+from tamis.engine.compiled_condition import CompiledClause, compile_condition
 from tamis.engine.condition_sources import ConditionSource, TableRow
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
@@ -54,6 +58,23 @@ def repair(engine: Engine) -> None:
     fresh.calls.runner, fresh.calls.given_up = engine.calls.runner, engine.calls.given_up
     parts = {name: vars(fresh)[name] for name in ("encoder", "slot_table", "patterns", "calls")}
     vars(engine).update(parts, _torn=False)  # one step
+
+
+def check_clauses(engine: Engine, tests: Mapping[int, tuple[Constraint, ...]]) -> None:
+    """Raise if the patterns and calls of the slots are not those of their conditions.
+
+    Compiling conditions is slow, so it compares a thousand at most.
+    """
+    called, texts = engine.calls.operators_by_owner(), engine.calls.texts()
+    for id, leader, source in islice(engine.slot_table.sources(), 1000):
+        operators = engine.calls.operators.over(called.get(leader, {}))
+        condition = parsed(source, engine.schema)
+        clauses = [CompiledClause()]
+        if condition is not None:
+            clauses = compile_condition(condition, engine.encoder, operators, NATIVE).clauses
+        for slot, clause in zip(engine.slot_table.slots(id).tolist(), clauses, strict=True):
+            patterned = tuple(each for each in clause.constraints if each.patterns)
+            assert (tests.get(slot, ()), texts.get(slot, "")) == (patterned, clause.text)
 
 
 def _subscribe_all(fresh: Engine, old: Engine) -> None:

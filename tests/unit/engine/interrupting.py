@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dis
+import pickle
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from tamis.language import parse, to_text
 from tamis.model import semantics
 from tamis.model.condition import Predicate
 from tamis.model.operator import Parameter, Signature
+from tamis.schedule.statistics import PredicateEstimate
 from tests.unit.engine.world import predicate_row, predicate_table
 
 _ATTRIBUTES = {"n": "integer", "s": "text", "t": "text"}
@@ -81,21 +83,31 @@ def interrupt(doing: Callable[[], object], after: int) -> int:
         return step
 
     def begin(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is interrupted.__code__:
+            return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return step
 
     before = sys.gettrace()
-    sys.settrace(begin)
     try:
-        doing()
-    except KeyboardInterrupt:
-        pass
-    except SystemError as why:  # Numba runs Python code to convert an argument
-        if not isinstance(why.__cause__, KeyboardInterrupt):
-            raise
+        sys.settrace(begin)
+        interrupted(doing)
     finally:
         sys.settrace(before)
     return seen
+
+
+def interrupted(doing: Callable[[], object]) -> bool:
+    """Do something; return whether it was interrupted."""
+    try:
+        doing()
+    except KeyboardInterrupt:
+        return True
+    except SystemError as why:  # Numba runs Python code to convert the arguments of a kernel
+        if not isinstance(why.__cause__, KeyboardInterrupt):
+            raise
+        return True
+    return False
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -139,6 +151,21 @@ def subscribe_rows(ids: Sequence[Any], rows: Sequence[Sequence[tuple[str, str, A
     return Case(f"table of {ids[0]}", do, list(zip(ids, texts, strict=True)))
 
 
+def _repair(engine: Engine) -> None:
+    engine._torn = True
+    engine.match({})
+
+
+class _Past(NamedTuple):
+    """Statistics of past events."""
+
+    sample: pa.Table
+    known: dict[str, PredicateEstimate]
+
+
+PAST = _Past(pa.Table.from_pylist(EVENTS), {"above(1)": PredicateEstimate(0.5, 1.0, 9)})
+
+
 SEVERAL = 'n < 3 and s < "ab" or t like "%a%" or s starts with "aa" and n != 1'
 BEFORE: list[Case] = [
     subscribe(100, "n > 2"),
@@ -174,7 +201,9 @@ CASES: list[Case] = [
     Case("match", lambda engine: [engine.match(each) for each in EVENTS[:2]]),
     Case("match_batch", lambda engine: engine.match_batch(EVENTS)),
     Case("match_bitmap", lambda engine: engine.match_bitmap(EVENTS)),
-    Case("save for another process", lambda engine: engine.__getstate__()),
+    Case("expect", lambda engine: engine.expect(PAST)),
+    Case("pickle", pickle.dumps),
+    Case("repair", _repair),
 ]
 
 
@@ -200,18 +229,19 @@ def check(engine: Engine, live: Live) -> None:
     assert len(engine) == len(live)
     expected = [[id for id, text in live.items() if holds(text, at)] for at in range(len(EVENTS))]
     for at, event in enumerate(EVENTS):
-        assert _same(engine.match(event), expected[at])
+        assert same(engine.match(event), expected[at])
     batch, bits = engine.match_batch(EVENTS), engine.match_bitmap(EVENTS)
     for at, ids in enumerate(expected):
-        assert _same(batch[at], ids)
-        assert _same(bits[at], ids)
+        assert same(batch[at], ids)
+        assert same(bits[at], ids)
     for at, (id, text) in enumerate(live.items()):
         assert id in engine
         assert engine.condition(id) == (None if text is None else to_text(parse(text)))
-        event = at % len(EVENTS)
-        assert engine.explain(id, EVENTS[event]).holds == holds(text, event)
+        some = at % len(EVENTS)
+        assert engine.explain(id, EVENTS[some]).holds == holds(text, some)
     engine.check()
 
 
-def _same(found: Any, expected: Sequence[Any]) -> bool:
+def same(found: Any, expected: Sequence[Any]) -> bool:
+    """Whether these are the same ids, in any order."""
     return sorted(found, key=str) == sorted(expected, key=str)

@@ -175,6 +175,10 @@ class CallFilter:
             for each in self._entries[slot].operators
         }
 
+    def texts(self) -> dict[int, str]:
+        """The calls of each slot, in the native language."""
+        return {slot: each.text for slot, each in self._entries.items()}
+
     def operators_by_owner(self) -> dict[int, dict[str, Operator]]:
         """The operators that each owner of clauses calls, by name. Right after an interrupt, too.
 
