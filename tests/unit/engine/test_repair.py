@@ -128,8 +128,7 @@ def test_a_table_that_is_taken_together() -> None:
     while len(engine) > 2:
         seen = interrupt(partial(engine.unsubscribe, engine.ids()[0]), after)
         after = after + 197 if seen == after else 1
-        for id in engine.ids():
-            assert engine.condition(id) == f"n = {id}"
+        assert all(engine.condition(left) == f"n = {left}" for left in engine.ids())
     engine.check()
 
 
