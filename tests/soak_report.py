@@ -1,4 +1,4 @@
-"""What a campaign of trials has tried, as a line of JSON in the file TAMIS_SOAK_REPORT."""
+"""Where campaigns of trials report how many were tried and how many failed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def record(campaign: str, tried: int, failed: int, seconds: float) -> None:
-    """Append a line about a campaign; nothing without the variable."""
-    file = os.environ.get("TAMIS_SOAK_REPORT")
-    if file:
-        line = {"campaign": campaign, "tried": tried, "failed": failed, "seconds": seconds}
-        with Path(file).open("a") as report:
-            report.write(json.dumps(line) + "\n")
+    """Append a line to the file that TAMIS_SOAK_REPORT names; nothing without it."""
+    path = os.environ.get("TAMIS_SOAK_REPORT")
+    if path:
+        said = {"campaign": campaign, "tried": tried, "failed": failed, "seconds": seconds}
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(said) + "\n")

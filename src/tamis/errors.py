@@ -147,6 +147,10 @@ class SparkError(TamisError):
     """Spark cannot be started, or the columns of a DataFrame do not fit."""
 
 
+class SparkGoneError(SparkError):
+    """Spark's Java process has ended while it was needed: not a mistake of the user."""
+
+
 class StoreError(TamisError):
     """Files of a store (log, version, events, parts) that cannot be used, or a malformed change."""
 

@@ -14,7 +14,7 @@ from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
-from tamis.engine.condition_sources import ConditionSource, TableRow
+from tamis.engine.condition_sources import ConditionSource, TableRow, check_predicates
 from tamis.engine.ids import Id
 from tamis.engine.slot_table import check_id
 from tamis.errors import ConditionError, SubscriptionError
@@ -117,31 +117,8 @@ def _table(given: Any) -> pa.Table:
         if not is_text(kind):
             raise SubscriptionError(f"the column 'condition' is {kind}, expected string")
     else:
-        _check_predicates(table.schema.field("predicates").type)
+        check_predicates(table.schema.field("predicates").type)
     return table
-
-
-def _check_predicates(kind: pa.DataType) -> None:
-    expected = "list<struct<attribute: string, comparator: string, value: double, text: string>>"
-    wrong = SubscriptionError(f"the column 'predicates' is {kind}, expected {expected}")
-    if not isinstance(kind, pa.ListType | pa.LargeListType):
-        raise wrong
-    struct = kind.value_type
-    if not isinstance(struct, pa.StructType):
-        raise wrong
-    fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
-    needed = {"attribute", "comparator"}
-    if not needed <= fields.keys() <= needed | {"value", "text"}:
-        raise wrong
-    for name, kept in fields.items():
-        inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
-        fits = (
-            types.is_floating(inner) or types.is_integer(inner)
-            if name == "value"
-            else is_text(inner)
-        )
-        if not (fits or types.is_null(inner)):
-            raise wrong
 
 
 def _one(table: pa.Table, name: str) -> pa.Array:

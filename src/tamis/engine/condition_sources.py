@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import types
 
+from tamis.encode.columns import is_text
 from tamis.engine.saved_part import SavedPart
+from tamis.errors import SubscriptionError
 from tamis.files.arrays import Int64s
+from tamis.files.saved_checks import array_of, require, within
 from tamis.index.growth import grown
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
@@ -113,12 +117,31 @@ class ConditionSources:
 
     def restore(self, saved: SavedPart) -> None:
         """Restore what `saved` returned: then every condition is a row of a column."""
-        self._column_of, self._row_of = saved.arrays["column"], saved.arrays["row"]
+        self._column_of, self._row_of = (
+            array_of(saved.arrays, "column", np.int32),
+            array_of(saved.arrays, "row"),
+        )
         self._column = {
-            number: (saved.columns[str(number)]["source"], live)
+            number: (_source(saved.columns[str(number)]["source"]), live)
             for number, live in enumerate(saved.facts["live"])
         }
         self._columns_made = len(self._column)
+
+    def check_saved(self, leaders: Int64s) -> None:
+        """Refuse what was restored if it does not fit the leading slots."""
+        column, rows = self._column_of, self._row_of
+        require(len(column) == len(rows), "there is a row for each column of a condition")
+        within("column", column, -1, len(self._column))
+        within("order", leaders, 0, len(column))
+        mine = column[leaders]
+        each = np.bincount(mine[mine >= 0], minlength=len(self._column)).tolist()
+        fits = (mine >= 0).all() and np.count_nonzero(column >= 0) == len(leaders)
+        require(fits, "every subscription has a condition")
+        require(each == [live for _, live in self._column.values()], "'live' counts conditions")
+        sizes = np.array([len(each) for each, _ in self._column.values()], np.int64)
+        rows = rows[leaders]
+        fits = (rows >= 0).all() and (rows < sizes[mine]).all()
+        require(fits, "every condition is in its column")
 
     def _pieces(self) -> Iterator[_Piece]:
         if self._single:
@@ -143,6 +166,38 @@ class _Piece(NamedTuple):
     slots: Int64s
     rows: Int64s
     column: pa.Array
+
+
+def _source(column: pa.Array) -> pa.Array:
+    """Refuse a column that cannot hold conditions."""
+    if not is_text(column.type):
+        check_predicates(column.type)
+    require(column.null_count == 0, "no condition is null")
+    return column
+
+
+def check_predicates(kind: pa.DataType) -> None:
+    """Refuse the type of a column that cannot hold lists of predicates."""
+    expected = "list<struct<attribute: string, comparator: string, value: double, text: string>>"
+    wrong = SubscriptionError(f"the column 'predicates' is {kind}, expected {expected}")
+    if not isinstance(kind, pa.ListType | pa.LargeListType):
+        raise wrong
+    struct = kind.value_type
+    if not isinstance(struct, pa.StructType):
+        raise wrong
+    fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
+    needed = {"attribute", "comparator"}
+    if not needed <= fields.keys() <= needed | {"value", "text"}:
+        raise wrong
+    for name, kept in fields.items():
+        inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
+        fits = (
+            types.is_floating(inner) or types.is_integer(inner)
+            if name == "value"
+            else is_text(inner)
+        )
+        if not (fits or types.is_null(inner)):
+            raise wrong
 
 
 def _joined(pieces: list[_Piece]) -> list[_Piece]:

@@ -28,7 +28,7 @@ from typing import Any
 from tamis.errors import StoreError
 from tamis.files.json_document import read_json, write_json
 from tamis.files.lock import locked
-from tamis.files.names import chosen_name, names_in
+from tamis.files.names import chosen_name, names_in, own_files
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder, sync_tree, synced_rename
 from tamis.store.log import Log
@@ -258,8 +258,8 @@ class Versions:
             for path in (self.folder / _READERS).glob("*.json")
             if not path.name.startswith(".")
         ]
-        for path in (self.folder / _JOBS).glob("*.json"):
-            if time.time() - path.stat().st_mtime > _DAY:
+        for path in own_files(self.folder / _JOBS, "*.json"):
+            if time.time() - path.lstat().st_mtime > _DAY:
                 path.unlink()
             elif not path.name.startswith("."):
                 job = read_json(path, "a job that reads versions", StoreError)
@@ -305,7 +305,8 @@ class Pins:
         The caller holds the lock of the index.
         """
         make_folder(self.path.parent)
-        for left in self.path.parent.glob(f".{self.path.name}.*"):  # by a process that was killed
+        # By a process that was killed.
+        for left in own_files(self.path.parent, f".{self.path.name}.*"):
             left.unlink(missing_ok=True)
         known = _batches(self.path) if self.path.exists() else {}
         known[batch] = version

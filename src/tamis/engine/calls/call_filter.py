@@ -17,9 +17,10 @@ from tamis.engine.calls.clause_calls import ClauseCalls
 from tamis.engine.calls.evaluation import DEAREST, ClauseEntry, Evaluation
 from tamis.engine.calls.interned_predicates import InternedPredicates
 from tamis.engine.compiled_condition import parse_calls
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved_part import SavedPart, texts
 from tamis.errors import ConditionError, OperatorError
 from tamis.files.arrays import Bools, Int64s
+from tamis.files.saved_checks import array_of, require
 from tamis.index.growth import grown
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
@@ -266,8 +267,8 @@ class CallFilter:
     def saved(self) -> SavedPart:
         """The calls of each slot as text, and statistics of past events, if there are any."""
         slots = sorted(self._entries)
-        texts = [self._entries[slot].text for slot in slots]
-        tables = {"texts": {"text": pa.array(texts, pa.large_string())}}
+        calls = [self._entries[slot].text for slot in slots]
+        tables = {"texts": {"text": pa.array(calls, pa.large_string())}}
         if self.known:
             estimates = self.known.values()
             tables["known"] = {
@@ -285,16 +286,25 @@ class CallFilter:
             tables,
         )
 
-    def restore(self, saved: SavedPart, schema: Schema) -> None:
+    def restore(self, saved: SavedPart, schema: Schema, live: Int64s | None = None) -> None:
         """Restore what `saved` returned; an `OperatorError` if an operator has changed."""
-        slots, owners = saved.arrays["slot"].tolist(), saved.arrays["owner"].tolist()
-        texts = saved.columns["texts"]["text"].to_pylist()
+        slots, owners = array_of(saved.arrays, "slot"), array_of(saved.arrays, "owner")
+        if live is not None:
+            fits = np.isin(slots, live).all() and np.isin(owners, live).all()
+            require(fits and bool((np.diff(slots) > 0).all()), "the slots of calls have clauses")
+        calls = texts(saved, "texts", "text").to_pylist()
+        require(None not in calls, "each slot has calls")
         if saved.facts.get("known"):  # absent in older files
             known = saved.columns["known"]
+            kinds = [known[name].type for name in PredicateEstimate._fields]
+            right = [pa.float64(), pa.float64(), pa.int64()]
+            nulls = any(each.null_count for each in known.values())
+            require(kinds == right and not nulls, "estimates are numbers")
             columns = [known[name].to_pylist() for name in PredicateEstimate._fields]
             estimates = itertools.starmap(PredicateEstimate, zip(*columns, strict=True))
-            self.known = dict(zip(known["text"].to_pylist(), estimates, strict=True))
-        for slot, owner, text in zip(slots, owners, texts, strict=True):
+            of = texts(saved, "known", "text").to_pylist()
+            self.known = dict(zip(of, estimates, strict=True))
+        for slot, owner, text in zip(slots.tolist(), owners.tolist(), calls, strict=True):
             try:
                 check(parse(text, limit=None), schema, text, self.operators.signatures)
             except ConditionError as why:

@@ -176,12 +176,14 @@ class _StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
 
 def _journaled(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
     """The query's id and the offsets at which a batch ends, as Spark wrote them before it."""
+    query = query_of(checkpoint)
     try:
-        query = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
         lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise SparkError(f"{checkpoint}: not the checkpoint of this stream: {error}") from error
-    return str(query), lines[2:]  # one for each source, after two others
+    if query is None:
+        raise SparkError(f"{checkpoint}: not the checkpoint of this stream: it names no query")
+    return query, lines[2:]  # one for each source, after two others
 
 
 def _sync_journal(checkpoint: Path, batch: int) -> None:

@@ -28,7 +28,7 @@ from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import error_text
 from tamis.spark.runtime.quiet_session import quiet_session
-from tamis.spark.runtime.sessions import end, retained_batches
+from tamis.spark.runtime.sessions import end, gone, java_ended, retained_batches
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
@@ -241,14 +241,19 @@ class Stream:
             self._spark.interruptTag(_TAG)
 
     def _compile(self, sequence: int | None = None) -> CompiledIndex:
-        self._spark.addTag(_TAG)  # holds for this thread
         try:
+            self._spark.addTag(_TAG)  # holds for this thread
             modules = self.job.modules
             return compile_log(
                 self._spark, self.log, self.versions, sequence=sequence, modules=modules
             )
+        except Exception:
+            if java_ended():
+                raise gone() from None
+            raise
         finally:
-            self._spark.removeTag(_TAG)
+            with suppress(Exception):
+                self._spark.removeTag(_TAG)
 
     def _turns(self) -> None:
         while not self._stopping.wait(_TURN):
@@ -260,6 +265,8 @@ class Stream:
             logs.mkdir(exist_ok=True)
             with (logs / "driver.log").open("a", encoding="utf-8") as file:
                 file.write(f"{datetime.now(UTC).isoformat()} the stream stopped: {why}\n")
+        if java_ended():
+            return gone()
         return SparkError(f"the stream stopped: {error_text(why)}; {logs} has more")
 
 
