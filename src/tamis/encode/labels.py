@@ -146,8 +146,9 @@ class Labels:
             raise _unknown()
         return self._texts[place]
 
-    def check(self) -> None:
-        """Raise if an invariant is broken."""
+    def check(self, uses: Mapping[str, int] | None = None) -> None:
+        """Raise if an invariant is broken, or the uses differ from these."""
+        assert uses is None or self._uses == uses
         assert self._texts == sorted(set(self._texts)), "constants are sorted and distinct"
         assert set(self._texts) == self._known.keys() >= self._uses.keys()
         assert all(

@@ -15,11 +15,11 @@ from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
-from tamis.engine.condition_sources import check_predicates
+from tamis.engine.condition_sources import ConditionSource, TableRow, check_predicates
 from tamis.engine.ids import Id
 from tamis.engine.slot_table import check_id
 from tamis.errors import ConditionError, SubscriptionError
-from tamis.language import to_text
+from tamis.language import parse, to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 from tamis.model.condition import COMPARATORS, SYNONYMS, And, Condition, Constant, Predicate
@@ -90,17 +90,14 @@ def _add(
     firsts = np.cumsum(counts) - counts
     rows = np.repeat(np.arange(len(ids)), counts)
     late = np.isin(rows, bulk.slow)
+    clauses = [clause for each in compiled for clause in each]
+    early = slots[firsts[bulk.fast]]
+    engine._torn = True
     moved = engine.encoder.count_texts(bulk.text_uses())
-    engine.put(slots[firsts[bulk.fast]], bulk.terms(), moved)
-    try:
-        clauses = [clause for each in compiled for clause in each]
-        engine.place(slots[late], clauses, slots[firsts[rows[late]]])
-        engine.slot_table.add_table(ids, slots, counts, column)
-    except BaseException:  # a matcher may refuse, for example for lack of memory
-        # Remove the terms as they are now: labels may have moved since they were added.
-        if ids[0] not in engine.slot_table:
-            engine.evict(slots)
-        raise
+    engine.put(early, bulk.terms(), moved)
+    engine.place(slots[late], clauses, slots[firsts[rows[late]]], undo=early)
+    engine.slot_table.add_table(ids, slots, counts, column)
+    engine._torn = False
 
 
 def _table(given: Any) -> pa.Table:
@@ -150,6 +147,18 @@ def _ids(engine: Engine, table: pa.Table) -> list[Id]:
         if id in known:
             raise SubscriptionError(f"row {row}: the id {id!r} is taken")
     return ids
+
+
+def parsed(source: ConditionSource, schema: Schema) -> Condition | None:
+    """A condition as it was given, parsed; None if it has no predicates."""
+    if isinstance(source, str):
+        return parse(source)
+    if not isinstance(source, TableRow):
+        return source
+    given = source.column[source.row].as_py()
+    if not isinstance(given, str):
+        return condition_of(given, schema)
+    return parse(given, limit=None)  # a condition built by a program may be longer as text
 
 
 def condition_of(

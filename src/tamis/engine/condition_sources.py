@@ -6,7 +6,7 @@ whole while enough of its rows are live.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +50,9 @@ class ConditionSources:
     def keep_table(self, slots: Int64s, column: pa.Array) -> None:
         """Keep the rows of a table, one for each slot."""
         top = int(slots.max(initial=-1)) + 1
-        self._column_of, self._row_of = grown(self._column_of, top, -1), grown(self._row_of, top)
+        # The rows first: a slot with a column has a row, even after an interrupt.
+        self._row_of = grown(self._row_of, top)
+        self._column_of = grown(self._column_of, top, -1)
         number = self._columns_made
         self._columns_made += 1
         self._column[number] = (column, len(slots))
@@ -75,10 +77,26 @@ class ConditionSources:
             del self._column[number]
         elif len(column) > 4 * live + 1024:
             mine = np.flatnonzero(self._column_of == number)
-            self._column[number] = (column.take(pa.array(self._row_of[mine])), live - 1)
-            self._row_of[mine] = np.arange(len(mine))
+            fewer = column.take(pa.array(self._row_of[mine])), live - 1
+            row_of = self._row_of.copy()
+            row_of[mine] = np.arange(len(mine))
+            # One step: an interrupt must not leave the rows of one column with another.
+            vars(self).update(_column={**self._column, number: fewer}, _row_of=row_of)
         else:
             self._column[number] = (column, live - 1)
+
+    def check(self, slots: Iterable[int]) -> None:
+        """Raise unless exactly these slots have a condition."""
+        rows = np.flatnonzero(self._column_of >= 0)
+        assert sorted([*self._single, *rows.tolist()]) == sorted(slots)
+        numbers, live = np.unique(self._column_of[rows], return_counts=True)
+        assert dict(zip(numbers.tolist(), live.tolist(), strict=True)) == {
+            number: live for number, (_, live) in self._column.items()
+        }
+        for number, (column, _) in self._column.items():
+            mine = self._row_of[rows[self._column_of[rows] == number]]
+            assert len(set(mine.tolist())) == len(mine)
+            assert int(mine.max()) < len(column)
 
     def saved(self) -> SavedPart:
         """All conditions in few columns: single ones in one, and tables joined by type."""

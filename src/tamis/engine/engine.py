@@ -14,18 +14,17 @@ from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
-from tamis.engine import bulk_load, saved_engine, snapshot, warm_start
-from tamis.engine.bulk_load import condition_of
+from tamis.engine import bulk_load, repair, saved_engine, snapshot, warm_start
+from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition, compile_condition
-from tamis.engine.condition_sources import TableRow
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
 from tamis.engine.slot_table import Slots, SlotTable
 from tamis.errors import EventError, MatcherError, SchemaError
-from tamis.language import parse, to_text
+from tamis.language import to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.match.base import Matcher, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -83,6 +82,7 @@ class Engine:
             if len(matcher):
                 raise MatcherError("the matcher holds clauses already; each engine needs its own")
         self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
+        self._torn = False  # during a change, and after one that was interrupted
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
@@ -99,9 +99,17 @@ class Engine:
         if not isinstance(schema, Schema):
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             schema.check_extends(self.schema)
+            self._torn = True
             self.encoder.extend(schema)
+            self._torn = False
+
+    def _ready(self) -> None:
+        """Refuse operators, and repair what an interrupt has left: the first step of each call."""
+        if self._torn or self._lock.in_operators.locked():
+            self._lock.refuse_operators()
+            repair.repair(self)
 
     def __len__(self) -> int:
         return len(self.slot_table)
@@ -124,17 +132,14 @@ class Engine:
         keeps a condition in another dialect translated.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             checked = self.slot_table.check_new(id)
             source, compiled = self.compile(condition, language)
             slots = self.slot_table.reserve(len(compiled))
-            try:
-                self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
-                self.slot_table.add(checked, slots, source)
-            except BaseException:  # Ctrl-C may come between any two steps
-                if checked not in self.slot_table:
-                    self.evict(slots)
-                raise
+            self._torn = True
+            self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
+            self.slot_table.add(checked, slots, source)
+            self._torn = False
             return checked
 
     def subscribe_table(
@@ -153,51 +158,52 @@ class Engine:
         number of subscriptions.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             return bulk_load.subscribe_table(self, table, progress, language)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             slots = self.slot_table.slots(id)
+            self._torn = True
             try:
                 self._remove(slots)
-            except BaseException:  # finish what has begun
-                self.evict(slots)
-                self.slot_table.remove(id)
+            except MatcherError:  # refused before any change
+                self._torn = False
                 raise
             self.slot_table.remove(id)
+            for slot in slots.tolist():  # a repair needs the operators of what is there
+                self.calls.remove(slot)
+            self._torn = False
 
     def _remove(self, slots: Slots) -> None:
-        tests = [self.patterns.remove(slot) for slot in slots.tolist()]
-        for slot in slots.tolist():
-            self.calls.remove(slot)
         terms = self.matcher.terms(slots) if self.encoder.labels else None
         self.matcher.remove(slots)
+        tests = [self.patterns.remove(slot) for slot in slots.tolist()]
         if terms is not None:  # without text attributes there are no constants to release
             self.encoder.release(terms, tests)
 
-    def evict(self, slots: Slots) -> None:
-        """Clear slots after an interrupted change."""
-        here = slots[np.isin(slots, self.matcher.clauses.live_slots())]
-        if len(here):
-            self._remove(here)
-
     def condition(self, id: Id) -> str | None:
         """The condition of a subscription as text; None if it has no predicates."""
-        found = self._condition(id)
+        found = parsed(self.slot_table.source(id), self.schema)
         return None if found is None else to_text(found)
 
     def compile(self, condition: str | Condition, language: str = NATIVE) -> CompiledCondition:
         """The clauses of a condition. Every refusal of a condition happens here."""
         return compile_condition(condition, self.encoder, self.calls.operators, language)
 
-    def place(self, slots: Slots, compiled: Sequence[CompiledClause], owners: Slots) -> None:
+    def place(
+        self,
+        slots: Slots,
+        compiled: Sequence[CompiledClause],
+        owners: Slots,
+        undo: Slots | None = None,
+    ) -> None:
         """Add clauses to the matcher; clauses with one owner are alternatives of each other."""
         folded = [each.constraints for each in compiled]
         terms, moved = self.encoder.terms(folded)
-        self.put(slots, terms, moved, folded)
+        self.put(slots, terms, moved, folded, undo)
         for slot, owner, each in zip(slots.tolist(), owners.tolist(), compiled, strict=True):
             self.patterns.add(slot, each.constraints)
             if each.calls is not None:
@@ -209,20 +215,21 @@ class Engine:
         terms: Terms,
         moved: Mapping[int, Moved],
         folded: Sequence[tuple[Constraint, ...]] = (),
+        undo: Slots | None = None,
     ) -> None:
-        """Add terms to the matcher, after it has followed the labels that moved."""
-        failed: list[BaseException] = []
+        """Add terms to the matcher, after it has followed the labels that moved.
+
+        If the matcher refuses them, the slots to `undo` are emptied as well: all or nothing.
+        """
         for attribute, labels in moved.items():
-            try:
-                self.matcher.follow(attribute, labels)
-            except BaseException as error:  # noqa: BLE001 - the other attributes must follow too
-                failed.append(error)
+            self.matcher.follow(attribute, labels)
         try:
-            if failed:
-                raise failed[0]
             self.matcher.add(slots, terms)
-        except BaseException:  # all or nothing: release the constants
+        except MatcherError:  # refused before any change
             self.encoder.release(terms, folded)
+            if undo is not None:
+                self._remove(undo)
+            self._torn = False
             raise
 
     # -- events ------------------------------------------------------------------------------------
@@ -230,7 +237,7 @@ class Engine:
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that match the event, in any order."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             batch = self.encoder.events([Event.of(self.schema, event)])
             found: list[Id] = self.match_batch(batch)[0]
             return found
@@ -238,7 +245,7 @@ class Engine:
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
         """The matches of each event of a list of dicts, an Arrow table, or an encoded batch."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             batch = self._current(events)
             found = self.patterns.filter(batch, self.matcher.match(batch))
             if self.calls:
@@ -249,7 +256,7 @@ class Engine:
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
         """The same matches as bits, a row for each event: to count and to combine them."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             batch = self._current(events)
             found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
@@ -268,6 +275,9 @@ class Engine:
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         """Validate and encode events, to match the same batch several times."""
+        if self._torn:
+            with self._lock.mutex:
+                self._ready()
         if isinstance(events, Mapping) or not isinstance(events, (list, tuple)):
             if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
                 return events_from_arrow(self.encoder, events)
@@ -292,8 +302,8 @@ class Engine:
         """Explain why a subscription matches an event or not, predicate by predicate."""
         checked = Event.of(self.schema, event)
         with self._lock.mutex:
-            self._lock.refuse_operators()
-            condition = self._condition(id)
+            self._ready()
+            condition = parsed(self.slot_table.source(id), self.schema)
             if condition is None:
                 return Explanation(True, (Branch(True, (), ()),))
             evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist())
@@ -312,7 +322,7 @@ class Engine:
         has no plan, or none yet: it plans for the first events.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             if not isinstance(self.matcher, Plans):
                 kind = type(self.matcher).__name__
                 raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
@@ -322,19 +332,8 @@ class Engine:
     def expect(self, past: warm_start.PastStatistics) -> None:
         """Prepare for events like past ones (`tamis.store.Stats`), with the present clauses."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             warm_start.expect(self, past)
-
-    def _condition(self, id: Id) -> Condition | None:
-        source = self.slot_table.source(id)
-        if isinstance(source, str):
-            return parse(source)
-        if not isinstance(source, TableRow):
-            return source
-        given = source.column[source.row].as_py()
-        if not isinstance(given, str):
-            return condition_of(given, self.schema)
-        return parse(given, limit=None)  # a condition built by a program may be longer as text
 
     # -- saving and closing ------------------------------------------------------------------------
 
@@ -345,7 +344,7 @@ class Engine:
         replaced; processes that have opened it keep the old one.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             saved_engine.save(self, folder, replace)
 
     @classmethod
@@ -371,7 +370,7 @@ class Engine:
     def close(self) -> None:
         """Stop the threads and processes of operators; a later match starts new ones."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             self.calls.runner.close()
 
     def __enter__(self) -> Self:
@@ -382,6 +381,7 @@ class Engine:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock.mutex:
+            self._ready()
             parts = {name: part for name, part in vars(self).items() if name != "_lock"}
             for name in ("encoder", "slot_table", "patterns"):
                 parts[name] = snapshot.pickled(parts[name])
@@ -397,9 +397,13 @@ class Engine:
 
     def check(self) -> None:
         """Raise if an invariant is broken. Slow, for tests."""
-        self.matcher.check()
-        for labels in self.encoder.labels.values():
-            labels.check()
-        owned = [self.slot_table.slots(id) for id in self.slot_table.ids()]
-        slots = np.concatenate([np.zeros(0, np.int64), *owned])
-        assert len(np.unique(slots)) == len(slots) == len(self.matcher)
+        with self._lock.mutex:
+            self._ready()
+            self.matcher.check()
+            slots = self.matcher.clauses.live_slots()
+            owners = self.slot_table.check()
+            assert slots.tolist() == sorted(owners), "each clause has one subscription"
+            patterned = self.patterns.check()
+            assert self.calls.check().items() <= owners.items()
+            self.encoder.check(self.matcher.terms(slots), patterned.values())
+            repair.check_clauses(self, patterned)

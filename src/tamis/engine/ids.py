@@ -8,7 +8,7 @@ results so far, at a cost that does not depend on their size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -94,6 +94,15 @@ class IdTable:
             self._number = self._number.copy()
             self._text = None if self._text is None else self._text.copy()
         self._seen = None
+
+    def check(self, ids: Mapping[int, Id]) -> None:
+        """Raise if these are not the ids by slot."""
+        slots = np.fromiter(ids, np.int64, len(ids))
+        assert self.now().of(slots).tolist() == list(ids.values())
+        texts = [slot for slot, id in ids.items() if isinstance(id, str)]
+        assert self._texts == len(texts)
+        if self._text is not None:
+            assert np.flatnonzero(self._text != None).tolist() == sorted(texts)  # noqa: E711
 
     def saved(self) -> SavedPart:
         """All ids. A free slot may have any."""

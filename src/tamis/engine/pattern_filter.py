@@ -6,6 +6,7 @@ once per batch, and the candidates look up the result without a Python object ea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
@@ -69,6 +70,22 @@ class PatternFilter:
         if not self._of:
             self._clear()
         return gone
+
+    def check(self) -> dict[int, tuple[Constraint, ...]]:
+        """Raise if an invariant is broken; return the tests of each slot."""
+        uses = Counter(number for numbers in self._of.values() for number in numbers)
+        assert uses == {number: many for number, many in enumerate(self._uses) if many}
+        for number in self._numbers:
+            test = self._known(number)
+            assert self._numbers[test] == number
+            assert self._attribute[number] == test.attribute
+            assert uses[number]
+        live = [number for number, test in enumerate(self._tests) if test is not None]
+        assert sorted(self._numbers) == live
+        expected = {s: run[0] if len(run) == 1 else _SEVERAL for s, run in self._of.items()}
+        found = np.flatnonzero(self._test != _NO_TEST).tolist()
+        assert {slot: int(self._test[slot]) for slot in found} == expected
+        return {slot: tuple(map(self._known, numbers)) for slot, numbers in self._of.items()}
 
     def filter(self, batch: EventBatch, found: Matches) -> Matches:
         """The candidates whose texts match the patterns."""

@@ -3,11 +3,15 @@
 A subscription has one slot for each of its clauses. The first is its leader; its id and its
 condition are kept there. Slots are recycled. Most subscriptions have one clause; if all do, the
 slots of a result need no translation.
+
+The dict of leaders by id says which subscriptions exist. It changes in one step: last when some are
+added, first when one is removed. So after an interrupt at any moment, it and the conditions of its
+leaders are right, and the engine is rebuilt from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,26 +107,26 @@ class SlotTable:
         """Give a subscription slots that were just reserved."""
         leader, *followers = listed = slots.tolist()
         self._take(len(listed), max(listed))
-        self._leader_of[id] = leader
         if followers:
             self._lead(slots, leader)
             self._followers[leader] = followers
         self._sources.keep(leader, source)
         self._ids.put(leader, id)
         self._next += id == self._next
+        self._leader_of[id] = leader
 
     def add_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
         """Give row i of a table the next `counts[i]` of the reserved slots."""
         self._take(len(slots), int(slots.max()))
         firsts = np.cumsum(counts) - counts
         leaders = slots[firsts]
-        self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
         for row in np.flatnonzero(counts > 1).tolist():
             run = slots[firsts[row] : firsts[row] + counts[row]]
             self._lead(run, int(run[0]))
             self._followers[int(run[0])] = run[1:].tolist()
         self._sources.keep_table(leaders, column)
         self._ids.put_all(leaders, ids)
+        self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
 
     def remove(self, id: Id) -> None:
         """Free the slots of a subscription."""
@@ -143,6 +147,35 @@ class SlotTable:
     def source(self, id: Id) -> ConditionSource:
         """The condition of a subscription, as it was given."""
         return self._sources.of(self._known(id))
+
+    def sources(self) -> Iterator[tuple[Id, int, ConditionSource]]:
+        """The id, the leader and the condition of all subscriptions, in order of arrival."""
+        for id, leader in self._leader_of.items():
+            yield id, leader, self._sources.of(leader)
+
+    def continue_from(self, old: SlotTable) -> None:
+        """Take the order of arrival, and the next number, from a table with the same ids."""
+        self._next = old._next
+        leaders, self._leader_of = self._leader_of, LazyDict()
+        self._leader_of.put_all((id, leaders[id]) for id in old._leader_of)
+
+    def check(self) -> dict[int, int]:
+        """Raise if an invariant is broken; return the leader of each slot in use."""
+        leaders = list(self._leader_of.values())
+        owners = {leader: leader for leader in leaders}
+        for leader, followers in self._followers.items():
+            assert followers
+            assert owners.get(leader) == leader, "followers have a leader"
+            owners.update(dict.fromkeys(followers, leader))
+        assert len(owners) == len(leaders) + sum(map(len, self._followers.values()))
+        assert sorted([*owners, *self._free]) == list(range(self._top)), "in use or free"
+        several = {slot: lead for slot, lead in owners.items() if lead in self._followers}
+        known = np.flatnonzero(self._leader != _ALONE).tolist()
+        assert {slot: int(self._leader[slot]) for slot in known} == several
+        assert self._leader[-1] == _ALONE
+        self._ids.check(dict(zip(leaders, self._leader_of, strict=True)))
+        self._sources.check(leaders)
+        return owners
 
     # -- slots to subscriptions --------------------------------------------------------------------
 

@@ -84,8 +84,8 @@ class CallFilter:
         if operators is None:
             operators = [self.operators[each.predicate.operator] for each in calls.calls]
         numbers: list[int] = []
-        # Before all else: `remove` needs it to undo the rest.
-        self._entries[slot] = ClauseEntry(calls, text, owner, numbers, calls.joined)
+        entry = ClauseEntry(calls, text, owner, tuple(operators), numbers, calls.joined)
+        self._entries[slot] = entry
         for literal, operator in zip(calls.calls, operators, strict=True):
             number, fresh = self.predicates.intern(literal.predicate, operator, slot)
             numbers.append(number)
@@ -144,14 +144,12 @@ class CallFilter:
                 found[self.predicates[number].predicate.text] = counts
 
     def remove(self, slot: int) -> None:
-        """Remove a slot, even if adding or removing it was interrupted."""
+        """Remove a slot."""
         kept = self._entries.get(slot)
         if kept is None:
             return
-        if slot < len(self._has):
-            self._has[slot] = False
-        if slot in self.scheduler.graph:
-            self.scheduler.remove(slot)
+        self._has[slot] = False
+        self.scheduler.remove(slot)
         for number in kept.numbers:
             self.predicates.release(number, slot)
         del self._entries[slot]
@@ -174,14 +172,33 @@ class CallFilter:
         return {
             each.name: (each.signature, partial(evaluate, each))
             for slot in slots
-            for each in self._operators_of(slot)
+            if slot in self._entries
+            for each in self._entries[slot].operators
         }
 
-    def _operators_of(self, slot: int) -> tuple[Operator, ...]:
-        """The operators that a slot calls."""
-        kept = self._entries.get(slot)
-        numbers = () if kept is None else kept.numbers
-        return tuple(self.predicates[number].operator for number in numbers)
+    def texts(self) -> dict[int, str]:
+        """The calls of each slot, in the native language."""
+        return {slot: each.text for slot, each in self._entries.items()}
+
+    def operators_by_owner(self) -> dict[int, dict[str, Operator]]:
+        """The operators that each owner of clauses calls, by name. Right after an interrupt, too.
+
+        Others may have the names now.
+        """
+        found: dict[int, dict[str, Operator]] = {}
+        for each in self._entries.values():
+            found.setdefault(each.owner, {}).update((one.name, one) for one in each.operators)
+        return found
+
+    def check(self) -> dict[int, int]:
+        """Raise if an invariant is broken; return the owner of each slot."""
+        assert np.flatnonzero(self._has).tolist() == sorted(self._entries)
+        graph = self.scheduler.graph
+        assert len(graph) == len(self._entries)
+        assert all(slot in graph for slot in self._entries)
+        self.scheduler.check()
+        self.predicates.check({slot: each.numbers for slot, each in self._entries.items()})
+        return {slot: each.owner for slot, each in self._entries.items()}
 
     # -- filtering ---------------------------------------------------------------------------------
 
@@ -306,7 +323,7 @@ class CallFilter:
             "known": dict(self.known),
             # With their operators, whose names may have been redefined since.
             "clauses": [
-                (slot, each.owner, each.text, self._operators_of(slot))
+                (slot, each.owner, each.text, each.operators)
                 for slot, each in self._entries.items()
             ],
         }
