@@ -75,8 +75,13 @@ CAMPAIGNS = (
              "TAMIS_FILE_DAMAGE", 1_000, 1_000),
     Campaign("log-kills", "tests/unit/store/test_log_kills.py", "TAMIS_LOG_KILLS", 900, 300),
     Campaign("fuzz", "tests/fuzzing/test_doors.py", "TAMIS_FUZZED", 1_000_000, 100_000),
-    Campaign("power-losses", "tests/power_loss", "TAMIS_POWER_LOSSES", 5_000, 1_000),
+    Campaign("interrupts", "tests/unit/engine/test_interrupts.py",
+             "TAMIS_INTERRUPTS", 10_000, 1_000),
+    Campaign("forged", "tests/unit/engine/test_forged_index.py", "TAMIS_FORGED", 10_000, 1_000),
+    Campaign("power-losses", "tests/power_loss tests/integration/spark/test_power_loss.py",
+             "TAMIS_POWER_LOSSES", 5_000, 200),
     Campaign("matchers", "soak --operations", "", 20_000, 1_000),
+    Campaign("job-kills", "tests/integration/spark/test_job_kills.py", "TAMIS_JOB_KILLS", 100, 6),
     Campaign("stream-kills", "tests/integration/spark/test_kills.py", "TAMIS_KILLS", 100, 4),
 )  # fmt: skip
 
