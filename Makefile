@@ -13,6 +13,11 @@ ROWS ?=
 ROUNDS ?= 3
 BENCH ?= peers $(if $(ROWS),--rows $(ROWS))
 
+# For soak: how long, which campaigns (a,b), and whether to begin again (FRESH=1).
+MINUTES ?= 60
+CAMPAIGNS ?=
+FRESH ?=
+
 # Read when a recipe runs, because setup writes .venv/java-home.
 # PYSPARK_PYTHON: otherwise Spark starts its workers with the python3 on the PATH.
 ENVIRONMENT = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
@@ -34,7 +39,7 @@ help:
 	@echo "make check   style, types, import rules and layout"
 	@echo "make bench   measure this installation"
 	@echo "make bench-compare AGAINST=HEAD~1 ROWS=dexin   measure this tree and another commit in turns"
-	@echo "make soak    compare all matchers over thousands of random operations"
+	@echo "make soak MINUTES=60   damage, kill, interrupt and fuzz tamis for so long; resumes"
 	@echo "make setup   install into .venv; every target above does so if needed"
 	@echo "make lock    renew requirements*.lock from pyproject.toml; UPGRADE=--upgrade for newer versions"
 	@echo "make clean   remove .venv, caches and results"
@@ -74,7 +79,8 @@ bench-compare: setup
 	@$(ENVIRONMENT) $(BIN)/python scripts/bench_compare.py --against $(AGAINST) --rounds $(ROUNDS) -- $(BENCH)
 
 soak: setup
-	@$(ENVIRONMENT) $(BIN)/tamis soak
+	@$(ENVIRONMENT) $(BIN)/python scripts/soak.py --minutes $(MINUTES) \
+		$(if $(CAMPAIGNS),--campaigns $(CAMPAIGNS)) $(if $(FRESH),--fresh)
 
 lock:
 	@$(PYTHON) -m venv out/lock

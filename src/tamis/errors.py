@@ -123,6 +123,10 @@ class SubscriptionError(TamisError):
     """An id that is taken, unknown or of the wrong type, or a malformed table."""
 
 
+class EngineError(TamisError):
+    """An engine that cannot be used any more, for example after a fork in the middle of a call."""
+
+
 class MatcherError(TamisError):
     """An unknown matcher or option, or a batch that a matcher refuses."""
 
@@ -141,6 +145,10 @@ class SavedIndexError(TamisError):
 
 class SparkError(TamisError):
     """Spark cannot be started, or the columns of a DataFrame do not fit."""
+
+
+class SparkGoneError(SparkError):
+    """Spark's Java process has ended while it was needed: not a mistake of the user."""
 
 
 class StoreError(TamisError):

@@ -6,13 +6,16 @@ torn, and each new or removed name may be there or not. Real file systems forget
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+_ROOT = Path(__file__).parents[2]  # where programs find the package `tests`
 _SECTOR = 512  # bytes that a disk writes together
 
 
@@ -42,7 +45,7 @@ def recorded_run(program: Sequence[str], recorder: Path, folder: Path, record: P
         "TAMIS_RECORDED": str(folder),
         "TAMIS_RECORD": str(record),
     }
-    subprocess.run(program, env=environment, check=True)
+    subprocess.run(program, env=environment, cwd=_ROOT, check=True)
 
 
 def operations(record: Path) -> Iterator[Operation]:
@@ -113,6 +116,11 @@ class _Names:
     def sync(self) -> None:
         self.synced, self.pending = dict(self.seen), []
 
+    def sync_all(self) -> None:
+        self.sync()
+        for what in self.seen.values():
+            what.sync_all() if isinstance(what, _Names) else what.sync()
+
     def after_cut(self, draw: random.Random) -> _Folder:
         names = dict(self.synced)
         # Journals keep the order of names; others need not.
@@ -175,9 +183,42 @@ class Disk:
             at = below
         return at, name
 
+    def sync_all(self) -> None:
+        """Forget nothing of what was done so far."""
+        self._top.sync_all()
+
     def cut_power(self, folder: Path, draw: random.Random) -> None:
         """Write a state that a power cut may leave to a folder."""
         _write(folder, self._top, draw)
+
+
+ACKNOWLEDGED = "acknowledged"  # the file of a program, with a line of JSON for each
+
+
+def power_cuts(
+    record: Path, place: Path, state: Path, draw: random.Random, count: int
+) -> Iterator[list[dict[str, Any]]]:
+    """States that a power cut may leave of a place, and what had been acknowledged by then.
+
+    Each state is in the folder `state` until the next one.
+    """
+    every, done = list(operations(record)), os.path.realpath(place / ACKNOWLEDGED)
+    for _ in range(count):
+        disk, acknowledged = Disk(str(place)), []
+        for operation in every[: draw.randrange(len(every) + 1)]:
+            if operation.path != done:
+                disk.apply(operation)
+            elif operation.kind == "write":
+                acknowledged.append(json.loads(operation.data))
+        shutil.rmtree(state, ignore_errors=True)
+        disk.cut_power(state, draw)
+        yield acknowledged
+
+
+def content(place: Path) -> dict[str, bytes | None]:
+    """All files below a folder, and all folders."""
+    below = {str(each.relative_to(place)): each for each in place.rglob("*")}
+    return {name: each.read_bytes() if each.is_file() else None for name, each in below.items()}
 
 
 def _write(folder: Path, names: _Names, draw: random.Random) -> None:

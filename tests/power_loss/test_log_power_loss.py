@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import shutil
 import sys
 from pathlib import Path
@@ -12,19 +10,14 @@ from typing import Any
 
 import pytest
 
-from tamis.store import Log, head
+from tamis.store import Log
 from tamis.store.verification import verify
+from tests.campaign import SEED, campaign
 from tests.power_loss import log_program
-from tests.power_loss.disk import Disk, build_recorder, operations, recorded_run
+from tests.power_loss.disk import power_cuts, recorded_run
+from tests.power_loss.restart import CAMPAIGN, cuts, start_machine_again
 
-STATES = int(os.environ.get("TAMIS_POWER_LOSSES", "150"))
-
-
-@pytest.fixture(scope="module")
-def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
-    return build_recorder(tmp_path_factory.mktemp("recorder"))
+_CUTS_OF_A_RUN = 50
 
 
 def _named(log: Log) -> dict[int, str]:
@@ -41,6 +34,7 @@ def _check(folder: Path, acknowledged: list[dict[str, Any]]) -> None:
     if not acknowledged:
         return
     log = Log.open(folder / "log")
+    start_machine_again(log)
     named = _named(log)
     assert sorted(named) == list(range(log.begin, log.end))
     for note in acknowledged:
@@ -59,31 +53,20 @@ def _check(folder: Path, acknowledged: list[dict[str, Any]]) -> None:
 def test_power_cut_at_any_moment(
     tmp_path: Path, recorder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draw = random.Random(STATES)
-    tried = 0
-    seed = 0
-    while tried < STATES:
-        seed += 1
-        place, record = tmp_path / f"run-{seed}", tmp_path / f"record-{seed}"
-        place.mkdir()
-        program = [sys.executable, log_program.__file__, str(place), str(seed), "40"]
-        recorded_run(program, recorder, place, record)
-        every = list(operations(record))
-        for _ in range(min(50, STATES - tried)):
-            tried += 1
-            disk, acknowledged = Disk(str(place)), []
-            for operation in every[: draw.randrange(len(every) + 1)]:
-                if operation.path.endswith("/acknowledged"):
-                    if operation.kind == "write":
-                        acknowledged.append(json.loads(operation.data))
-                else:
-                    disk.apply(operation)
-            state = tmp_path / "state"
-            disk.cut_power(state, draw)
-            # The machine has started again.
-            monkeypatch.setattr(head, "this_boot", lambda mark=bytes([tried % 256] * 16): mark)
-            monkeypatch.setattr("tamis.store.segment_files.this_boot", head.this_boot)
-            _check(state, acknowledged)
-            shutil.rmtree(state)
-        shutil.rmtree(place)
-        record.unlink()
+    for name in ("fsync", "fdatasync"):  # the checks need no disk
+        monkeypatch.setattr(os, name, lambda _: None)
+    most = cuts(150)
+    with campaign(CAMPAIGN, "log") as running:
+        seed = 1000 * SEED
+        while running.tried < most:
+            seed += 1
+            place, record = tmp_path / "place", tmp_path / "record"
+            place.mkdir()
+            program = [sys.executable, log_program.__file__, str(place), str(seed), "40"]
+            recorded_run(program, recorder, place, record)
+            left = min(_CUTS_OF_A_RUN, most - running.tried)
+            for acknowledged in power_cuts(record, place, place, running.draw, left):
+                running.tried += 1
+                _check(place, acknowledged)
+            shutil.rmtree(place)
+            record.unlink()

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis import Schema
+from tamis.encode.arrow_checks import check_table
 from tamis.errors import TamisError
 from tamis.model.domain import Text
 from tamis.model.named_domains import Enumerated, Hierarchy
@@ -26,7 +27,7 @@ def read_subscriptions(path: Path) -> pa.Table:
         return found
     try:
         return pa.Table.from_pylist(found)
-    except (pa.ArrowException, TypeError, AttributeError) as why:
+    except (pa.ArrowException, TypeError, AttributeError, ValueError, OverflowError) as why:
         raise TamisError(f"{path}: the lines have different fields: {why}") from None
 
 
@@ -90,8 +91,12 @@ def _read(path: Path, texts: dict[str, pa.DataType]) -> pa.Table | list[Any]:
         raise TamisError(f"{path}: the format is unknown; expected one of {' '.join(_FORMATS)}")
     path.open("rb").close()  # Arrow would not name a missing file
     try:
-        return _lines(path) if suffix in _JSON else _table(path, suffix, texts)
-    except (pa.ArrowException, UnicodeDecodeError) as why:
+        if suffix in _JSON:
+            return _lines(path)
+        table = _table(path, suffix, texts)
+        _ = table.column_names  # which need not be text
+        return table
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as why:  # Arrow raises OSError too
         raise TamisError(f"{path}: is not valid {suffix[1:]}: {why}") from None
 
 
@@ -109,7 +114,12 @@ def _table(path: Path, suffix: str, texts: dict[str, pa.DataType]) -> pa.Table:
     with path.open("rb") as file:
         whole = file.read(6) == b"ARROW1"  # the mark of a file; a stream has none
     with pa.OSFile(str(path)) as source:
-        return (pa.ipc.open_file if whole else pa.ipc.open_stream)(source).read_all()
+        table = (pa.ipc.open_file if whole else pa.ipc.open_stream)(source).read_all()
+    try:
+        check_table(table, TamisError)
+    except TamisError as why:
+        raise TamisError(f"{path}: {why}") from None
+    return table
 
 
 def _lines(path: Path) -> list[Any]:

@@ -67,7 +67,7 @@ def repair(folder: Path, skip_lost: bool, reason: str) -> None:
     are kept in the folder `damaged` of the log.
     """
     from tamis.store.log import Log
-    from tamis.store.verification import repair as repair_log
+    from tamis.store.repair import repair as repair_log
 
     opened = Log.open(folder)
     report = repair_log(opened, skip_lost=skip_lost, reason=reason)

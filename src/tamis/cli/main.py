@@ -1,7 +1,7 @@
 """The command `tamis`: its table of commands, and its handling of errors.
 
-A user's mistake gives one message on standard error and exit code 2. Only a bug in tamis shows a
-traceback.
+A user's mistake gives one message on standard error and exit code 2. If Spark's Java process ends,
+the exit code is 1. Only a bug in tamis shows a traceback. All output passes `terminal.printable`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import click
 
 from tamis import __version__
 from tamis.cli.lazy import LazyGroup
-from tamis.errors import TamisError
+from tamis.cli.terminal.printable import printable_output
+from tamis.errors import SparkGoneError, TamisError
 
+FAILED = 1  # not by a mistake of the user
 REFUSED = 2  # as click exits for a wrong option
 INTERRUPTED = 130  # 128 + SIGINT, as in a shell
 # The extras of the package that bring optional libraries.
@@ -52,19 +54,24 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    with printable_output():
+        return _call(arguments)
+
+
+def _call(arguments: list[str] | None) -> int:
     try:
-        tamis.main(arguments, prog_name="tamis", standalone_mode=False)
+        left = tamis.main(arguments, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):  # click raises Abort for Ctrl-C
         return INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
     except BrokenPipeError:
         _drop_output()  # the reader is gone, as in `tamis matchers | head -1`
         return 1
+    except SparkGoneError as error:
+        return _refused(str(error), FAILED)
     except TamisError as error:
         return _refused(str(error))
     except ModuleNotFoundError as error:
@@ -79,12 +86,12 @@ def _run(arguments: list[str] | None) -> int:
             _drop_output()
             return _refused(f"cannot go on: {error.strerror or error}")
         return _refused(f"{error.filename}: {error.strerror}")
-    return 0
+    return left if isinstance(left, int) else 0  # click gives the code of an `Exit`
 
 
-def _refused(why: str) -> int:
+def _refused(why: str, code: int = REFUSED) -> int:
     click.echo(f"tamis: {why}", err=True)
-    return REFUSED
+    return code
 
 
 def _drop_output() -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from tamis.encode.arrow_checks import checked_table, is_readable
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
@@ -26,7 +27,7 @@ from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, View
 
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
-_UNREADABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_UNREADABLE = (pa.ArrowException, ValueError, TypeError, ArithmeticError)
 
 
 class _ReadColumn(NamedTuple):
@@ -60,15 +61,9 @@ class RefusedRow(NamedTuple):
 def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     """A batch from a table, record batch, or anything with the Arrow stream interface.
 
-    The data may come from anywhere: offsets that lead out of a buffer would crash the kernels, so
-    everything is checked first.
+    The data may come from anywhere, so everything is checked first.
     """
-    table = as_table(table)
-    try:
-        table.validate(full=True)
-        _ = table.column_names  # which need not be text
-    except (pa.ArrowException, UnicodeDecodeError) as damage:
-        raise EventError(f"the table is damaged: {damage}") from None
+    table = checked_table(table, "a list of events or an Arrow table", EventError)
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:
@@ -90,7 +85,11 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
 
     Raw texts are kept for attributes with patterns; with `every_text`, for every text attribute.
     """
-    table = _flat(as_table(table), encoder)
+    table = as_table(table)
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if not is_readable(kind):  # it would crash Arrow itself
+            raise EventError(f"the column {name!r} is {kind}, a type that is not read")
+    table = _flat(table, encoder)
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
@@ -148,7 +147,7 @@ def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
 def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     try:
         plain = table.slice(row, 1).to_pylist()[0]
-    except (ValueError, OverflowError, KeyError, pa.ArrowException) as why:
+    except (ValueError, ArithmeticError, KeyError, pa.ArrowException) as why:
         return EventError(f"a value cannot be read: {why}", rule="R2")
     try:
         Event.of(encoder.schema, plain)
@@ -239,7 +238,7 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
         rows = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
         array = array.flatten()
     if types.is_string_view(array.type):
-        array = array.cast(pa.large_string())  # few Arrow functions take views
+        array = _null_views_cleared(array).cast(pa.large_string())  # few functions take views
     if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
         array = array.dictionary_decode()  # the dictionary itself may contain a null
     if array.null_count or empty:
@@ -253,6 +252,21 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
         bad = rows[bad]
     kept = None if texts is None else Texts(texts[0], texts[1], rows)
     return _ReadColumn(Column(codes, rows), kept, bad)
+
+
+def _null_views_cleared(array: pa.Array) -> pa.Array:
+    """Texts whose nulls lead nowhere: a cast follows them, and nobody has checked them."""
+    if not array.null_count:
+        return array
+    bound = np.asarray(array.is_valid())
+    _, views, *texts = array.buffers()
+    assert views is not None
+    many = 2 * len(array)
+    start = 16 * array.offset
+    found = np.frombuffer(memoryview(views), np.int64, many, start).reshape(-1, 2).copy()
+    found[~bound] = 0
+    bits = pa.py_buffer(np.packbits(bound, bitorder="little"))
+    return pa.Array.from_buffers(array.type, len(array), [bits, pa.py_buffer(found), *texts])
 
 
 def _views(

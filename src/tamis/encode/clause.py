@@ -189,13 +189,23 @@ def constraint_from_json(text: str) -> Constraint:
     return Constraint(
         attribute,
         kind,
-        tuple((tuple(low), tuple(high)) for low, high in intervals),
+        tuple((_cut(low), _cut(high)) for low, high in intervals),
         tuple(
-            PatternTest(Pattern(tuple(map(_piece, pieces))), positive)
+            PatternTest(Pattern(tuple(map(_piece, pieces))), bool(positive))
             for pieces, positive in patterns
         ),
     )
 
 
+def _cut(given: Any) -> intervals.Cut:
+    part, text, side = given
+    if not (isinstance(part, int) and isinstance(text, str) and isinstance(side, int)):
+        raise TypeError("an end of an interval is a number, a text and a number")
+    return part, text, side
+
+
 def _piece(given: Any) -> Piece:
-    return given if isinstance(given, str) else tuple(given)
+    piece = given if isinstance(given, str) else tuple(given)
+    if not all(each is None or isinstance(each, str) for each in piece):
+        raise TypeError("a piece of a pattern is text, or characters")
+    return piece

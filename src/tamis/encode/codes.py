@@ -180,6 +180,7 @@ class NameCodec(Codec):
         names = self._preorder() if isinstance(domain, Hierarchy) else self._by_height()
         self.codes = {name: code for code, name in enumerate(names)}
         self.top = _ENDLESS if grows else len(names)
+        self._sizes = self._subtrees(names) if isinstance(domain, Hierarchy) else None
         self._known: dict[tuple[str, str], Intervals] = {}
 
     def code(self, value: str) -> int:
@@ -188,6 +189,9 @@ class NameCodec(Codec):
     def compare(self, comparator: str, constant: str) -> Intervals:
         key = (comparator, constant)
         found = self._known.get(key)
+        if found is None and self._sizes is not None and comparator in ("<", "<="):
+            code = self.codes[constant]
+            found = intervals.unite([(code + (comparator == "<"), code + self._sizes[code])])
         if found is None:
             onward = self._down if comparator in ("<", "<=") else self._up
             names = {constant} if comparator == "=" else self._reach(constant, onward)
@@ -218,6 +222,19 @@ class NameCodec(Codec):
             order.append(name)
             stack.extend(reversed(below[name]))
         return order
+
+    def _subtrees(self, names: list[str]) -> list[int] | None:
+        """The number of names under each, with itself, by code; None if this is not a tree.
+
+        In a tree of a million names, visiting those under each of many constants would take hours.
+        """
+        if any(len(above) > 1 for above in self._up.values()):
+            return None
+        sizes = [1] * len(names)
+        for code in range(len(names) - 1, -1, -1):  # children come after their parent
+            for parent in self._up[names[code]]:
+                sizes[self.codes[parent]] += sizes[code]
+        return sizes
 
     def _by_height(self) -> list[str]:
         """Topological order, low names first (Kahn's algorithm): a chain keeps its order.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -104,25 +104,39 @@ class Encoder:
         return found
 
     def release(self, terms: Terms, clauses: Sequence[Sequence[Constraint]] = ()) -> None:
-        """Release the text constants of terms and the patterns of clauses.
+        """Release the text constants of terms and the patterns of clauses."""
+        for clause in clauses:
+            for constraint in clause:
+                self.patterned[constraint.attribute] -= bool(constraint.patterns)
+        for at, texts in self._texts(terms).items():
+            self.labels[at].drop(texts)
+
+    def check(self, terms: Terms, clauses: Iterable[Sequence[Constraint]]) -> None:
+        """Raise if other constants or patterns are in use than those of the terms and clauses."""
+        patterned = Counter(
+            each.attribute for clause in clauses for each in clause if each.patterns
+        )
+        assert +self.patterned == patterned
+        uses = self._texts(terms)
+        for at, labels in self.labels.items():
+            labels.check(Counter(uses.get(at, ())))
+
+    def _texts(self, terms: Terms) -> dict[int, list[str]]:
+        """The text constants of terms, by attribute.
 
         Each end of an interval on a text attribute is the label of a constant, or next to it. So
         the terms themselves identify their constants.
         """
-        for clause in clauses:
-            for constraint in clause:
-                self.patterned[constraint.attribute] -= bool(constraint.patterns)
-        gone: dict[int, list[str]] = {}
+        found: dict[int, list[str]] = {}
         for at, _, kind, low, high in zip(*(each.tolist() for each in terms[1:]), strict=True):
             labels = self.labels.get(at)
             if labels is not None and kind != MISSING:
-                texts = gone.setdefault(at, [])
+                texts = found.setdefault(at, [])
                 if low != LOWEST:
                     texts.append(labels.lower_text(low))
                 if high != HIGHEST:
                     texts.append(labels.upper_text(high))
-        for at, texts in gone.items():
-            self.labels[at].drop(texts)
+        return found
 
     def _rows(self, clause: Sequence[Constraint]) -> list[Row]:
         rows: list[Row] = []

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import lt
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, TextCut
+from tamis.errors import SavedIndexError
 from tamis.files.arrays import Int64s
+from tamis.files.saved_checks import MOST, require, within
 
 _SPACE = 1 << 61  # labels are within ±_SPACE, so their neighbours stay in the int64 range
 _ROOM = 4  # least gap that fits a label and a code on either side
@@ -101,7 +104,9 @@ class Labels:
         code changes, and dropping many at once is cheap.
         """
         for text in texts:
-            uses = self._uses[text] - 1
+            uses = self._uses.get(text, 0) - 1
+            if uses < 0:
+                raise _unknown()
             if uses:
                 self._uses[text] = uses
             else:
@@ -130,14 +135,20 @@ class Labels:
 
     def lower_text(self, code: int) -> str:
         """The constant with this `lower` code: its label is the code or one below it."""
-        return self._texts[bisect_left(self._labels, code - 1)]
+        return self._at(bisect_left(self._labels, code - 1))
 
     def upper_text(self, code: int) -> str:
         """The constant with this `upper` code: its label is the code or one above it."""
-        return self._texts[bisect_left(self._labels, code)]
+        return self._at(bisect_left(self._labels, code))
 
-    def check(self) -> None:
-        """Raise if an invariant is broken."""
+    def _at(self, place: int) -> str:
+        if place == len(self._texts):
+            raise _unknown()
+        return self._texts[place]
+
+    def check(self, uses: Mapping[str, int] | None = None) -> None:
+        """Raise if an invariant is broken, or the uses differ from these."""
+        assert uses is None or self._uses == uses
         assert self._texts == sorted(set(self._texts)), "constants are sorted and distinct"
         assert set(self._texts) == self._known.keys() >= self._uses.keys()
         assert all(
@@ -260,12 +271,28 @@ class Labels:
         )
 
     @classmethod
-    def restored(cls, state: LabelState) -> Labels:
+    def restored(cls, state: LabelState, *, verify: bool = True) -> Labels:
         """Labels from a saved state."""
         made = cls()
+        require(len(state.texts) == len(state.labels) == len(state.uses), "texts have labels")
+        fits = (state.last is None or isinstance(state.last, str)) and state.side in (-1, 0, 1)
+        require(fits, "'last' is a text and 'side' is -1, 0 or 1")
+        if verify:
+            within("label", state.labels, -_SPACE, _SPACE + 1)
+            within("uses", state.uses, 0, MOST)
+            fits = bool((np.diff(state.labels) >= _ROOM // 2).all())
+            require(fits and None not in state.texts, "labels leave room between them")
+            fits = all(map(lt, state.texts, islice(state.texts, 1, None)))
+            require(fits, "constants are sorted and distinct")
         made._texts, made._labels = state.texts, state.labels.tolist()
         made._known = dict(zip(made._texts, made._labels, strict=True))
         uses = zip(made._texts, state.uses.tolist(), strict=True)
         made._uses = {text: many for text, many in uses if many}
         made._last, made._side = state.last, state.side
         return made
+
+
+def _unknown() -> SavedIndexError:
+    return SavedIndexError(
+        "the saved index is inconsistent: a clause has a text constant that is not counted"
+    )

@@ -6,7 +6,7 @@ rows with the same `term` number form one constraint of the clause. Most terms h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -35,6 +35,16 @@ class Terms(NamedTuple):
         starts, rows = runs(self.starts[which], np.diff(self.starts)[which])
         columns: list[Any] = [column[rows] for column in self[1:]]
         return Terms(starts, *columns)
+
+
+def joined(parts: Iterable[Terms]) -> Terms:
+    """The clauses of all parts, one after the other."""
+    each = list(parts)
+    starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.starts) for p in each]))])
+    columns: list[Any] = [
+        np.concatenate(column) for column in zip(*(p[1:] for p in each), strict=True)
+    ]
+    return Terms(starts.astype(np.int64), *columns)
 
 
 Row = tuple[int, int, int, int, int]

@@ -10,14 +10,17 @@ import pyarrow as pa
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.arrow_checks import checked_table
 from tamis.encode.bulk_terms import BulkTerms
 from tamis.encode.columns import is_text
 from tamis.encode.plain_conditions import none_plain, read_plain
+from tamis.engine.clause_placement import place_clauses, put_terms
 from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
+from tamis.engine.condition_sources import ConditionSource, TableRow, check_predicates
 from tamis.engine.ids import Id
 from tamis.engine.slot_table import check_id
 from tamis.errors import ConditionError, SubscriptionError
-from tamis.language import to_text
+from tamis.language import parse, to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 from tamis.language.pitfalls import doubtful_words
@@ -94,24 +97,18 @@ def _add(
     firsts = np.cumsum(counts) - counts
     rows = np.repeat(np.arange(len(ids)), counts)
     late = np.isin(rows, bulk.slow)
+    clauses = [clause for each in compiled for clause in each]
+    early = slots[firsts[bulk.fast]]
+    engine.torn = True
     moved = engine.encoder.count_texts(bulk.text_uses())
-    engine.put(slots[firsts[bulk.fast]], bulk.terms(), moved)
-    try:
-        clauses = [clause for each in compiled for clause in each]
-        engine.place(slots[late], clauses, slots[firsts[rows[late]]])
-        engine.slot_table.add_table(ids, slots, counts, column)
-    except BaseException:  # a matcher may refuse, for example for lack of memory
-        # Remove the terms as they are now: labels may have moved since they were added.
-        if ids[0] not in engine.slot_table:
-            engine.evict(slots)
-        raise
+    put_terms(engine, early, bulk.terms(), moved)
+    place_clauses(engine, slots[late], clauses, slots[firsts[rows[late]]], undo=early)
+    engine.slot_table.add_table(ids, slots, counts, column)
+    engine.torn = False
 
 
 def _table(given: Any) -> pa.Table:
-    try:
-        table: pa.Table = given if isinstance(given, pa.Table) else pa.table(given)
-    except (TypeError, ValueError, pa.ArrowException) as why:
-        raise SubscriptionError(f"expected an Arrow table of subscriptions: {why}") from None
+    table = checked_table(given, "an Arrow table of subscriptions", SubscriptionError)
     names = table.column_names
     for name in ("id", "condition", "predicates"):
         if names.count(name) > 1:
@@ -125,40 +122,12 @@ def _table(given: Any) -> pa.Table:
         if not is_text(kind):
             raise SubscriptionError(f"the column 'condition' is {kind}, expected string")
     else:
-        _check_predicates(table.schema.field("predicates").type)
+        check_predicates(table.schema.field("predicates").type)
     return table
 
 
-def _check_predicates(kind: pa.DataType) -> None:
-    expected = "list<struct<attribute: string, comparator: string, value: double, text: string>>"
-    wrong = SubscriptionError(f"the column 'predicates' is {kind}, expected {expected}")
-    if not isinstance(kind, pa.ListType | pa.LargeListType):
-        raise wrong
-    struct = kind.value_type
-    if not isinstance(struct, pa.StructType):
-        raise wrong
-    fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
-    needed = {"attribute", "comparator"}
-    if not needed <= fields.keys() <= needed | {"value", "text"}:
-        raise wrong
-    for name, kept in fields.items():
-        inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
-        fits = (
-            types.is_floating(inner) or types.is_integer(inner)
-            if name == "value"
-            else is_text(inner)
-        )
-        if not (fits or types.is_null(inner)):
-            raise wrong
-
-
 def _one(table: pa.Table, name: str) -> pa.Array:
-    column = one_chunk(table.column(name))
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid as why:  # for example bytes that are not UTF-8
-        raise SubscriptionError(f"the column {name!r}: {why}") from None
-    return column
+    return one_chunk(table.column(name))
 
 
 def _ids(engine: Engine, table: pa.Table) -> list[Id]:
@@ -185,6 +154,18 @@ def _ids(engine: Engine, table: pa.Table) -> list[Id]:
         if id in known:
             raise SubscriptionError(f"row {row}: the id {id!r} is taken")
     return ids
+
+
+def parsed(source: ConditionSource, schema: Schema) -> Condition | None:
+    """A condition as it was given, parsed; None if it has no predicates."""
+    if isinstance(source, str):
+        return parse(source)
+    if not isinstance(source, TableRow):
+        return source
+    given = source.column[source.row].as_py()
+    if not isinstance(given, str):
+        return condition_of(given, schema)
+    return parse(given, limit=None)  # a condition built by a program may be longer as text
 
 
 def condition_of(

@@ -6,14 +6,18 @@ whole while enough of its rows are live.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import types
 
+from tamis.encode.columns import is_text
 from tamis.engine.saved_part import SavedPart
+from tamis.errors import SubscriptionError
 from tamis.files.arrays import Int64s
+from tamis.files.saved_checks import array_of, require, within
 from tamis.index.growth import grown
 from tamis.model.condition import Condition
 from tamis.model.printer import to_text
@@ -46,7 +50,9 @@ class ConditionSources:
     def keep_table(self, slots: Int64s, column: pa.Array) -> None:
         """Keep the rows of a table, one for each slot."""
         top = int(slots.max(initial=-1)) + 1
-        self._column_of, self._row_of = grown(self._column_of, top, -1), grown(self._row_of, top)
+        # The rows first: a slot with a column has a row, even after an interrupt.
+        self._row_of = grown(self._row_of, top)
+        self._column_of = grown(self._column_of, top, -1)
         number = self._columns_made
         self._columns_made += 1
         self._column[number] = (column, len(slots))
@@ -71,10 +77,26 @@ class ConditionSources:
             del self._column[number]
         elif len(column) > 4 * live + 1024:
             mine = np.flatnonzero(self._column_of == number)
-            self._column[number] = (column.take(pa.array(self._row_of[mine])), live - 1)
-            self._row_of[mine] = np.arange(len(mine))
+            fewer = column.take(pa.array(self._row_of[mine])), live - 1
+            row_of = self._row_of.copy()
+            row_of[mine] = np.arange(len(mine))
+            # One step: an interrupt must not leave the rows of one column with another.
+            vars(self).update(_column={**self._column, number: fewer}, _row_of=row_of)
         else:
             self._column[number] = (column, live - 1)
+
+    def check(self, slots: Iterable[int]) -> None:
+        """Raise unless exactly these slots have a condition."""
+        rows = np.flatnonzero(self._column_of >= 0)
+        assert sorted([*self._single, *rows.tolist()]) == sorted(slots)
+        numbers, live = np.unique(self._column_of[rows], return_counts=True)
+        assert dict(zip(numbers.tolist(), live.tolist(), strict=True)) == {
+            number: live for number, (_, live) in self._column.items()
+        }
+        for number, (column, _) in self._column.items():
+            mine = self._row_of[rows[self._column_of[rows] == number]]
+            assert len(set(mine.tolist())) == len(mine)
+            assert int(mine.max()) < len(column)
 
     def saved(self) -> SavedPart:
         """All conditions in few columns: single ones in one, and tables joined by type."""
@@ -95,12 +117,31 @@ class ConditionSources:
 
     def restore(self, saved: SavedPart) -> None:
         """Restore what `saved` returned: then every condition is a row of a column."""
-        self._column_of, self._row_of = saved.arrays["column"], saved.arrays["row"]
+        self._column_of, self._row_of = (
+            array_of(saved.arrays, "column", np.int32),
+            array_of(saved.arrays, "row"),
+        )
         self._column = {
-            number: (saved.columns[str(number)]["source"], live)
+            number: (_source(saved.columns[str(number)]["source"]), live)
             for number, live in enumerate(saved.facts["live"])
         }
         self._columns_made = len(self._column)
+
+    def check_saved(self, leaders: Int64s) -> None:
+        """Refuse what was restored if it does not fit the leading slots."""
+        column, rows = self._column_of, self._row_of
+        require(len(column) == len(rows), "there is a row for each column of a condition")
+        within("column", column, -1, len(self._column))
+        within("order", leaders, 0, len(column))
+        mine = column[leaders]
+        each = np.bincount(mine[mine >= 0], minlength=len(self._column)).tolist()
+        fits = (mine >= 0).all() and np.count_nonzero(column >= 0) == len(leaders)
+        require(fits, "every subscription has a condition")
+        require(each == [live for _, live in self._column.values()], "'live' counts conditions")
+        sizes = np.array([len(each) for each, _ in self._column.values()], np.int64)
+        rows = rows[leaders]
+        fits = (rows >= 0).all() and (rows < sizes[mine]).all()
+        require(fits, "every condition is in its column")
 
     def _pieces(self) -> Iterator[_Piece]:
         if self._single:
@@ -125,6 +166,38 @@ class _Piece(NamedTuple):
     slots: Int64s
     rows: Int64s
     column: pa.Array
+
+
+def _source(column: pa.Array) -> pa.Array:
+    """Refuse a column that cannot hold conditions."""
+    if not is_text(column.type):
+        check_predicates(column.type)
+    require(column.null_count == 0, "no condition is null")
+    return column
+
+
+def check_predicates(kind: pa.DataType) -> None:
+    """Refuse the type of a column that cannot hold lists of predicates."""
+    expected = "list<struct<attribute: string, comparator: string, value: double, text: string>>"
+    wrong = SubscriptionError(f"the column 'predicates' is {kind}, expected {expected}")
+    if not isinstance(kind, pa.ListType | pa.LargeListType):
+        raise wrong
+    struct = kind.value_type
+    if not isinstance(struct, pa.StructType):
+        raise wrong
+    fields = {struct.field(i).name: struct.field(i).type for i in range(struct.num_fields)}
+    needed = {"attribute", "comparator"}
+    if not needed <= fields.keys() <= needed | {"value", "text"}:
+        raise wrong
+    for name, kept in fields.items():
+        inner = kept.value_type if isinstance(kept, pa.DictionaryType) else kept
+        fits = (
+            types.is_floating(inner) or types.is_integer(inner)
+            if name == "value"
+            else is_text(inner)
+        )
+        if not (fits or types.is_null(inner)):
+            raise wrong
 
 
 def _joined(pieces: list[_Piece]) -> list[_Piece]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
@@ -11,23 +11,21 @@ import numpy as np
 
 from tamis.encode.arrow import events_from_arrow
 from tamis.encode.batch import EventBatch
-from tamis.encode.clause import Constraint
 from tamis.encode.encoder import Encoder
-from tamis.encode.labels import Moved
-from tamis.encode.terms import Terms
-from tamis.engine import bulk_load, saved_engine, snapshot, warm_start
-from tamis.engine.bulk_load import condition_of
+from tamis.encode.terms import joined
+from tamis.engine import bulk_load, repair, saved_engine, snapshot, warm_start
+from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
-from tamis.engine.compiled_condition import CompiledClause, CompiledCondition, compile_condition
-from tamis.engine.condition_sources import TableRow
+from tamis.engine.clause_placement import place_clauses, remove_clauses
+from tamis.engine.compiled_condition import CompiledCondition, compile_condition
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
 from tamis.engine.residuals.residual_filter import ResidualFilter
-from tamis.engine.slot_table import Slots, SlotTable
+from tamis.engine.slot_table import SlotTable
 from tamis.errors import EventError, MatcherError, SchemaError
-from tamis.language import parse, to_text
+from tamis.language import to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.match.base import Matcher, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -85,6 +83,7 @@ class Engine:
             if len(matcher):
                 raise MatcherError("the matcher holds clauses already; each engine needs its own")
         self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
+        self.torn = False  # during a change, and after one that was interrupted
         self.encoder = Encoder(schema)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
@@ -102,9 +101,17 @@ class Engine:
         if not isinstance(schema, Schema):
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             schema.check_extends(self.schema)
+            self.torn = True
             self.encoder.extend(schema)
+            self.torn = False
+
+    def _ready(self) -> None:
+        """Refuse operators, and repair what an interrupt has left: the first step of each call."""
+        if self.torn or self._lock.in_operators.locked():
+            self._lock.refuse_operators()
+            repair.repair(self)
 
     def __len__(self) -> int:
         return len(self.slot_table)
@@ -133,17 +140,14 @@ class Engine:
         and keeps its meaning, even if a bare word in it names an attribute by now.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             checked = self.slot_table.check_new(id)
             source, compiled = self.compile(condition, language, stored=stored)
             slots = self.slot_table.reserve(len(compiled))
-            try:
-                self.place(slots, compiled, np.repeat(slots[:1], len(slots)))
-                self.slot_table.add(checked, slots, source)
-            except BaseException:  # Ctrl-C may come between any two steps
-                if checked not in self.slot_table:
-                    self.evict(slots)
-                raise
+            self.torn = True
+            place_clauses(self, slots, compiled, np.repeat(slots[:1], len(slots)))
+            self.slot_table.add(checked, slots, source)
+            self.torn = False
             return checked
 
     def subscribe_table(
@@ -163,43 +167,28 @@ class Engine:
         the rows in total. Returns the number of subscriptions.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             return bulk_load.subscribe_table(self, table, progress, language, stored)
 
     def unsubscribe(self, id: Id) -> None:
         """Remove a subscription."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             slots = self.slot_table.slots(id)
+            self.torn = True
             try:
-                self._remove(slots)
-            except BaseException:  # finish what has begun
-                self.evict(slots)
-                self.slot_table.remove(id)
+                remove_clauses(self, slots)
+            except MatcherError:  # refused before any change
+                self.torn = False
                 raise
             self.slot_table.remove(id)
-
-    def _remove(self, slots: Slots) -> None:
-        tests = [self.patterns.remove(slot) for slot in slots.tolist()]
-        for slot in slots.tolist():
-            self.calls.remove(slot)
-            rest = self.residuals.remove(slot)
-            if rest is not None:
-                self.encoder.release(rest)
-        terms = self.matcher.terms(slots) if self.encoder.labels else None
-        self.matcher.remove(slots)
-        if terms is not None:  # without text attributes there are no constants to release
-            self.encoder.release(terms, tests)
-
-    def evict(self, slots: Slots) -> None:
-        """Clear slots after an interrupted change."""
-        here = slots[np.isin(slots, self.matcher.clauses.live_slots())]
-        if len(here):
-            self._remove(here)
+            for slot in slots.tolist():  # a repair needs the operators of what is there
+                self.calls.remove(slot)
+            self.torn = False
 
     def condition(self, id: Id) -> str | None:
         """The condition of a subscription as text; None if it has no predicates."""
-        found = self._condition(id)
+        found = parsed(self.slot_table.source(id), self.schema)
         return None if found is None else to_text(found)
 
     def compile(
@@ -209,53 +198,12 @@ class Engine:
         operators = self.calls.operators
         return compile_condition(condition, self.encoder, operators, language, stored)
 
-    def place(self, slots: Slots, compiled: Sequence[CompiledClause], owners: Slots) -> None:
-        """Add clauses to the matcher; clauses with one owner are alternatives of each other."""
-        folded = [each.constraints for each in compiled]
-        terms, moved = self.encoder.terms(folded)
-        self.put(slots, terms, moved, folded)
-        for slot, owner, each in zip(slots.tolist(), owners.tolist(), compiled, strict=True):
-            self.patterns.add(slot, each.constraints)
-            if each.calls is not None:
-                self.calls.add(slot, owner, each.calls, each.text)
-            if each.residual is not None:
-                rest, moved = self.encoder.terms([each.residual.constraints])
-                self._follow(moved)
-                self.residuals.add(slot, each.residual, rest)
-
-    def _follow(self, moved: Mapping[int, Moved]) -> None:
-        """Follow labels that moved, in the matcher and in the residuals."""
-        failed: list[BaseException] = []
-        for attribute, labels in moved.items():
-            self.residuals.follow(attribute, labels)
-            try:
-                self.matcher.follow(attribute, labels)
-            except BaseException as error:  # noqa: BLE001 - the other attributes must follow too
-                failed.append(error)
-        if failed:
-            raise failed[0]
-
-    def put(
-        self,
-        slots: Slots,
-        terms: Terms,
-        moved: Mapping[int, Moved],
-        folded: Sequence[tuple[Constraint, ...]] = (),
-    ) -> None:
-        """Add terms to the matcher, after it has followed the labels that moved."""
-        try:
-            self._follow(moved)
-            self.matcher.add(slots, terms)
-        except BaseException:  # all or nothing: release the constants
-            self.encoder.release(terms, folded)
-            raise
-
     # -- events ------------------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that match the event, in any order."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             batch = self.encoder.events([Event.of(self.schema, event)])
             found: list[Id] = self.match_batch(batch)[0]
             return found
@@ -263,7 +211,7 @@ class Engine:
     def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
         """The matches of each event of a list of dicts, an Arrow table, or an encoded batch."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             batch = self._current(events)
             found = self.patterns.filter(batch, self.matcher.match(batch))
             found = self.residuals.filter(batch, found, self.encoder)
@@ -275,7 +223,7 @@ class Engine:
     def match_bitmap(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Bitmaps:
         """The same matches as bits, a row for each event: to count and to combine them."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             batch = self._current(events)
             found = match_bits(self.matcher, batch)
             self.patterns.filter_bits(batch, found)
@@ -295,6 +243,9 @@ class Engine:
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         """Validate and encode events, to match the same batch several times."""
+        if self.torn:
+            with self._lock.mutex:
+                self._ready()
         if isinstance(events, Mapping) or not isinstance(events, (list, tuple)):
             if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
                 return events_from_arrow(self.encoder, events)
@@ -303,7 +254,11 @@ class Engine:
                     "expected a list of events or an Arrow table, got "
                     f"{type(events).__name__}; a single event goes to match()"
                 )
-        return self.encoder.events([self._checked(row, given) for row, given in enumerate(events)])
+        try:
+            rows = iter(events)
+        except TypeError as why:  # for example an array of NumPy without dimensions
+            raise EventError(f"expected a list of events or an Arrow table: {why}") from None
+        return self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
 
     def _checked(self, row: int, given: Any) -> Event:
         try:
@@ -315,8 +270,8 @@ class Engine:
         """Explain why a subscription matches an event or not, predicate by predicate."""
         checked = Event.of(self.schema, event)
         with self._lock.mutex:
-            self._lock.refuse_operators()
-            condition = self._condition(id)
+            self._ready()
+            condition = parsed(self.slot_table.source(id), self.schema)
             if condition is None:
                 return Explanation(True, (Branch(True, (), ()),))
             evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist())
@@ -336,7 +291,7 @@ class Engine:
         has no plan, or none yet: it plans for the first events.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             if not isinstance(self.matcher, Plans):
                 kind = type(self.matcher).__name__
                 raise MatcherError(f"a {kind} makes no plan; the matcher 'tamis' makes one")
@@ -346,19 +301,8 @@ class Engine:
     def expect(self, past: warm_start.PastStatistics) -> None:
         """Prepare for events like past ones (`tamis.store.Stats`), with the present clauses."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             warm_start.expect(self, past)
-
-    def _condition(self, id: Id) -> Condition | None:
-        source = self.slot_table.source(id)
-        if isinstance(source, str):
-            return parse(source)
-        if not isinstance(source, TableRow):
-            return source
-        given = source.column[source.row].as_py()
-        if not isinstance(given, str):
-            return condition_of(given, self.schema)
-        return parse(given, limit=None)  # a condition built by a program may be longer as text
 
     # -- saving and closing ------------------------------------------------------------------------
 
@@ -369,7 +313,7 @@ class Engine:
         replaced; processes that have opened it keep the old one.
         """
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             saved_engine.save(self, folder, replace)
 
     @classmethod
@@ -395,7 +339,7 @@ class Engine:
     def close(self) -> None:
         """Stop the threads and processes of operators; a later match starts new ones."""
         with self._lock.mutex:
-            self._lock.refuse_operators()
+            self._ready()
             self.calls.runner.close()
 
     def __enter__(self) -> Self:
@@ -406,6 +350,7 @@ class Engine:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock.mutex:
+            self._ready()
             parts = {name: part for name, part in vars(self).items() if name != "_lock"}
             for name in ("encoder", "slot_table", "patterns", "residuals"):
                 parts[name] = snapshot.pickled(parts[name])
@@ -421,10 +366,15 @@ class Engine:
 
     def check(self) -> None:
         """Raise if an invariant is broken. Slow, for tests."""
-        self.matcher.check()
-        for labels in self.encoder.labels.values():
-            labels.check()
-        owned = [self.slot_table.slots(id) for id in self.slot_table.ids()]
-        slots = np.concatenate([np.zeros(0, np.int64), *owned])
-        assert len(np.unique(slots)) == len(slots) == len(self.matcher)
-        self.residuals.check(slots)
+        with self._lock.mutex:
+            self._ready()
+            self.matcher.check()
+            slots = self.matcher.clauses.live_slots()
+            owners = self.slot_table.check()
+            assert slots.tolist() == sorted(owners), "each clause has one subscription"
+            patterned = self.patterns.check()
+            assert self.calls.check().items() <= owners.items()
+            rest = self.residuals.check(slots)
+            terms = joined((self.matcher.terms(slots), *rest))
+            self.encoder.check(terms, patterned.values())
+            repair.check_clauses(self, patterned)

@@ -8,7 +8,7 @@ results so far, at a cost that does not depend on their size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.engine.saved_part import MappedTexts, SavedPart
+from tamis.engine.saved_part import MappedTexts, SavedPart, texts
 from tamis.files.arrays import Int64s
+from tamis.files.saved_checks import array_of, require, whole
 from tamis.match.answers import SlotIds
 
 Id = int | str
@@ -38,8 +39,8 @@ class IdTable:
         """The ids as of now."""
         ids = self._seen() if self._seen is not None else None
         if ids is None:
-            texts = self._text if self._mapped is None else self._mapped
-            ids = SlotIds(self._number, texts if self._texts else None)
+            known = self._text if self._mapped is None else self._mapped
+            ids = SlotIds(self._number, known if self._texts else None)
             self._seen = ref(ids)
         return ids
 
@@ -52,9 +53,9 @@ class IdTable:
         low, high = int(slots.min()), int(slots.max())
         self._put(slots, ids, low, high, isinstance(ids[0], str), len(ids))
 
-    def _put(self, slots: Any, ids: Any, low: int, high: int, texts: bool, many: int) -> None:
-        self._prepare(low, high, texts)
-        if texts:
+    def _put(self, slots: Any, ids: Any, low: int, high: int, text: bool, many: int) -> None:
+        self._prepare(low, high, text)
+        if text:
             assert self._text is not None
             self._text[slots] = ids
             self._texts += many
@@ -72,10 +73,10 @@ class IdTable:
             self._text[slot] = None
             self._texts -= 1
 
-    def _prepare(self, low: int, high: int, texts: bool) -> None:
+    def _prepare(self, low: int, high: int, text: bool) -> None:
         """Make room for slots from `low` to `high`, without changing what results refer to."""
         self._unmap()
-        if low < self._top or (texts and not self._texts):  # results so far know numbers only
+        if low < self._top or (text and not self._texts):  # results so far know numbers only
             self._copy_on_write()
         if high >= len(self._number):
             more = max(high + 1, 2 * len(self._number), 16) - len(self._number)
@@ -83,7 +84,7 @@ class IdTable:
             if self._text is not None:
                 self._text = np.append(self._text, np.full(more, None))
             self._seen = None  # results so far refer to the shorter arrays
-        if texts and self._text is None:
+        if text and self._text is None:
             self._text = np.full(len(self._number), None)
         self._top = max(self._top, high + 1)
 
@@ -94,23 +95,35 @@ class IdTable:
             self._text = None if self._text is None else self._text.copy()
         self._seen = None
 
+    def check(self, ids: Mapping[int, Id]) -> None:
+        """Raise if these are not the ids by slot."""
+        slots = np.fromiter(ids, np.int64, len(ids))
+        assert self.now().of(slots).tolist() == list(ids.values())
+        texts = [slot for slot, id in ids.items() if isinstance(id, str)]
+        assert self._texts == len(texts)
+        if self._text is not None:
+            assert np.flatnonzero(self._text != None).tolist() == sorted(texts)  # noqa: E711
+
     def saved(self) -> SavedPart:
         """All ids. A free slot may have any."""
         arrays = {"number": self._number[: self._top]}
         if self._mapped is not None:
-            texts = self._mapped.column
+            column = self._mapped.column
         elif self._texts and self._text is not None:
-            texts = pa.array(self._text[: self._top], pa.large_string())
+            column = pa.array(self._text[: self._top], pa.large_string())
         else:
             return SavedPart(arrays, {"texts": 0}, {})
-        return SavedPart(arrays, {"texts": self._texts}, {"texts": {"text": texts}})
+        return SavedPart(arrays, {"texts": self._texts}, {"texts": {"text": column}})
 
     def restore(self, saved: SavedPart) -> None:
         """Restore what `saved` returned."""
-        self._number, self._texts = saved.arrays["number"], saved.facts["texts"]
+        self._number = array_of(saved.arrays, "number")
         self._top = len(self._number)
+        self._texts = whole(saved.facts, "texts", most=self._top)
         if self._texts:
-            self._mapped = MappedTexts(saved.columns["texts"]["text"])
+            column = texts(saved, "texts", "text")
+            require(len(column) == self._top, "there is one text for each number of an id")
+            self._mapped = MappedTexts(column)
 
     def _unmap(self) -> None:
         if self._mapped is not None:

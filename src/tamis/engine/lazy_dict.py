@@ -7,7 +7,6 @@ them, which takes longer to build than everything else. A process that only matc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
@@ -18,23 +17,22 @@ class LazyDict(MutableMapping[K, V]):
     """A dict that `make` builds on first use; its `size` is known before."""
 
     def __init__(self, make: Callable[[], dict[K, V]] = dict, size: int = 0) -> None:
-        self._make: Callable[[], dict[K, V]] | None = make
+        self._make: Callable[[], dict[K, V]] | None = make if size else None
         self._size = size
-        self._made: dict[K, V] = {}
-        self._lock = Lock()  # two threads must not build it twice and write to both
-        if not size:
-            self._make = None
+        self._made: list[dict[K, V]] = [] if size else [{}]
 
     def _all(self) -> dict[K, V]:
-        if self._make is not None:
-            with self._lock:
-                if self._make is not None:
-                    self._made = self._make()
-                    self._make = None
-        return self._made
+        if not self._made:
+            # Two threads may both build it, and both use the first. A lock would stay locked in a
+            # process that is forked meanwhile.
+            make = self._make
+            if make is not None:
+                self._made.append(make())
+            self._make = None
+        return self._made[0]
 
     def __len__(self) -> int:
-        return len(self._made) if self._make is None else self._size
+        return len(self._made[0]) if self._made else self._size
 
     def __contains__(self, key: object) -> bool:
         return key in self._all()
@@ -56,8 +54,9 @@ class LazyDict(MutableMapping[K, V]):
         return self._all().get(key)
 
     def put_all(self, items: Iterable[tuple[K, V]]) -> None:
-        """Set many items at once."""
-        self._all().update(items)
+        """Set many items in one step: all or none of them."""
+        fresh = dict(items)
+        self._all().update(fresh)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (self._all(),)

@@ -6,6 +6,7 @@ once per batch, and the candidates look up the result without a Python object ea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
@@ -16,8 +17,10 @@ from tamis.encode.batch import EventBatch, Texts
 from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
 from tamis.encode.intervals import before
 from tamis.engine.lazy_dict import Interner, LazyDict
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved_part import SavedPart, texts
+from tamis.errors import SavedIndexError
 from tamis.files.arrays import Bools, Int32s, Int64s
+from tamis.files.saved_checks import array_of, require, rising, whole, within
 from tamis.index.growth import grown
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -68,6 +71,22 @@ class PatternFilter:
             self._clear()
         return gone
 
+    def check(self) -> dict[int, tuple[Constraint, ...]]:
+        """Raise if an invariant is broken; return the tests of each slot."""
+        uses = Counter(number for numbers in self._of.values() for number in numbers)
+        assert uses == {number: many for number, many in enumerate(self._uses) if many}
+        for number in self._numbers:
+            test = self._known(number)
+            assert self._numbers[test] == number
+            assert self._attribute[number] == test.attribute
+            assert uses[number]
+        live = [number for number, test in enumerate(self._tests) if test is not None]
+        assert sorted(self._numbers) == live
+        expected = {s: run[0] if len(run) == 1 else _SEVERAL for s, run in self._of.items()}
+        found = np.flatnonzero(self._test != _NO_TEST).tolist()
+        assert {slot: int(self._test[slot]) for slot in found} == expected
+        return {slot: tuple(map(self._known, numbers)) for slot, numbers in self._of.items()}
+
     def filter(self, batch: EventBatch, found: Matches) -> Matches:
         """The candidates whose texts match the patterns."""
         if not self._of:
@@ -110,7 +129,7 @@ class PatternFilter:
 
     def saved(self) -> SavedPart:
         """All tests as text, and the tests of each slot."""
-        texts = [
+        tests = [
             constraint_to_json(test) if isinstance(test, Constraint) else test
             for test in self._tests
         ]
@@ -119,26 +138,41 @@ class PatternFilter:
         return SavedPart(
             {
                 "test": self._test,
-                "attribute": self._attribute[: len(texts)],
+                "attribute": self._attribute[: len(tests)],
                 "uses": np.array(self._uses, np.int64),
                 "several": several,
                 "several_starts": np.cumsum([0, *map(len, numbers)], dtype=np.int64),
                 "several_tests": np.array([n for each in numbers for n in each], np.int64),
             },
             {"slots": len(self._of)},
-            {"tests": {"test": pa.array(texts, pa.large_string())}},
+            {"tests": {"test": pa.array(tests, pa.large_string())}},
         )
 
-    def restore(self, saved: SavedPart) -> None:
+    def restore(self, saved: SavedPart, *, verify: bool = True) -> None:
         """Restore what `saved` returned. Tests are parsed lazily."""
         arrays = saved.arrays
-        self._tests = saved.columns["tests"]["test"].to_pylist()
-        self._uses, self._attribute = arrays["uses"].tolist(), arrays["attribute"]
+        self._tests = texts(saved, "tests", "test").to_pylist()
+        uses, self._attribute = array_of(arrays, "uses"), array_of(arrays, "attribute")
         free = [number for number, test in enumerate(self._tests) if test is None]
-        self._test = arrays["test"]
+        self._test = array_of(arrays, "test", np.int32)
         several, runs, starts = (
-            arrays[name] for name in ("several", "several_tests", "several_starts")
+            array_of(arrays, name) for name in ("several", "several_tests", "several_starts")
         )
+        self._uses, slots = uses.tolist(), whole(saved.facts, "slots")
+        if verify:
+            known = np.array([test is not None for test in self._tests], np.bool_)
+            fits = len(known) == len(uses) == len(self._attribute)
+            require(fits, "each test has an attribute and its uses")
+            within("test", self._test, _SEVERAL, len(known))
+            within("several_tests", runs, 0, len(known))
+            rising("several_starts", starts, len(several), len(runs))
+            single = self._test[self._test >= 0]
+            right = np.bincount(np.concatenate([single, runs]), minlength=len(known))
+            require(np.array_equal(uses, right) and not uses[~known].any(), "'uses' counts tests")
+            fits = np.array_equal(several, np.flatnonzero(self._test == _SEVERAL))
+            require(fits and bool((self._test[-1:] == _NO_TEST).all()), "'several' are slots")
+            fits = slots == len(single) + len(several) and len(self._test) > 0
+            require(fits, "'slots' counts the slots with tests")
 
         def numbers() -> dict[Constraint, int]:
             live = (n for n, test in enumerate(self._tests) if test is not None)
@@ -156,7 +190,15 @@ class PatternFilter:
 
         top = len(self._tests)
         self._numbers = Interner(LazyDict(numbers, top - len(free)), free, top)
-        self._of = LazyDict(of, saved.facts["slots"])
+        self._of = LazyDict(of, slots)
+
+    def counts(self) -> dict[int, int]:
+        """The number of constraints with patterns, by attribute."""
+        used = self._attribute[: len(self._uses)]
+        return {
+            at: int(np.array(self._uses)[used == at].sum())
+            for at in np.unique(used[np.array(self._uses, np.int64) > 0]).tolist()
+        }
 
     def _intern(self, test: Constraint) -> int:
         number = self._numbers.intern(test)
@@ -173,7 +215,7 @@ class PatternFilter:
     def _known(self, number: int) -> Constraint:
         test = self._tests[number]
         if isinstance(test, str):
-            test = self._tests[number] = constraint_from_json(test)
+            test = self._tests[number] = _parsed(test, int(self._attribute[number]))
         assert test is not None
         return test
 
@@ -203,6 +245,17 @@ class PatternFilter:
         passed = np.zeros(len(events), np.bool_)
         passed[pair[verdicts[at]]] = True
         return passed
+
+
+def _parsed(text: str, attribute: int) -> Constraint:
+    """A constraint as it was saved."""
+    try:
+        found = constraint_from_json(text)
+        if found.attribute != attribute:
+            raise ValueError("it is about another attribute")
+    except (TypeError, ValueError, RecursionError) as why:
+        raise SavedIndexError(f"the saved index is inconsistent: a text pattern: {why}") from None
+    return found
 
 
 def _passes(test: Constraint, text: str) -> bool:

@@ -20,10 +20,11 @@ import pyarrow as pa
 from tamis import __version__
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Labels, LabelState
-from tamis.engine.saved_part import SavedPart, blobs, columns
+from tamis.engine.saved_part import SavedPart, blobs, columns, texts
 from tamis.errors import MatcherError, OperatorError, SavedIndexError, SchedulerError, SchemaError
 from tamis.files.array_folder import Saved, read, write
 from tamis.files.arrays import Arrays, add_prefix, take_prefix
+from tamis.files.saved_checks import array_of, require, whole
 from tamis.match.base import Matcher
 from tamis.match.capabilities import layout_of, restore, saved_form
 from tamis.match.registry import create, name_of
@@ -82,6 +83,8 @@ def open_engine(
                 f"{CONTENTS} and {_RESIDUALS}; open it with the tamis that wrote it"
             )
         made_by = saved.facts["made_by"]
+        fits = isinstance(made_by["name"], str) and isinstance(saved.facts["scheduler"], str)
+        require(fits, "the matcher and the scheduler have names")
         matcher = create(made_by["name"], **{**made_by["options"], **options})
         if made_by["layout"] != layout_of(matcher):
             raise SavedIndexError(
@@ -94,14 +97,20 @@ def open_engine(
             operators=operators,
             scheduler=scheduler or saved.facts["scheduler"],
         )
-        restore(matcher, take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"])
-        names = ("roster", "ids", "sources")
-        engine.slot_table.restore({name: _part(saved, name) for name in names})
-        engine.patterns.restore(_part(saved, "patterns"))
+        names = ("roster", "ids", "sources", "patterns", "calls", "constants")
+        parts = {name: _part(saved, name, verify) for name in names}
+        form = take_prefix("matcher", saved.arrays), saved.facts["parts"]["matcher"]
+        width = len(engine.schema.attributes)
+        restore(matcher, *form, width if verify else None)
+        live = matcher.clauses.live_slots() if verify else None
+        engine.slot_table.restore(parts, live)
+        engine.patterns.restore(parts["patterns"], verify=verify)
         if contents == _RESIDUALS:
-            engine.residuals.restore(_part(saved, "residuals"))
-        engine.calls.restore(_part(saved, "calls"), engine.schema)
-        _restore_constants(engine.encoder, _part(saved, "constants"))
+            engine.residuals.restore(_part(saved, "residuals", verify), width, live)
+        engine.calls.restore(parts["calls"], engine.schema, live)
+        _restore_constants(engine.encoder, parts["constants"], verify)
+        fits = engine.patterns.counts() == dict(engine.encoder.patterned)
+        require(fits, "'patterned' counts the text patterns")
         return engine
 
 
@@ -113,15 +122,15 @@ def _reading(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except (SavedIndexError, MatcherError, OperatorError, SchedulerError, SchemaError) as why:
         raise type(why)(f"{where}: {why}") from None
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as why:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as why:
         raise SavedIndexError(
             f"{where}: is inconsistent ({type(why).__name__}: {why}); was it edited?"
         ) from why
 
 
-def _part(saved: Saved, name: str) -> SavedPart:
-    facts = saved.facts["parts"][name]
-    return SavedPart(take_prefix(name, saved.arrays), facts, columns(name, saved.blobs))
+def _part(saved: Saved, name: str, verify: bool) -> SavedPart:
+    facts, tables = saved.facts["parts"][name], columns(name, saved.blobs, verify=verify)
+    return SavedPart(take_prefix(name, saved.arrays), facts, tables)
 
 
 # -- the matcher -----------------------------------------------------------------------------------
@@ -156,7 +165,7 @@ def _constants(encoder: Encoder) -> SavedPart:
     states = {at: labels.state() for at, labels in encoder.labels.items()}
     sizes = [len(state.texts) for state in states.values()]
     none = np.zeros(0, np.int64)
-    texts = [text for state in states.values() for text in state.texts]
+    constants = [text for state in states.values() for text in state.texts]
     return SavedPart(
         {
             "label": np.concatenate([none, *(state.labels for state in states.values())]),
@@ -169,22 +178,27 @@ def _constants(encoder: Encoder) -> SavedPart:
             ],
             "patterned": sorted((+encoder.patterned).items()),
         },
-        {"texts": {"text": pa.array(texts, pa.large_string())}},
+        {"texts": {"text": pa.array(constants, pa.large_string())}},
     )
 
 
-def _restore_constants(encoder: Encoder, saved: SavedPart) -> None:
-    texts, first = saved.columns["texts"]["text"], 0
-    for facts in saved.facts["labels"]:
-        mine = slice(first, first + facts["size"])
+def _restore_constants(encoder: Encoder, saved: SavedPart, verify: bool) -> None:
+    column, label, uses = (
+        texts(saved, "texts", "text"),
+        array_of(saved.arrays, "label"),
+        array_of(saved.arrays, "uses"),
+    )
+    listed, first = saved.facts["labels"], 0
+    fits = sorted(facts["attribute"] for facts in listed) == sorted(encoder.labels)
+    require(fits, "each attribute of text has its constants")
+    for facts in listed:
+        mine = slice(first, first + whole(facts, "size"))
         first = mine.stop
         encoder.labels[facts["attribute"]] = Labels.restored(
             LabelState(
-                texts[mine].to_pylist(),
-                saved.arrays["label"][mine],
-                saved.arrays["uses"][mine],
-                facts["last"],
-                facts["side"],
-            )
+                column[mine].to_pylist(), label[mine], uses[mine], facts["last"], facts["side"]
+            ),
+            verify=verify,
         )
+    require(first == len(column) == len(label) == len(uses), "each constant has a label")
     encoder.patterned = Counter(dict(saved.facts["patterned"]))

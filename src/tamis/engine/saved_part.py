@@ -13,6 +13,7 @@ from tamis.errors import SavedIndexError
 from tamis.files.array_folder import Bytes, WriteBlob
 from tamis.files.arrays import Arrays
 from tamis.files.checksum import SectionWriter
+from tamis.files.saved_checks import require
 
 _SUFFIX = ".arrow"
 
@@ -34,11 +35,13 @@ def blobs(parts: dict[str, SavedPart]) -> dict[str, WriteBlob]:
     }
 
 
-def columns(prefix: str, found: dict[str, Bytes]) -> dict[str, dict[str, pa.Array]]:
+def columns(
+    prefix: str, found: dict[str, Bytes], *, verify: bool
+) -> dict[str, dict[str, pa.Array]]:
     """The tables of one part, by name; their columns stay in the mapped files."""
     stem = f"{prefix}."
     return {
-        name.removeprefix(stem).removesuffix(_SUFFIX): _read(name, blob)
+        name.removeprefix(stem).removesuffix(_SUFFIX): _read(name, blob, verify)
         for name, blob in found.items()
         if name.startswith(stem)
     }
@@ -54,10 +57,17 @@ def _writer(columns: dict[str, pa.Array]) -> WriteBlob:
     return write
 
 
-def _read(name: str, blob: Bytes) -> dict[str, pa.Array]:
+def texts(saved: SavedPart, table: str, name: str) -> pa.Array:
+    """A column of text."""
+    column = saved.columns[table][name]
+    require(column.type == pa.large_string(), f"the column {table}.{name} holds text")
+    return column
+
+
+def _read(name: str, blob: Bytes, verify: bool) -> dict[str, pa.Array]:
     try:
         table = pa.ipc.open_file(pa.py_buffer(blob)).read_all()
-        table.validate()  # cheap checks only; checksums cover the content
+        table.validate(full=verify)
     except (pa.ArrowException, OSError) as why:
         raise SavedIndexError(f"the blob {name!r} is not an Arrow file: {why}") from None
     return {

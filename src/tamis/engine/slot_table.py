@@ -3,11 +3,15 @@
 A subscription has one slot for each of its clauses. The first is its leader; its id and its
 condition are kept there. Slots are recycled. Most subscriptions have one clause; if all do, the
 slots of a result need no translation.
+
+The dict of leaders by id says which subscriptions exist. It changes in one step: last when some are
+added, first when one is removed. So after an interrupt at any moment, it and the conditions of its
+leaders are right, and the engine is rebuilt from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +22,8 @@ from tamis.engine.ids import Id, IdTable
 from tamis.engine.lazy_dict import LazyDict
 from tamis.engine.saved_part import SavedPart
 from tamis.errors import SubscriptionError
-from tamis.files.arrays import Int64s
+from tamis.files.arrays import Int32s, Int64s
+from tamis.files.saved_checks import array_of, require, rising, whole, within
 from tamis.index.growth import grown
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -102,26 +107,26 @@ class SlotTable:
         """Give a subscription slots that were just reserved."""
         leader, *followers = listed = slots.tolist()
         self._take(len(listed), max(listed))
-        self._leader_of[id] = leader
         if followers:
             self._lead(slots, leader)
             self._followers[leader] = followers
         self._sources.keep(leader, source)
         self._ids.put(leader, id)
         self._next += id == self._next
+        self._leader_of[id] = leader
 
     def add_table(self, ids: Sequence[Id], slots: Slots, counts: Slots, column: pa.Array) -> None:
         """Give row i of a table the next `counts[i]` of the reserved slots."""
         self._take(len(slots), int(slots.max()))
         firsts = np.cumsum(counts) - counts
         leaders = slots[firsts]
-        self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
         for row in np.flatnonzero(counts > 1).tolist():
             run = slots[firsts[row] : firsts[row] + counts[row]]
             self._lead(run, int(run[0]))
             self._followers[int(run[0])] = run[1:].tolist()
         self._sources.keep_table(leaders, column)
         self._ids.put_all(leaders, ids)
+        self._leader_of.put_all(zip(ids, leaders.tolist(), strict=True))
 
     def remove(self, id: Id) -> None:
         """Free the slots of a subscription."""
@@ -142,6 +147,35 @@ class SlotTable:
     def source(self, id: Id) -> ConditionSource:
         """The condition of a subscription, as it was given."""
         return self._sources.of(self._known(id))
+
+    def sources(self) -> Iterator[tuple[Id, int, ConditionSource]]:
+        """The id, the leader and the condition of all subscriptions, in order of arrival."""
+        for id, leader in self._leader_of.items():
+            yield id, leader, self._sources.of(leader)
+
+    def continue_from(self, old: SlotTable) -> None:
+        """Take the order of arrival, and the next number, from a table with the same ids."""
+        self._next = old._next
+        leaders, self._leader_of = self._leader_of, LazyDict()
+        self._leader_of.put_all((id, leaders[id]) for id in old._leader_of)
+
+    def check(self) -> dict[int, int]:
+        """Raise if an invariant is broken; return the leader of each slot in use."""
+        leaders = list(self._leader_of.values())
+        owners = {leader: leader for leader in leaders}
+        for leader, followers in self._followers.items():
+            assert followers
+            assert owners.get(leader) == leader, "followers have a leader"
+            owners.update(dict.fromkeys(followers, leader))
+        assert len(owners) == len(leaders) + sum(map(len, self._followers.values()))
+        assert sorted([*owners, *self._free]) == list(range(self._top)), "in use or free"
+        several = {slot: lead for slot, lead in owners.items() if lead in self._followers}
+        known = np.flatnonzero(self._leader != _ALONE).tolist()
+        assert {slot: int(self._leader[slot]) for slot in known} == several
+        assert self._leader[-1] == _ALONE
+        self._ids.check(dict(zip(leaders, self._leader_of, strict=True)))
+        self._sources.check(leaders)
+        return owners
 
     # -- slots to subscriptions --------------------------------------------------------------------
 
@@ -219,21 +253,34 @@ class SlotTable:
         )
         return {"roster": own, "ids": self._ids.saved(), "sources": self._sources.saved()}
 
-    def restore(self, parts: dict[str, SavedPart]) -> None:
-        """Restore what `saved` returned. The dict of ids is built lazily."""
+    def restore(self, parts: dict[str, SavedPart], live: Slots | None = None) -> None:
+        """Restore what `saved` returned. The dict of ids is built lazily.
+
+        With `live`, the slots of the matcher, every number is checked.
+        """
         self._clear()
         self._ids.restore(parts["ids"])
         self._sources.restore(parts["sources"])
         arrays, facts, _ = parts["roster"]
-        self._leader, self._free = arrays["leader"], arrays["free"].tolist()
-        self._next, self._top = facts["next"], facts["top"]
-        order, ids = arrays["order"], self._ids.now()
-        followed, runs, starts = (
-            arrays[name] for name in ("followed", "followers", "follower_starts")
+        order, followed, runs, starts, free = (
+            array_of(arrays, name)
+            for name in ("order", "followed", "followers", "follower_starts", "free")
         )
+        self._leader = array_of(arrays, "leader", np.int32)
+        self._next, self._top = whole(facts, "next"), whole(facts, "top")
+        taken = len(order) + len(runs)
+        require(self._top == taken + len(free), "'top' counts the slots in use and the free ones")
+        if live is not None:
+            within("order", order, 0, len(parts["ids"].arrays["number"]))
+            _check_slots(live, order, runs, free, self._top)
+            _check_leaders(self._leader, order, followed, runs, starts)
+            self._sources.check_saved(order)
+        self._free, ids = free.tolist(), self._ids.now()
 
         def leader_of() -> dict[Id, int]:
-            return dict(zip(ids.of(order).tolist(), order.tolist(), strict=True))
+            found = dict(zip(ids.of(order).tolist(), order.tolist(), strict=True))
+            require(len(found) == len(order), "no two subscriptions have one id")
+            return found
 
         def followers() -> dict[int, list[int]]:
             each = np.split(runs, starts[1:-1])
@@ -251,6 +298,32 @@ class SlotTable:
     def _lead(self, slots: Slots, leader: int) -> None:
         self._leader = grown(self._leader, int(slots.max()) + 2, _ALONE)  # and the last entry
         self._leader[slots] = leader
+
+
+def _check_slots(live: Slots, order: Slots, followers: Slots, free: Slots, top: int) -> None:
+    """Every slot below `top` is used once or free once, and those in use are live."""
+    every = np.concatenate([order, followers, free])
+    within("order, followers and free", every, 0, top)
+    uses = np.bincount(every, minlength=top)
+    require(bool((uses == 1).all()), "every slot is in use once, or free once")
+    uses[free] = 0
+    require(np.array_equal(np.flatnonzero(uses), live), "the slots in use have clauses")
+
+
+def _check_leaders(
+    leader: Int32s, order: Slots, followed: Slots, followers: Slots, starts: Slots
+) -> None:
+    """Followers and their leader know each other."""
+    rising("follower_starts", starts, len(followed), len(followers))
+    within("followed", followed, 0, int(order.max(initial=-1)) + 1)
+    fits = np.isin(followed, order).all() and len(np.unique(followed)) == len(followed)
+    require(fits and bool((np.diff(starts) > 0).all()), "'followed' are leaders")
+    top = max(len(leader), int(followed.max(initial=0)) + 1, int(followers.max(initial=0)) + 1)
+    right = np.full(top, _ALONE, np.int32)
+    right[followed] = followed
+    right[followers] = np.repeat(followed, np.diff(starts))
+    fits = len(leader) == top and leader[-1] == _ALONE and np.array_equal(leader, right)
+    require(fits, "'leader' has the leader of each slot with several clauses")
 
 
 def check_id(id: Any) -> Id:

@@ -73,6 +73,8 @@ def match_and_measure(engine: Engine, events: pa.Table | EventBatch) -> Measured
     Candidates are the clauses whose ordinary predicates hold. A scheduler sees the same events: for
     `borough = Bronx and locIn(Bronx)` it never sees an event elsewhere.
     """
-    with engine._lock.mutex, engine.calls.measuring() as outcomes:
-        found = engine.match_batch(events)
+    with engine._lock.mutex:
+        engine._ready()
+        with engine.calls.measuring() as outcomes:
+            found = engine.match_batch(events)
     return MeasuredMatches(found, outcomes)

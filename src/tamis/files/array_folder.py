@@ -15,7 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard, cast
 
@@ -155,6 +155,16 @@ def _check_replaceable(target: Path) -> None:
 # -- reading ---------------------------------------------------------------------------------------
 
 
+def fingerprint(folder: str | os.PathLike[str]) -> bytes:
+    """Return what tells a saved index from another one in its place.
+
+    It is the first line of the manifest, with a checksum of all others. A time is not enough: the
+    clock of a file system ticks slowly, and the number of a deleted folder is given out again.
+    """
+    with _opened(Path(folder)) as place:
+        return place.header()
+
+
 def read(folder: str | os.PathLike[str], *, verify: bool = True) -> Saved:
     """Map the content of a folder into memory; raise `SavedIndexError` if it is damaged.
 
@@ -199,6 +209,8 @@ class _OpenFolder:
         """Whether another folder has the name by now."""
         try:
             return not os.path.samestat(self._path.stat(), os.fstat(self._folder))
+        except FileNotFoundError:
+            return True  # another one is about to get the name, or nothing is left to read
         except OSError:
             return False
 
@@ -213,6 +225,12 @@ class _OpenFolder:
         for name, given in body["blobs"].items():
             blobs[name] = self._section(f"the blob {name!r}", name, given, data, verify)
         return Saved(arrays, body["facts"], blobs)
+
+    def header(self) -> bytes:
+        """Return the first line of the manifest; nothing if there is none."""
+        with suppress(OSError), os.fdopen(self._open(MANIFEST), "rb") as file:
+            return file.readline(_LINE)
+        return b""
 
     def manifest(self) -> dict[str, Any]:
         """Return the body of the manifest; refuse a damaged, foreign or newer one."""

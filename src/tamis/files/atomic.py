@@ -1,13 +1,16 @@
 """Files and folders that appear complete or not at all.
 
 They are written under a temporary name beside their place, synced, and renamed. A process that
-dies, a full disk or a power cut leaves what was there before.
+dies, a full disk or a power cut leaves what was there before. A process locks what it writes, so
+that others can tell what a dead one has left.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
+import glob
 import os
 import secrets
 import shutil
@@ -38,6 +41,7 @@ def atomic_file(
     file = temporary.open("xb")
     try:
         with file:
+            _lock(file.fileno())
             yield file
             if durable:
                 file.flush()
@@ -57,12 +61,12 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
     If the block raises, the folder vanishes. Raises `FileExistsError` if `path` exists. With
     `replace` it is exchanged for the new folder in one step and then deleted: a reader sees the
-    old one or the new one.
+    old one or the new one. Folders that killed processes have left for `path` are deleted.
     """
     if os.path.lexists(path) and not replace:
         raise _exists(path)
-    temporary = _temporary(path)
-    temporary.mkdir()
+    remove_leftovers(path)
+    temporary, opened = _locked_folder(path)
     try:
         yield temporary
         sync_tree(temporary)
@@ -73,6 +77,37 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         sync_name(path)
     finally:  # by now this is an unfinished folder, or the old one
         shutil.rmtree(temporary, ignore_errors=True)
+        os.close(opened)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Delete unfinished files and folders for `path` that killed processes have left."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError):  # its process is alive, or somebody else deletes it
+            opened = os.open(left, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            finally:
+                os.close(opened)
+
+
+def _locked_folder(path: Path) -> tuple[Path, int]:
+    """A temporary folder and its open descriptor."""
+    while True:
+        temporary = _temporary(path)
+        temporary.mkdir()
+        with suppress(FileNotFoundError):  # it was deleted as a leftover before it was locked
+            opened = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            _lock(opened)
+            if temporary.exists():
+                return temporary, opened
+            os.close(opened)
+
+
+def _lock(opened: int) -> None:
+    with suppress(OSError):  # not every file system has locks; then leftovers stay
+        fcntl.flock(opened, fcntl.LOCK_EX)
 
 
 def _temporary(path: Path) -> Path:

@@ -13,7 +13,12 @@ from tamis.files.atomic import atomic_file
 def write_json(path: Path, document: Any, *, indent: int | None = 1) -> None:
     """Replace `path` with a document in one step; it is on disk when this returns."""
     with atomic_file(path) as file:
-        file.write(json.dumps(document, indent=indent, ensure_ascii=False).encode() + b"\n")
+        file.write(encode_json(document, indent=indent))
+
+
+def encode_json(document: Any, *, indent: int | None = 1) -> bytes:
+    """The bytes of a document, as `write_json` writes them."""
+    return json.dumps(document, indent=indent, ensure_ascii=False).encode() + b"\n"
 
 
 def read_json(

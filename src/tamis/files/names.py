@@ -23,6 +23,14 @@ def names_in(folder: Path) -> set[str]:
         return {entry.name for entry in entries}
 
 
+def own_files(folder: Path, pattern: str) -> list[Path]:
+    """Return what matches in a folder and may be deleted there: nothing if the folder is a link.
+
+    A link may lead anywhere. What it leads to belongs to someone else.
+    """
+    return [] if folder.is_symlink() else sorted(folder.glob(pattern))
+
+
 def plain_name(name: Any, what: str, error: type[TamisError]) -> str:
     """Return `name` if it is one plain component of a path; raise `error` otherwise.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tamis.errors import SavedIndexError
 from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s, runs, zeros
+from tamis.files.saved_checks import array_of, disjoint, require, within
 from tamis.index.growth import HoldsArrays, grown
 from tamis.index.kernel import inlined, kernel
 
@@ -83,6 +84,10 @@ class ClauseStorage(HoldsArrays, ABC):
     @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore the table from its saved arrays. The table owns them from now on."""
+
+    @abstractmethod
+    def check_saved(self) -> None:
+        """Raise a `SavedIndexError` if the restored arrays could lead a kernel astray."""
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[int, int]]:
@@ -193,17 +198,41 @@ class ClauseTable(ClauseStorage):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         start, size, holes = arrays["start"], arrays["size"], arrays["holes"]
+        counts = array_of(arrays, "counts")
         rows = tuple(arrays[name] for name in _ROWS)
         self.clear()
         own: list[NDArray[Any]] = [self._start, self._count, *self._rows]
         fits = [each.dtype for each in [start, size, *rows]] == [each.dtype for each in own]
+        fits = fits and all(each.ndim == 1 for each in [start, size, *rows])
+        fits = fits and holes.dtype == np.int64 and holes.shape == (len(holes), 2)
+        fits = fits and len(counts) == 3 and bool((counts >= 0).all())
         if not (fits and len(start) == len(size) and len({len(column) for column in rows}) == 1):
             raise inconsistent()
         self._start, self._count, self._rows = start, size, rows
         self._top, self.slots = len(rows[0]), len(start)
-        self.live, self.live_rows, self.width = arrays["counts"].tolist()
+        self.live, self.live_rows, self.width = counts.tolist()
         for each in np.unique(holes[:, 1]).tolist():
             self._holes[each] = holes[holes[:, 1] == each, 0].tolist()
+
+    def check_saved(self) -> None:
+        live = self._count >= 0
+        holes = [(at, size) for size, free in self._holes.items() for at in free]
+        free = np.array(holes, np.int64).reshape(-1, 2)
+        starts = np.concatenate([self._start[live], free[:, 0]])
+        sizes = np.concatenate([self._count[live].astype(np.int64), free[:, 1]])
+        require(bool((free[:, 1] >= 0).all()), "every hole has a size")
+        inside = disjoint("start", starts, sizes, self._top)
+        counts = int(np.count_nonzero(live)), int(self._count[live].sum(dtype=np.int64))
+        require(counts == (self.live, self.live_rows), "'counts' counts the clauses and their rows")
+        attribute, term, kind, low, high = self._rows
+        within("attribute", attribute, 0, self.width)
+        within("kind", kind, SOME, MISSING + 1)
+        require(bool((low <= high)[kind != MISSING].all()), "no interval is empty")
+        inside[starts[sizes > 0]] = False  # all rows of clauses but the first of each
+        sorted_ = (attribute[1:] >= attribute[:-1]) & (term[1:] >= term[:-1])
+        alike = (attribute[1:] == attribute[:-1]) & (kind[1:] == kind[:-1])
+        fits = sorted_ & (alike | (term[1:] != term[:-1]))
+        require(bool(fits[inside[1:]].all()), "the rows of a clause are sorted")
 
     def mentioning(self, attribute: int) -> Int64s:
         return _mentioning(self.view, attribute)

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from numba import config, njit
+from numba.core import serialize
 
 from tamis.index.code_cache import CodeCache, private_folders
 
 if TYPE_CHECKING:
     from numba import Dispatcher
+
+# A kernel that returns an array calls this function for the class of the array, and does not look
+# for exceptions. A Ctrl-C during the kernel was raised here, the first Python code after it, and
+# crashed the process. With a cache in C no Python code runs, from the second call of a kernel on.
+serialize._numba_unpickle = lru_cache(maxsize=None)(serialize._numba_unpickle)
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _P = ParamSpec("_P")

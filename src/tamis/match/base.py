@@ -161,6 +161,11 @@ class Matcher(HoldsArrays, ABC):
         if len(slots):
             self.index_clauses(slots, self.terms(slots))
 
+    def reset(self) -> None:
+        """Empty the matcher, whatever state an interrupted change has left it in."""
+        self.clauses = self.table_type()
+        self.clear()
+
     def check(self) -> None:
         """Raise if an invariant is broken. Slow; for tests."""
         self.clauses.check()

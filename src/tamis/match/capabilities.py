@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tamis.encode.batch import EventBatch
 from tamis.files.arrays import add_prefix, take_prefix
+from tamis.files.saved_checks import require
 from tamis.match.base import Matcher, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.options import whole_number
@@ -101,6 +102,12 @@ class Savable(Matcher):
         may write to them; writes are private and cost memory.
         """
 
+    def check_saved(self) -> None:
+        """Raise a `SavedIndexError` if the restored index could lead a kernel astray.
+
+        The clause table has been checked. `files.saved_checks` has what most checks need.
+        """
+
 
 class SavedForm(NamedTuple):
     """The saved parts of a matcher."""
@@ -124,11 +131,24 @@ def saved_form(matcher: Matcher) -> SavedForm:
     return SavedForm(layout_of(matcher), {**table, **arrays}, facts)
 
 
-def restore(matcher: Matcher, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """Restore a matcher, created with the same options, from its saved arrays and facts."""
+def restore(
+    matcher: Matcher,
+    arrays: Mapping[str, NDArray[Any]],
+    facts: Mapping[str, Any],
+    attributes: int | None = None,
+) -> None:
+    """Restore a matcher, created with the same options, from its saved arrays and facts.
+
+    With `attributes`, their number in the schema, every array is checked.
+    """
     matcher.clauses.restore(take_prefix("clauses", arrays))
+    if attributes is not None:
+        require(matcher.clauses.width <= attributes, "the schema has the attributes of clauses")
+        matcher.clauses.check_saved()
     if isinstance(matcher, Savable):
         matcher.clear()
         matcher.restore_index(arrays, facts)
+        if attributes is not None:
+            matcher.check_saved()
     else:
         matcher.rebuild()

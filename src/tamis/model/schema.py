@@ -120,7 +120,9 @@ class Schema:
         self.version = version
         if default_event_type is None and len(types) == 1:
             (default_event_type,) = types
-        if default_event_type is not None and default_event_type not in list(types):
+        if default_event_type is not None and not (
+            isinstance(default_event_type, str) and default_event_type in types
+        ):
             hint = suggestion(default_event_type, types)
             raise SchemaError(f"default_event_type: unknown type {default_event_type!r}{hint}")
         self.default_event_type = default_event_type

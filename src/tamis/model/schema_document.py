@@ -26,18 +26,18 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
     top = _mapping(document, "schema")
     _only(top, _ENTRIES, "schema")
     domains: dict[str, Domain] = {}
-    for name, spec in _mapping(top.get("domains") or {}, "domains").items():
+    for name, spec in _entries(top.get("domains"), "domains").items():
         domains[name] = read_domain(spec, domains, f"domain {name!r}")
     attributes = {
         name: read_domain(spec, domains, f"attribute {name!r}")
-        for name, spec in _mapping(top.get("attributes") or {}, "attributes").items()
+        for name, spec in _entries(top.get("attributes"), "attributes").items()
     }
     event_types = {
         name: {
             attribute: Use.parse(use, f"event type {name!r}, attribute {attribute!r}")
-            for attribute, use in _mapping(uses or {}, f"event type {name!r}").items()
+            for attribute, use in _entries(uses, f"event type {name!r}").items()
         }
-        for name, uses in _mapping(top.get("event_types") or {}, "event_types").items()
+        for name, uses in _entries(top.get("event_types"), "event_types").items()
     }
     unknown = top.get("unknown", REFUSE if event_types else IGNORE)
     if not event_types:
@@ -94,15 +94,15 @@ def _read_enumerated(fields: dict[str, Any], where: str) -> Domain:
 
 def _read_hierarchy(fields: dict[str, Any], where: str) -> Domain:
     _only(fields, ("tree", "parents"), where)
-    tree, parents = fields.get("tree"), fields.get("parents")
-    if not tree and not parents:
+    tree = _entries(fields.get("tree"), f"{where}, tree")
+    above = _entries(fields.get("parents"), f"{where}, parents")
+    if not tree and not above:
         raise SchemaError(f"{where}: a hierarchy needs 'tree', 'parents' or both")
-    above = _mapping(parents or {}, f"{where}, parents")
     for name, names in above.items():
         listed = [names] if isinstance(names, str) else names
         if not isinstance(listed, (list, tuple)) or not all(isinstance(n, str) for n in listed):
             raise SchemaError(f"{where}: the parents of {name!r} must be a list of names")
-    return Hierarchy.from_tree(_mapping(tree or {}, f"{where}, tree"), above)
+    return Hierarchy.from_tree(tree, above)
 
 
 def _plain(kind: str) -> Callable[[dict[str, Any], str], Domain]:
@@ -172,6 +172,11 @@ def _mapping(given: object, where: str) -> Mapping[str, Any]:
         if not isinstance(key, str):
             raise SchemaError(f"{where}: the key {key!r} is not text; put it in quotes")
     return given
+
+
+def _entries(given: object, where: str) -> Mapping[str, Any]:
+    """A mapping; null, as an empty entry of YAML, is an empty one."""
+    return {} if given is None else _mapping(given, where)
 
 
 def _only(fields: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -111,7 +111,7 @@ def _json_resolve(spec: Any, root: Mapping[str, Any], name: str) -> tuple[Mappin
 def _json_pointer(root: Mapping[str, Any], pointer: str, name: str) -> Any:
     if not pointer.startswith("#"):
         raise SchemaError(
-            f"JSON Schema: {name!r}: the reference {pointer} leads out of the document"
+            f"JSON Schema: {name!r}: the reference {pointer!r} leads out of the document"
         )
     here: Any = root
     for written in pointer[1:].strip("/").split("/"):
@@ -152,12 +152,14 @@ def _json_integer(spec: Mapping[str, Any], name: str) -> Integer:
 
 
 def _json_bound(spec: Mapping[str, Any], key: str, name: str) -> int | float | None:
-    bound = spec.get(key)
+    bound: object = spec.get(key)
     if bound is None or (isinstance(bound, bool) and key.startswith("exclusive")):
         return None  # up to draft 4, a boolean qualifies the other bound
-    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
-        raise SchemaError(f"JSON Schema: {name!r}: {key} must be a number, got {bound!r}")
-    return bound
+    if isinstance(bound, int) and not isinstance(bound, bool):
+        return bound  # of any size
+    if isinstance(bound, float) and math.isfinite(bound):
+        return bound
+    raise SchemaError(f"JSON Schema: {name!r}: {key} must be a number, got {bound!r}")
 
 
 # -- Arrow ----------------------------------------------------------------------------------------
@@ -168,7 +170,10 @@ def from_arrow(schema: Any, name: str) -> Schema:
     schema = getattr(schema, "schema", schema)
     if not hasattr(schema, "field"):
         raise SchemaError(f"expected a pyarrow schema, got {type(schema).__name__}")
-    return _schema(_arrow_fields(schema, "", True, 0), name)
+    try:
+        return _schema(_arrow_fields(schema, "", True, 0), name)
+    except UnicodeDecodeError as why:
+        raise SchemaError(f"Arrow schema: the name of a field is not UTF-8 text: {why}") from None
 
 
 def _arrow_fields(

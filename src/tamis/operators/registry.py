@@ -96,6 +96,10 @@ class Operators(Mapping[str, Operator]):
                 )
         return made
 
+    def over(self, hiding: Mapping[str, Operator]) -> Operators:
+        """These, where others hide those of the same name."""
+        return Operators(*{**self._given, **hiding}.values())
+
     @property
     def signatures(self) -> Mapping[str, Signature]:
         """The signatures, for conditions. A look-up may import the operator."""

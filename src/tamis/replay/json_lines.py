@@ -261,8 +261,10 @@ def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | 
 
 
 def _written(value: Any) -> str:
-    """An opaque value as text."""
-    return value if isinstance(value, str) else json.dumps(value)
+    """An opaque value as text. JSON can write half of a surrogate pair, and UTF-8 cannot."""
+    if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
+        return value
+    return json.dumps(value)
 
 
 def _texts(lines: pa.Array) -> tuple[pa.Array, dict[int, str]]:
@@ -275,7 +277,9 @@ def _texts(lines: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         pass
     found: list[str | None] = []
     reasons: dict[int, str] = {}
-    for row, line in enumerate(lines.cast(pa.binary()).to_pylist()):
+    content = lines.cast(pa.binary())
+    content.validate(full=True)  # offsets that lead astray
+    for row, line in enumerate(content.to_pylist()):
         try:
             found.append(None if line is None else line.decode())
         except UnicodeDecodeError as why:

@@ -10,6 +10,7 @@ They are removed later, when no reader needs them.
 
 from __future__ import annotations
 
+import glob
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +21,10 @@ from typing import Any
 from tamis.errors import StoreError
 from tamis.files.json_document import check_format, read_object, write_json
 from tamis.files.lock import locked
-from tamis.files.names import names_in, plain_name
+from tamis.files.names import names_in, own_files, plain_name
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder
+from tamis.model.domain import show
 from tamis.replay.parts import DEAD, NOTIFICATIONS
 
 MANIFESTS = "manifests"
@@ -82,9 +84,9 @@ def put(
     }
     written = {"written": time.time(), **facts}
     document = {"format": _FORMAT, **written, **counts, "parts": [dict(part) for part in parts]}
+    sync_folder(path)  # a killed task may have made the folder of its part, and not synced it
     with os_errors_as(StoreError, f"{manifest}: cannot be written", unchanged=False):
         write_json(manifest, document, indent=None)
-    sync_folder(path)
     return True
 
 
@@ -134,7 +136,8 @@ def retire(path: Path, older: float = PATIENCE) -> int:
     left = named(each for name, each in found.items() if name not in gone)
     parts = named(found[name] for name in gone) - left
     for kind, name in parts:
-        (path / kind / name).unlink(missing_ok=True)
+        for part in own_files(path / kind, glob.escape(name)):
+            part.unlink(missing_ok=True)
     return len(parts)
 
 
@@ -145,18 +148,18 @@ def sweep(path: Path, older: float = PATIENCE, *, query: str | None = None) -> l
     processes. Younger files may belong to a running batch. With a `query`, only its files go: other
     jobs may be running in the same folder.
     """
-    now, own = time.time(), "" if query is None else f"{query}-"
+    now, own = time.time(), "" if query is None else glob.escape(f"{query}-")
     with ExitStack() as held:
         if (path / MANIFESTS).is_dir():
             held.enter_context(locked(path / MANIFESTS / LOCK))
             retire(path, older)
-        for left in (path / MANIFESTS).glob(f".{own}*"):
-            if now - left.stat().st_mtime >= older:
+        for left in own_files(path / MANIFESTS, f".{own}*"):
+            if now - left.lstat().st_mtime >= older:
                 left.unlink(missing_ok=True)
         counting, removed = named(list_manifests(path).values()), []
         for folder in (NOTIFICATIONS, DEAD):
-            for each in (path / folder).glob(f"part-{own}*.parquet"):
-                if (folder, each.name) not in counting and now - each.stat().st_mtime >= older:
+            for each in own_files(path / folder, f"part-{own}*.parquet"):
+                if (folder, each.name) not in counting and now - each.lstat().st_mtime >= older:
                     each.unlink(missing_ok=True)
                     removed.append(each)
     return removed
@@ -191,12 +194,23 @@ def _batch(manifest: Mapping[str, Any]) -> int:
 def _read(path: Path) -> dict[str, Any]:
     manifest = read_object(path, StoreError)
     check_format(path, manifest.get("format", 1), _FORMAT, StoreError)
-    for name in ("query", "written", "parts"):
-        if name not in manifest:
+    forms: dict[str, Any] = {"query": (str, type(None)), "written": (int, float), "parts": list}
+    if manifest.get("query") is not None:  # it was written by a stream
+        forms["batch"] = int
+    for name, form in forms.items():
+        if name not in manifest or not isinstance(manifest[name], form):
             raise StoreError(f"{path}: is damaged, it lacks {name!r}")
+    if manifest["query"] is not None:  # it becomes a part of file names
+        plain_name(manifest["query"], f"{path}: is damaged, the query", StoreError)
     for part in manifest["parts"]:
-        plain_name(part["folder"], f"{path}: is damaged, the folder of a part", StoreError)
-        plain_name(part["name"], f"{path}: is damaged, a part", StoreError)
+        if not isinstance(part, dict) or not isinstance(part.get("rows"), int):
+            raise StoreError(f"{path}: is damaged, a part lacks 'rows'")
+        if part.get("folder") not in (NOTIFICATIONS, DEAD):
+            shown = show(part.get("folder"))
+            raise StoreError(
+                f"{path}: is damaged, a part lies in {shown}, not in {NOTIFICATIONS} or {DEAD}"
+            )
+        plain_name(part.get("name"), f"{path}: is damaged, a part", StoreError)
     return manifest
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.arrow_checks import is_readable
 from tamis.encode.encoder import Encoder
 from tamis.encode.validation import Refused, ValidEvents, validate
 from tamis.engine import Engine
@@ -24,7 +25,7 @@ from tamis.replay.json_lines import LineReader
 from tamis.replay.parts import RAW, REASON
 
 # What Arrow and Python raise for values that nobody could have written as an event.
-_UNREADABLE = (EventError, pa.ArrowException, ValueError, TypeError, OverflowError)
+_UNREADABLE = (EventError, pa.ArrowException, ValueError, TypeError, ArithmeticError)
 _SHOWN = 500  # characters of an error
 _FEWEST = 1 << 10  # events that are matched at once
 _PAIRS = 1 << 21  # about how many pairs one step should give
@@ -51,21 +52,22 @@ class ReadEvents(NamedTuple):
     def raw_texts(self) -> pa.Array:
         """The refused rows as they came: the line, or the columns as JSON."""
         if self.chunk.lines is not None:
-            texts = [_as_text(self.chunk.lines[row]) for row, _ in self.valid.refused]
+            texts = [_as_text(self.chunk.lines.slice(row, 1)) for row, _ in self.valid.refused]
         else:
             events = self.chunk.layout.events(self.chunk.table)
             texts = [_as_json(events.slice(row, 1)) for row, _ in self.valid.refused]
         return pa.array(texts, pa.string())
 
 
-def _as_text(line: pa.Scalar) -> str | None:
+def _as_text(line: pa.Array | pa.ChunkedArray) -> str | None:
     """A line as text, even if it is not text."""
     try:
-        value = line.as_py()
+        _check_offsets(line)
+        value = line[0].as_py()
         return value if value is None or isinstance(value, str) else str(_plain(value))
     except UnicodeDecodeError as why:
         return bytes(why.object).decode(errors="replace")
-    except (ValueError, OverflowError, pa.ArrowException):
+    except (ValueError, ArithmeticError, pa.ArrowException):
         return f"a value of the type {line.type}"
 
 
@@ -73,11 +75,28 @@ def _as_json(row: pa.Table) -> str:
     """A row as JSON, as far as its values can be read."""
     found: dict[str, Any] = {}
     for name, column in zip(row.column_names, row.columns, strict=True):
+        if not is_readable(column.type):  # it would crash Arrow itself
+            found[name] = f"a value of the type {column.type}"
+            continue
+        try:
+            _check_offsets(column)
+        except pa.ArrowException:
+            found[name] = f"a value of the type {column.type}"
+            continue
         try:
             found[name] = column[0].as_py()
-        except (ValueError, OverflowError, KeyError, pa.ArrowException):
+        except (ValueError, ArithmeticError, KeyError, pa.ArrowException):
             found[name] = " ".join(str(one_chunk(column)).split())  # as Arrow prints it
     return json.dumps(found, default=_plain, ensure_ascii=False, skipkeys=True)
+
+
+def _check_offsets(column: pa.Array | pa.ChunkedArray) -> None:
+    """Raise `ArrowInvalid` for offsets that lead astray: Arrow would read other memory."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        whole = one_chunk(column) if isinstance(column, pa.ChunkedArray) else column
+        column = whole.view(pa.binary())  # what is not UTF-8 can be shown
+    column.validate(full=True)
 
 
 def _plain(value: Any) -> Any:

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from tamis.spark.frames.validate_frame import validate
     from tamis.spark.runtime.operator_reports import report
     from tamis.spark.runtime.sessions import session
+    from tamis.spark.stream.checkpoint import mend_checkpoint
 
-__all__ = ["from_json", "match", "report", "session", "validate"]
+__all__ = ["from_json", "match", "mend_checkpoint", "report", "session", "validate"]
 
 # Imported when first used: a worker that reads one of these modules does not pay for the others.
 _WHERE = {
     "from_json": "tamis.spark.frames.json_frame",
     "match": "tamis.spark.frames.match_frame",
+    "mend_checkpoint": "tamis.spark.stream.checkpoint",
     "report": "tamis.spark.runtime.operator_reports",
     "session": "tamis.spark.runtime.sessions",
     "validate": "tamis.spark.frames.validate_frame",

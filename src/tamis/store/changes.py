@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from tamis.encode.arrow_checks import checked_table
 from tamis.errors import StoreError, suggestion
 from tamis.model.domain import TEXT_LIMIT
 
@@ -164,11 +165,7 @@ def completed(table: pa.Table, wanted: pa.Schema) -> pa.Table:
 
 def arrow_table(given: Any, what: str) -> pa.Table:
     """Return `given` as a valid Arrow table whose columns have different names."""
-    try:
-        table = given if isinstance(given, pa.Table) else pa.table(given)
-        table.validate(full=True)  # for example offsets that lead astray, or text that is not UTF-8
-    except (TypeError, ValueError, OverflowError, pa.ArrowException) as why:
-        raise StoreError(f"expected an Arrow table of {what}: {why}") from None
+    table = checked_table(given, f"an Arrow table of {what}", StoreError)
     for name in table.column_names:
         if table.column_names.count(name) > 1:
             raise StoreError(f"the {what} have two columns named {name!r}")

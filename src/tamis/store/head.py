@@ -84,9 +84,16 @@ def _write(opened: int, head: Head, slot: int) -> None:
 
 
 def read_head(opened: int, identity: bytes) -> Head | None:
-    """The newest head in a file; None if no slot has a head of this log."""
-    found = [slot for slot in _slots(opened, identity) if slot is not None]
-    return max(found, key=lambda each: each.turn, default=None)
+    """The newest head in a file; None if no slot has a head of this log.
+
+    If a slot that appends write is damaged, it may have held a newer head. So this one is marked
+    like a head from before the machine started: readers look for packs after it.
+    """
+    slots = _slots(opened, identity)
+    newest = max((slot for slot in slots if slot), key=lambda each: each.turn, default=None)
+    if newest is not None and None in slots[:2]:
+        return newest._replace(boot=bytes(len(newest.boot)))
+    return newest
 
 
 def is_whole(opened: int, identity: bytes) -> bool:

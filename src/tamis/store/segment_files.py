@@ -50,6 +50,11 @@ class _Names(NamedTuple):
     last: int  # the first sequence number of the last one
 
 
+def _is_complete(head: Head) -> bool:
+    """Whether the next pack begins a segment."""
+    return not head.packs or head.size >= FULL or head.packs >= MOST
+
+
 class SegmentFiles:
     """The segments in a folder. Threads may share it.
 
@@ -170,7 +175,7 @@ class SegmentFiles:
             pack, parts = make_pack(
                 self.identity, head.end, head.chain, sections, appended=appended, schema=head.schema
             )
-            new = not head.packs or head.size >= FULL or head.packs >= MOST
+            new = _is_complete(head)
             # This comes first: if this process dies halfway, the next one must look for the end.
             write_head(opened, head := head._replace(turn=head.turn + 1, state=APPENDING))
             place = head._replace(segment=head.end, size=0, packs=0) if new else head
@@ -194,7 +199,10 @@ class SegmentFiles:
         path = self.folder / segment_name(head.segment)
         if head.boot == this_boot() and head.state == CLEAN:
             try:
-                if (path.stat().st_size if head.packs else 0) == head.size:
+                if (path.stat().st_size if head.packs else 0) == head.size and not (
+                    # The next segment is there already if somebody put an older head back.
+                    _is_complete(head) and (self.folder / segment_name(head.end)).exists()
+                ):
                     return head
             except FileNotFoundError:
                 pass
@@ -256,13 +264,29 @@ class SegmentFiles:
 
     def covering(self, start: int, end: int) -> list[Segment]:
         """The segments with a row from `start` to before `end`, which the log has."""
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             try:
+                if attempt:
+                    self._names = self._without_leftovers()
                 return self._covering(start, end)
             except (StaleError, FileNotFoundError, BadPackError) as why:
                 reason: Exception = why
                 self.forget()
         raise self.damaged(str(reason)) from None
+
+    def _without_leftovers(self) -> _Names:
+        """The segments, without those that were merged into another and are not deleted yet.
+
+        Such a segment need not reach up to the next one: a power cut may keep any of them.
+        """
+        head, begin = self.head(), self.begin
+        names: list[int] = []
+        end = begin
+        for first in self.list_names():
+            if end <= first < head.end:
+                names.append(first)
+                end = self.whole(first).end if first < head.segment else end
+        return _Names(names, head.end)
 
     def _covering(self, start: int, end: int) -> list[Segment]:
         names = self._names.firsts

@@ -28,7 +28,7 @@ from typing import Any
 from tamis.errors import StoreError
 from tamis.files.json_document import read_json, write_json
 from tamis.files.lock import locked
-from tamis.files.names import chosen_name, names_in
+from tamis.files.names import chosen_name, names_in, own_files
 from tamis.files.os_errors import os_errors_as
 from tamis.files.sync import make_folder, sync_folder, sync_tree, synced_rename
 from tamis.store.log import Log
@@ -254,16 +254,16 @@ class Versions:
     def _needed(self) -> list[int]:
         """Return the sequence numbers that are retained or held. The caller holds the lock."""
         found = [
-            int(read_json(path, "a reader of versions", StoreError)["sequence"])
+            number
             for path in (self.folder / _READERS).glob("*.json")
             if not path.name.startswith(".")
+            for number in _numbers(path, "a reader of versions", "sequence")
         ]
-        for path in (self.folder / _JOBS).glob("*.json"):
-            if time.time() - path.stat().st_mtime > _DAY:
+        for path in own_files(self.folder / _JOBS, "*.json"):
+            if time.time() - path.lstat().st_mtime > _DAY:
                 path.unlink()
             elif not path.name.startswith("."):
-                job = read_json(path, "a job that reads versions", StoreError)
-                found += map(int, job["sequences"])
+                found += _numbers(path, "a job that reads versions", "sequences")
         return found
 
     def _delete_leftovers(self) -> None:
@@ -279,6 +279,15 @@ class Versions:
                     draft_lock.unlink(missing_ok=True)
             except BlockingIOError:
                 continue  # its publisher is alive
+
+
+def _numbers(path: Path, what: str, name: str) -> list[int]:
+    """Return the sequence number or numbers in a document."""
+    given = read_json(path, what, StoreError).get(name)
+    found: list[Any] = given if isinstance(given, list) else [given]
+    if not all(isinstance(each, int) for each in found):
+        raise StoreError(f"{path}: is damaged, {name!r} is not a sequence number")
+    return found
 
 
 def _check_new(target: Path, sequence: int) -> None:
@@ -305,7 +314,8 @@ class Pins:
         The caller holds the lock of the index.
         """
         make_folder(self.path.parent)
-        for left in self.path.parent.glob(f".{self.path.name}.*"):  # by a process that was killed
+        # By a process that was killed.
+        for left in own_files(self.path.parent, f".{self.path.name}.*"):
             left.unlink(missing_ok=True)
         known = _batches(self.path) if self.path.exists() else {}
         known[batch] = version
@@ -330,7 +340,7 @@ def _batches(path: Path) -> dict[int, int]:
     batches: Any = read_json(path, "the pins of a query", StoreError).get("batches")
     try:
         return {int(number): int(version) for number, version in batches.items()}
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise StoreError(
             f"{path}: is damaged, it does not say which batch had which version"
         ) from None

@@ -72,6 +72,7 @@ def main(log: str, index: str, out: str, master: str, token: str, way: str) -> N
         "spark.ui.enabled": False,
         "spark.sql.shuffle.partitions": 2,
         "spark.executor.extraJavaOptions": f"-Dtamis.victim={token} {java}".strip(),
+        "spark.executor.memory": "512m",
         "spark.sql.warehouse.dir": str(Path(out) / "warehouse"),
     }
     spark = session(master, **config)

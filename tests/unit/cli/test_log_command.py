@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tamis.cli.main import main, tamis
 from tamis.store import Log
+from tests.unit.cli.calls import run
 from tests.unit.store.world import files, fresh, prices, published
 
 
@@ -60,6 +61,12 @@ def test_a_damaged_log_is_verified_and_repaired(
     assert "The log is whole again" in text
     assert _run("verify", log.folder)[0] == 0
     assert [price for _, price in published(Log.open(log.folder))] == [0, 1, 3, 4, 5]
+
+
+def test_the_exit_code_of_the_console_script(log: Log) -> None:
+    assert run("log", "verify", str(log.folder)) == 0
+    _damage(log)
+    assert run("log", "verify", str(log.folder)) == 1
 
 
 def test_trim(log: Log) -> None:

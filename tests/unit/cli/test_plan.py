@@ -208,3 +208,15 @@ def test_events_that_do_not_fit(schema: str, tmp_path: Path, capsys: Capture) ->
     assert "did you mean 'price'" in refused(capsys, "plan", *given)
     (tmp_path / "events.parquet").mkdir()
     assert "directory" in refused(capsys, "plan", *given[:-1], str(tmp_path / "events.parquet"))
+
+
+@pytest.mark.parametrize("at", [-30, -8])
+def test_damaged_arrow_files_are_named(
+    schema: str, tmp_path: Path, capsys: Capture, at: int
+) -> None:
+    path = Path(_write(_subscriptions(), tmp_path / "subscriptions.arrow"))
+    data = bytearray(path.read_bytes())
+    data[at : at + 8 or None] = b"\xff" * 8
+    path.write_bytes(data)
+    given = ("--schema", schema, "--subscriptions", str(path))
+    assert str(path) in refused(capsys, "plan", *given)

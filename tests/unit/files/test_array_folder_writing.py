@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from tamis.errors import SavedIndexError
+from tamis.files import array_folder
 from tamis.files.array_folder import read, write
 from tamis.files.checksum import SectionWriter
 from tests.unit.files.saved_index import ARRAYS, FACTS
@@ -179,3 +181,29 @@ def test_a_writer_that_is_killed_leaves_nothing_under_the_name(folder: Path) -> 
             writer.send_signal(signal.SIGKILL)
     assert not folder.with_name("new").exists()
     assert read(folder).facts == FACTS
+
+
+def test_a_reader_finds_the_name_free_while_the_folder_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "index"
+    write(folder, {}, {"number": 1})
+    write(tmp_path / "new", {}, {"number": 2})
+    opened = array_folder._OpenFolder.manifest
+
+    def manifest(place: array_folder._OpenFolder) -> dict[str, Any]:
+        found = opened(place)
+        if found["facts"]["number"] == 1:  # it is deleted, and its name is free for an instant
+            shutil.rmtree(folder)
+        return found
+
+    def replaced(place: array_folder._OpenFolder) -> bool:
+        was = known(place)
+        if not folder.exists():
+            (tmp_path / "new").rename(folder)
+        return was
+
+    known = array_folder._OpenFolder.replaced
+    monkeypatch.setattr(array_folder._OpenFolder, "manifest", manifest)
+    monkeypatch.setattr(array_folder._OpenFolder, "replaced", replaced)
+    assert read(folder).facts == {"number": 2}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tamis.errors import StoreError
 from tamis.files import sync
-from tamis.files.atomic import atomic_file, atomic_folder
+from tamis.files.atomic import atomic_file, atomic_folder, remove_leftovers
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
 
@@ -132,3 +134,33 @@ def test_a_full_disk_says_whether_anything_changed(unchanged: bool) -> None:
     hint = "; nothing was changed, make room and try again" if unchanged else ""
     assert str(refusal.value) == f"log: cannot be written: No space left on device{hint}"
     assert isinstance(refusal.value.__cause__, OSError)
+
+
+_UNFINISHED = """
+import sys, time
+from pathlib import Path
+from tamis.files.atomic import atomic_file, atomic_folder
+
+target = Path(sys.argv[1])
+with atomic_folder(target), atomic_file(target.with_name("file")) as file:
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_process_left_goes_and_what_a_live_one_writes_stays(tmp_path: Path) -> None:
+    def names() -> list[str]:
+        return sorted(each.name.split(".")[1] for each in tmp_path.glob(".*.tmp"))
+
+    program = [sys.executable, "-c", _UNFINISHED, str(tmp_path / "folder")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        for name in ("file", "folder"):
+            remove_leftovers(tmp_path / name)
+        assert names() == ["file", "folder"]
+        process.kill()
+    with atomic_folder(tmp_path / "folder"):
+        assert names() == ["file", "folder"], "its own folder, and a file that is not for it"
+    remove_leftovers(tmp_path / "file")
+    assert names() == []

@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,6 +96,11 @@ def test_without_event_types_there_is_one_with_everything_optional() -> None:
 BAD: list[tuple[Any, str]] = [
     (None, "schema: expected a mapping"),
     ([], "schema: expected a mapping"),
+    ({"attributes": np.zeros(2)}, "attributes: expected a mapping"),
+    ({"event_types": {"a": np.zeros(2)}}, "event type 'a': expected a mapping"),
+    ({"default_event_type": ["a"]}, "default_event_type: unknown type"),
+    ({"default_event_type": np.zeros(2)}, "default_event_type: unknown type"),
+    ({"attributes": {"a": {"kind": "hierarchy", "tree": np.zeros(2)}}}, "expected a mapping"),
     ({"atributes": {}}, "unknown entry 'atributes'; did you mean 'attributes'"),
     ({"attributes": {"a": "txt"}}, "attribute 'a': unknown domain 'txt'; did you mean 'text'"),
     ({"attributes": {"a": 5}}, "attribute 'a': expected a mapping"),

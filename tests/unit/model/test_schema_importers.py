@@ -36,6 +36,7 @@ JSON_TYPES: list[tuple[dict[str, Any], Any, str]] = [
     ({"type": "integer"}, integer(), "mandatory"),
     ({"type": "integer", "minimum": 0, "maximum": 9}, integer(0, 9), "mandatory"),
     ({"type": "integer", "minimum": 0.0}, integer(0), "mandatory"),
+    ({"type": "integer", "minimum": 0, "maximum": 10**400}, integer(0), "mandatory"),
     ({"type": "integer", "minimum": -1.5, "maximum": 1.5}, integer(-1, 1), "mandatory"),
     ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, integer(1, 8), "mandatory"),
     ({"type": "integer", "exclusiveMinimum": -1.5}, integer(-1), "mandatory"),
@@ -145,6 +146,7 @@ def test_nested_objects_become_dotted_attributes() -> None:
         ({"properties": {"x": {"anyOf": 5}}}, "expected a list"),
         ({"properties": {}, "required": True}, "'required' must be a list"),
         ({"properties": {"x": {"type": "integer", "minimum": "a"}}}, "minimum must be a number"),
+        ({"properties": {"x": {"$ref": "\ud800"}}}, r"the reference '\\ud800' leads out"),
         ({"properties": {"x": {"type": "integer", "maximum": True}}}, "maximum must be a number"),
         ({"properties": {"x": {"type": "integer", "maximum": float("inf")}}}, "must be a number"),
         ({"properties": {"x": {"type": "integer", "minimum": 5, "maximum": 4}}}, "above high"),
@@ -232,6 +234,13 @@ def test_arrow_structs_become_dotted_attributes() -> None:
         "seller.address.city": ("text", "optional"),
         "offers": ("opaque", "optional multiple"),
     }
+
+
+def test_names_of_arrow_fields_that_are_not_utf8_are_refused() -> None:
+    whole = pa.schema([("naXme", pa.int64())]).serialize().to_pybytes()
+    damaged = pa.ipc.read_schema(pa.py_buffer(whole.replace(b"naXme", b"na\xffme")))
+    with pytest.raises(SchemaError, match="not UTF-8"):
+        Schema.from_arrow(damaged)
 
 
 def test_names_that_a_schema_cannot_hold_are_refused_by_every_importer() -> None:

@@ -117,10 +117,25 @@ def test_lists_are_written_with_a_dictionary(tmp_path: Path) -> None:
     assert columns["tags.list.element"].statistics is not None
 
 
-_OUTSIDE = '{"query": null, "written": 0, "parts": [{"folder": "..", "name": "a.parquet"}]}'
+_PART = '{"folder": "..", "name": "a.parquet", "rows": 1}'
 
 
-@pytest.mark.parametrize("text", ["", '{"format": 2, "wri', "{}", "[]", "[" * 100_000, _OUTSIDE])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '{"format": 2, "wri',
+        "{}",
+        "[]",
+        "[" * 100_000,
+        f'{{"query": null, "written": 0, "parts": [{_PART}]}}',
+        '{"query": null, "written": 0, "parts": [5]}',
+        '{"query": null, "written": 0, "parts": [{"folder": "dead", "rows": 1}]}',
+        '{"query": null, "written": [0], "parts": []}',
+        '{"query": "q", "batch": {}, "written": 0, "parts": []}',
+        '{"query": ["q"], "batch": 1, "written": 0, "parts": []}',
+    ],
+)
 def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "q-0000000000-x.json").write_text(text, encoding="utf-8")

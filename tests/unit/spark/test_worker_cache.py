@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,18 @@ def test_a_folder_is_opened_once_and_another_in_its_place_anew(tmp_path: Path) -
     saved(folder, "n < 1", replace=True)
     assert worker.open_engine(folder).match({"n": 0}) == [1]
     assert engine.match({"n": 2}) == [1]
+
+
+def test_an_engine_with_the_same_number_and_time_is_another(tmp_path: Path) -> None:
+    """The clock of a file system ticks slowly, and numbers of deleted folders are used again."""
+    folder, other = saved(tmp_path / "index"), saved(tmp_path / "other", "n < 1")
+    assert worker.open_engine(folder).match({"n": 0}) == []
+    before = folder.stat()
+    for name in ("data", "manifest"):
+        (folder / name).write_bytes((other / name).read_bytes())
+    os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert folder.stat().st_mtime_ns == before.st_mtime_ns
+    assert worker.open_engine(folder).match({"n": 0}) == [1]
 
 
 def test_few_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,51 +1,17 @@
-"""Killed or refused at whatever moment: nothing acknowledged is lost, nothing is torn."""
+"""Refused by the system at any step: nothing acknowledged is lost, nothing is torn."""
 
 from __future__ import annotations
 
 import errno
-import json
 import resource
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from tamis.errors import StoreError
 from tamis.store import Log, subscribe
-from tamis.store.log import segment_files
-from tests.unit.store import crashing
-from tests.unit.store.world import SCHEMA, files, fresh, prices, published
-
-
-@pytest.mark.slow
-def test_appenders_killed_at_any_moment(tmp_path: Path) -> None:
-    log = Log.create(tmp_path / "log", SCHEMA)
-    noted = tmp_path / "acknowledged"
-    program = [sys.executable, crashing.__file__, str(log.folder), str(noted), "60", "7"]
-    subprocess.run(program, check=True, timeout=300)
-
-    # The next who appends takes in what the last one who died had finished, or sweeps it.
-    log = Log.open(log.folder)
-    log.publish(pa.table({"name": ["last"]}))
-    names: list[str | None] = [None] * log.end
-    for first, table in log.events(0):
-        names[first : first + table.num_rows] = table.column("name").to_pylist()
-    changes = log.changes(0)
-    for number, id in zip(changes["sequence"].to_pylist(), changes["id"].to_pylist(), strict=True):
-        assert names[number] is None
-        names[number] = id
-    assert None not in names  # no number is missing
-    notes = [json.loads(line) for line in noted.read_text().splitlines()]
-    assert notes
-    for note in notes:
-        assert set(names[note["first"] : note["end"]]) == {note["name"]}
-    assert names[-1] == "last"
-    log.compact(log.end)
-    sections = segment_files(log.folder, str(log.identity)).sections(0, log.end)
-    assert files(log) == sorted({section.file for section in sections})
+from tests.unit.store.world import files, fresh, prices, published
 
 
 def test_a_full_disk(log: Log) -> None:

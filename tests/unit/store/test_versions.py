@@ -138,6 +138,16 @@ def test_damaged_versions(versions: Versions, changed: dict[str, Any], says: str
         Version.open(path.parent)
 
 
+@pytest.mark.parametrize("text", ["{}", '{"sequence": [null]}', '{"sequence": 1e999}'])
+def test_damaged_readers(versions: Versions, text: str) -> None:
+    _publish(versions, 1)
+    _publish(versions, 2)
+    versions.retain("reader", 2)
+    (versions.folder / "readers" / "reader.json").write_text(text)
+    with pytest.raises(StoreError, match=r"reader\.json: is damaged"):
+        versions.sweep(2)
+
+
 def test_folders_that_are_not_a_version(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a version; versions have names like v0"):
         Version.open(tmp_path)

@@ -24,6 +24,7 @@ from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.numbers import file_size
 from tamis.cli.terminal.options import FOLDER, option
+from tamis.cli.terminal.printable import one_line
 from tamis.errors import StoreError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
@@ -213,10 +214,10 @@ def notification(row: dict[str, Any], condition: str) -> Text:
     """
     return Text.assemble(
         (f"lot {row['sequence']} ", "dim"),
-        (f"{row['title']} ", "bold"),
+        (one_line(f"{row['title']} "), "bold"),
         (f"{row['price']:,.2f}", "magenta"),
         f" → subscription {row['subscription']}: ",
-        (condition, "cyan"),
+        (one_line(condition), "cyan"),
     )
 
 

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import percent, rate, shortened
+from tamis.cli.terminal.printable import one_line
 from tamis.cli.terminal.tables import Cell, table
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _samples(found: Backtest) -> Iterator[Text]:
             for name, value in row.items()
             if value is not None
         )
-        yield Text(f"  {id}: event {number:,}: {rest}")
+        yield Text(one_line(f"  {id}: event {number:,}: {rest}"))
 
 
 def _totals(console: Console, found: Backtest) -> None:

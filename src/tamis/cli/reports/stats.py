@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import duration, percent, shortened
+from tamis.cli.terminal.printable import one_line
 from tamis.cli.terminal.tables import Cell, table
 from tamis.store.stats import (
     SHARES,
@@ -39,7 +40,7 @@ def show(console: Console, stats: Stats) -> None:
     """Print statistics of past events."""
     console.print(_head(stats), soft_wrap=True)
     if stats.dead and stats.reason:
-        console.print(Text(f"  for example: {stats.reason}", "dim"), soft_wrap=True)
+        console.print(Text(one_line(f"  for example: {stats.reason}"), "dim"), soft_wrap=True)
     if not stats.events:
         return
     console.print()

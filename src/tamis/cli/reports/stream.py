@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.terminal.numbers import clock
+from tamis.cli.terminal.printable import one_line
 from tamis.operators.report import Report
 from tamis.replay.parts import DEAD
 from tamis.spark.runtime.operator_reports import NOTHING
@@ -100,7 +101,7 @@ class StreamView:
         figures.add_column(justify="right", no_wrap=True, min_width=11)
         figures.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         for name, value, more in rows(progress, facts, self._reason):
-            figures.add_row(name, Text(value, style="bold"), more)
+            figures.add_row(name, Text(value, style="bold"), one_line(more))
         head = Text.assemble(
             (self._title, "bold cyan"),
             f"  for {clock(monotonic() - self._began)}",

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tamis.cli.reports.stream import StreamView, summary
-from tamis.cli.spark.session import master_option, operators_option, print_operators
+from tamis.cli.spark.session import hide_py4j, master_option, operators_option, print_operators
 from tamis.cli.terminal.console import stdout_console
 from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
+from tamis.cli.terminal.printable import one_line
 from tamis.errors import SparkError
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
@@ -120,6 +121,7 @@ def run(
 
 def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **config: Any) -> None:
     """Start a session and compile a version."""
+    hide_py4j()
     steps.run(
         "Starting Spark: about 10 seconds",
         lambda: stream.open(master, **config),
@@ -176,5 +178,6 @@ def _words(rows: Sequence[dict[str, Any]]) -> list[Text]:
             for name, value in row.items()
             if name not in ("sequence", "subscription") and value is not None
         )
-        lines.append(Text(f"event {row['sequence']} → subscription {row['subscription']}  {rest}"))
+        found = f"event {row['sequence']} → subscription {row['subscription']}  {rest}"
+        lines.append(Text(one_line(found)))
     return lines

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +19,7 @@ from rich.text import Text
 from tamis.cli.terminal.console import bar, spinner
 from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.options import PATH, option, split_names
-from tamis.errors import SparkError, TamisError
+from tamis.errors import SparkError, SparkGoneError, TamisError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,20 +84,49 @@ def spark_session(console: Console, master: str | None) -> Iterator[SparkSession
     """The active session, or one that ends with the block."""
     from tamis.spark.runtime import sessions
     from tamis.spark.runtime.error_text import error_text
+    from tamis.spark.runtime.quiet_session import errors_to
 
     before = sessions.active()
-    with spinner(console, "Starting Spark: about 10 seconds"):
+    hide_py4j()
+    with NamedTemporaryFile(prefix="tamis-spark-") as said:
+        with spinner(console, "Starting Spark: about 10 seconds"):
+            try:
+                with errors_to(Path(said.name)):  # of Java, and of its Python workers
+                    spark = sessions.session(master)
+            except TamisError:
+                raise
+            except Exception as why:  # noqa: BLE001 - Spark raises many kinds
+                click.echo(said.read().decode(errors="replace"), err=True, nl=False)
+                if sessions.java_ended():
+                    raise sessions.gone() from None
+                raise SparkError(f"Spark does not start: {error_text(why)}") from None
         try:
-            spark = sessions.session(master)
-        except TamisError:
+            yield spark
+        except (SparkGoneError, StoppedError):
             raise
-        except Exception as why:  # noqa: BLE001 - Spark raises many kinds
-            raise SparkError(f"Spark does not start: {error_text(why)}") from None
-    try:
-        yield spark
-    finally:
-        if before is None:
-            sessions.end(spark)
+        except Exception:  # the first call that notices may be any
+            if sessions.java_ended():
+                raise sessions.gone() from None
+            raise
+        finally:
+            if before is None:
+                sessions.end(spark)
+
+
+class _Py4J(logging.Filter):
+    """Drops what py4j logs, some of it in the name of others, when Java ends."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return f"{os.sep}py4j{os.sep}" not in record.pathname
+
+
+def hide_py4j() -> None:
+    """Keep the tracebacks of py4j off the terminal. All else that is logged is shown as before."""
+    if not logging.getLogger().handlers:
+        shown = logging.StreamHandler()
+        shown.setLevel(logging.WARNING)
+        shown.addFilter(_Py4J())
+        logging.getLogger().addHandler(shown)
 
 
 def run_on_spark(

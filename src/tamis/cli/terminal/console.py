@@ -6,14 +6,29 @@ Spinners and bars appear in a terminal only, and disappear when the work is done
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.text import Text
 
+from tamis.cli.terminal.printable import PrintableStream, printable
+
 _PLAIN_WIDTH = 120  # columns where standard output is not a terminal
+
+
+class PrintableConsole(Console):
+    """A console that escapes control characters in what it renders."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            own = segment.control  # such as moves of the cursor
+            yield segment if own else Segment(printable(segment.text), segment.style)
 
 
 def stdout_console() -> Console:
@@ -21,7 +36,9 @@ def stdout_console() -> Console:
 
     Numbers are not highlighted, and a user's text is never read as markup.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
+    out = sys.stdout
+    file = out.stream if isinstance(out, PrintableStream) else None  # rich steers the terminal
+    console = PrintableConsole(file=file, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PLAIN_WIDTH
     return console
@@ -57,7 +74,7 @@ class ProgressBar:
 def bar(console: Console, what: str, total: int = 1) -> Iterator[ProgressBar]:
     with Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=40),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
         TimeElapsedColumn(),

@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tamis.cli.terminal.printable import one_line
+
 Cell = str | Text
 _Record = TypeVar("_Record")
 Columns = Sequence[tuple[str, str, Callable[[_Record], Cell]]]
@@ -50,7 +52,7 @@ def record_table(
 
 
 def _cell(letter: str, cell: Cell) -> Text:
-    text = Text(cell) if isinstance(cell, str) else cell
+    text = Text(one_line(cell)) if isinstance(cell, str) else cell
     if letter == "s":
         text.no_wrap = True
     return text

@@ -17,9 +17,10 @@ from tamis.engine.calls.clause_calls import ClauseCalls
 from tamis.engine.calls.evaluation import DEAREST, ClauseEntry, Evaluation
 from tamis.engine.calls.interned_predicates import InternedPredicates
 from tamis.engine.compiled_condition import parse_calls
-from tamis.engine.saved_part import SavedPart
+from tamis.engine.saved_part import SavedPart, texts
 from tamis.errors import ConditionError, OperatorError
 from tamis.files.arrays import Bools, Int64s
+from tamis.files.saved_checks import array_of, require
 from tamis.index.growth import grown
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
@@ -83,8 +84,8 @@ class CallFilter:
         if operators is None:
             operators = [self.operators[each.predicate.operator] for each in calls.calls]
         numbers: list[int] = []
-        # Before all else: `remove` needs it to undo the rest.
-        self._entries[slot] = ClauseEntry(calls, text, owner, numbers, calls.joined)
+        entry = ClauseEntry(calls, text, owner, tuple(operators), numbers, calls.joined)
+        self._entries[slot] = entry
         for literal, operator in zip(calls.calls, operators, strict=True):
             number, fresh = self.predicates.intern(literal.predicate, operator, slot)
             numbers.append(number)
@@ -143,14 +144,12 @@ class CallFilter:
                 found[self.predicates[number].predicate.text] = counts
 
     def remove(self, slot: int) -> None:
-        """Remove a slot, even if adding or removing it was interrupted."""
+        """Remove a slot."""
         kept = self._entries.get(slot)
         if kept is None:
             return
-        if slot < len(self._has):
-            self._has[slot] = False
-        if slot in self.scheduler.graph:
-            self.scheduler.remove(slot)
+        self._has[slot] = False
+        self.scheduler.remove(slot)
         for number in kept.numbers:
             self.predicates.release(number, slot)
         del self._entries[slot]
@@ -173,14 +172,33 @@ class CallFilter:
         return {
             each.name: (each.signature, partial(evaluate, each))
             for slot in slots
-            for each in self._operators_of(slot)
+            if slot in self._entries
+            for each in self._entries[slot].operators
         }
 
-    def _operators_of(self, slot: int) -> tuple[Operator, ...]:
-        """The operators that a slot calls."""
-        kept = self._entries.get(slot)
-        numbers = () if kept is None else kept.numbers
-        return tuple(self.predicates[number].operator for number in numbers)
+    def texts(self) -> dict[int, str]:
+        """The calls of each slot, in the native language."""
+        return {slot: each.text for slot, each in self._entries.items()}
+
+    def operators_by_owner(self) -> dict[int, dict[str, Operator]]:
+        """The operators that each owner of clauses calls, by name. Right after an interrupt, too.
+
+        Others may have the names now.
+        """
+        found: dict[int, dict[str, Operator]] = {}
+        for each in self._entries.values():
+            found.setdefault(each.owner, {}).update((one.name, one) for one in each.operators)
+        return found
+
+    def check(self) -> dict[int, int]:
+        """Raise if an invariant is broken; return the owner of each slot."""
+        assert np.flatnonzero(self._has).tolist() == sorted(self._entries)
+        graph = self.scheduler.graph
+        assert len(graph) == len(self._entries)
+        assert all(slot in graph for slot in self._entries)
+        self.scheduler.check()
+        self.predicates.check({slot: each.numbers for slot, each in self._entries.items()})
+        return {slot: each.owner for slot, each in self._entries.items()}
 
     # -- filtering ---------------------------------------------------------------------------------
 
@@ -249,8 +267,8 @@ class CallFilter:
     def saved(self) -> SavedPart:
         """The calls of each slot as text, and statistics of past events, if there are any."""
         slots = sorted(self._entries)
-        texts = [self._entries[slot].text for slot in slots]
-        tables = {"texts": {"text": pa.array(texts, pa.large_string())}}
+        calls = [self._entries[slot].text for slot in slots]
+        tables = {"texts": {"text": pa.array(calls, pa.large_string())}}
         if self.known:
             estimates = self.known.values()
             tables["known"] = {
@@ -268,16 +286,25 @@ class CallFilter:
             tables,
         )
 
-    def restore(self, saved: SavedPart, schema: Schema) -> None:
+    def restore(self, saved: SavedPart, schema: Schema, live: Int64s | None = None) -> None:
         """Restore what `saved` returned; an `OperatorError` if an operator has changed."""
-        slots, owners = saved.arrays["slot"].tolist(), saved.arrays["owner"].tolist()
-        texts = saved.columns["texts"]["text"].to_pylist()
+        slots, owners = array_of(saved.arrays, "slot"), array_of(saved.arrays, "owner")
+        if live is not None:
+            fits = np.isin(slots, live).all() and np.isin(owners, live).all()
+            require(fits and bool((np.diff(slots) > 0).all()), "the slots of calls have clauses")
+        calls = texts(saved, "texts", "text").to_pylist()
+        require(None not in calls, "each slot has calls")
         if saved.facts.get("known"):  # absent in older files
             known = saved.columns["known"]
+            kinds = [known[name].type for name in PredicateEstimate._fields]
+            right = [pa.float64(), pa.float64(), pa.int64()]
+            nulls = any(each.null_count for each in known.values())
+            require(kinds == right and not nulls, "estimates are numbers")
             columns = [known[name].to_pylist() for name in PredicateEstimate._fields]
             estimates = itertools.starmap(PredicateEstimate, zip(*columns, strict=True))
-            self.known = dict(zip(known["text"].to_pylist(), estimates, strict=True))
-        for slot, owner, text in zip(slots, owners, texts, strict=True):
+            of = texts(saved, "known", "text").to_pylist()
+            self.known = dict(zip(of, estimates, strict=True))
+        for slot, owner, text in zip(slots.tolist(), owners.tolist(), calls, strict=True):
             try:
                 check(parse(text, limit=None), schema, text, self.operators.signatures)
             except ConditionError as why:
@@ -296,7 +323,7 @@ class CallFilter:
             "known": dict(self.known),
             # With their operators, whose names may have been redefined since.
             "clauses": [
-                (slot, each.owner, each.text, self._operators_of(slot))
+                (slot, each.owner, each.text, each.operators)
                 for slot, each in self._entries.items()
             ],
         }

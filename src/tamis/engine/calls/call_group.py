@@ -71,9 +71,10 @@ class CallGroup:
             holds = (self._holds(number, rows) for number in numbers.tolist())
             return np.fromiter(holds, np.bool_, len(numbers))
         if self._groups is None:
-            self._groups = _IntervalGroups()
+            groups = _IntervalGroups()
             for number, predicate in self._predicates.items():
-                self._groups.add(number, _form(predicate, self._free))
+                groups.add(number, _form(predicate, self._free))
+            self._groups = groups  # at the end: an interrupt must not leave some of them
         sure, unsure = self._groups.holding(rows)
         if any(unsure):
             wanted = set(numbers.tolist())

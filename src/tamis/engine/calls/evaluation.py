@@ -37,6 +37,7 @@ class ClauseEntry(NamedTuple):
     calls: ClauseCalls
     text: str  # the calls in the native language, to be saved
     owner: int
+    operators: tuple[Operator, ...]  # one for each call
     numbers: list[int]  # the interned predicates of its calls, in order
     joined: bool  # whether the bindings must be joined
 

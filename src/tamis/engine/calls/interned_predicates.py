@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tamis.engine.calls.call_group import CallGroup
@@ -84,3 +84,17 @@ class InternedPredicates:
                 del self._groups[found.call]
                 self._calls.remove(found.call)
         self._numbers.remove((found.predicate.key, found.operator))
+
+    def check(self, numbers: Mapping[int, Sequence[int]]) -> None:
+        """Raise if these are not the numbers of the predicates of each slot."""
+        users: dict[int, set[int]] = {}
+        for slot, mine in numbers.items():
+            for number in mine:
+                users.setdefault(number, set()).add(slot)
+        assert users == {number: each for number, each in enumerate(self._users) if each}
+        assert sorted(self._numbers) == sorted(users)
+        calls: dict[Hashable, set[int]] = {}
+        for number in users:
+            calls.setdefault(self[number].call, set()).add(number)
+        assert {call: set(group.numbers) for call, group in self._groups.items()} == calls
+        assert self._calls.numbers.keys() == calls.keys()

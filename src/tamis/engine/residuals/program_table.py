@@ -12,6 +12,7 @@ from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine.residuals.program import REJECT, SPECIAL, Step
 from tamis.files.arrays import Int8s, Int32s, Int64s, runs, zeros
+from tamis.files.saved_checks import array_of, disjoint, require, within
 from tamis.index.growth import grown
 
 _PACK = 1024  # rows; a smaller table is not packed
@@ -66,18 +67,8 @@ class ProgramTable:
         if slot >= len(self.view.size) or not self.view.size[slot]:
             return None
         found = self.rows(slot)
-        special = found.kind == SPECIAL
-        kind = np.where(found.kind[~special] == MISSING, MISSING, 0).astype(np.int8)
-        many = len(kind)
-        terms = Terms(
-            np.array([0, many]),
-            found.attribute[~special],
-            np.zeros(many, np.int16),
-            kind,
-            found.low[~special],
-            found.high[~special],
-        )
-        tests: list[int] = found.low[special].tolist()
+        terms = _terms(found)
+        tests: list[int] = found.low[found.kind == SPECIAL].tolist()
         self._live_rows -= int(self.view.size[slot])
         self.view.size[slot] = 0
         self.live -= 1
@@ -128,10 +119,19 @@ class ProgramTable:
         cut = {name: column[: self._top] for name, column in self.view._asdict().items()}
         return {**cut, "start": self.view.start, "size": self.view.size}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `arrays` returned."""
-        self.view = Programs(*(arrays[name] for name in Programs._fields))
+    def restore(
+        self, arrays: dict[str, NDArray[Any]], width: int, tests: int, live: Int64s | None
+    ) -> None:
+        """Restore what `arrays` returned; check values against the slots in use, if given."""
+        types = zip(Programs._fields, zeros(Programs), strict=True)
+        self.view = Programs(
+            *(array_of(arrays, name, np.asarray(like).dtype) for name, like in types)
+        )
         self._top = len(self.view.kind)
+        require(len(self.view.start) == len(self.view.size), "each program has a size")
+        require(len({len(column) for column in self.view[2:]}) == 1, "steps have all columns")
+        if live is not None:
+            self._check_saved(width, tests, live)
         self.live = int(np.count_nonzero(self.view.size))
         self._live_rows = int(self.view.size.sum())
 
@@ -142,13 +142,54 @@ class ProgramTable:
         found: Int64s = self.view.low[rows[self.view.kind[rows] == SPECIAL]]
         return found
 
-    def check(self, live: Int64s) -> None:
-        """Raise if a program is where no clause is, or a step leads out of its program."""
-        slots = np.flatnonzero(self.view.size)
-        assert np.isin(slots, live).all(), "a program without a clause"
+    def _check_saved(self, width: int, tests: int, live: Int64s) -> None:
+        """Refuse programs that would read or jump out of their bounds."""
+        start, size, attribute, kind, low, _, yes, no = self.view
+        slots = np.flatnonzero(size)
+        require(bool((size >= 0).all() and np.isin(slots, live).all()), "programs have clauses")
+        disjoint("start", start[slots], size[slots].astype(np.int64), self._top)
+        _, rows = runs(start[slots], size[slots].astype(np.int64))
+        place = rows - np.repeat(start[slots], size[slots])
+        special = kind[rows] == SPECIAL
+        within("kind", kind[rows], 0, SPECIAL + 1)
+        within("attribute", attribute[rows[~special]], 0, width)
+        within("test", low[rows[special]], 0, tests)
+        for jump in (yes[rows], no[rows]):
+            require(bool(((jump >= REJECT) & (jump < place)).all()), "every step goes down")
+
+    def steps(self, slot: int) -> list[Step]:
+        """The steps of a program; none for a slot without one."""
+        if slot >= len(self.view.size):
+            return []
+        found = self.rows(slot)
+        columns = (found.kind.tolist(), found.yes.tolist(), found.no.tolist())
+        return [Step(*each) for each in zip(*columns, strict=True)]
+
+    def check(self, live: Int64s) -> list[Terms]:
+        """Raise if a program is where no clause is, or a step leads out; the terms of all."""
+        slots = np.flatnonzero(self.view.size).tolist()
+        assert set(slots) <= set(live.tolist()), "a program without a clause"
         assert len(slots) == self.live
-        for slot in slots.tolist():
+        found: list[Terms] = []
+        for slot in slots:
             program = self.rows(slot)
             above = np.arange(len(program.kind))
             for jump in (program.yes, program.no):
                 assert ((jump >= REJECT) & (jump < above)).all(), "every step goes down"
+            found.append(_terms(program))
+        return found
+
+
+def _terms(program: Programs) -> Terms:
+    """The intervals of a program, as terms of one clause."""
+    plain = program.kind != SPECIAL
+    kind = np.where(program.kind[plain] == MISSING, MISSING, 0).astype(np.int8)
+    many = len(kind)
+    return Terms(
+        np.array([0, many]),
+        program.attribute[plain],
+        np.zeros(many, np.int16),
+        kind,
+        program.low[plain],
+        program.high[plain],
+    )

@@ -15,7 +15,7 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.labels import Moved
 from tamis.encode.terms import Terms
 from tamis.engine.residuals.evaluation import run_in_python, run_programs
-from tamis.engine.residuals.program import SPECIAL, Program
+from tamis.engine.residuals.program import SPECIAL, Program, Step
 from tamis.engine.residuals.program_table import ProgramTable
 from tamis.engine.residuals.special_tests import UNDECIDED, YES, SpecialTests
 from tamis.engine.saved_part import SavedPart
@@ -147,12 +147,17 @@ class ResidualFilter:
             dict(self._programs.arrays()), {}, {"tests": {"test": self._tests.column()}}
         )
 
-    def restore(self, saved: SavedPart) -> None:
-        """Restore what `saved` returned."""
-        self._programs.restore(dict(saved.arrays))
-        self._tests.restore(saved.columns["tests"]["test"], self._programs.tests_in_use())
+    def restore(self, saved: SavedPart, width: int, live: Int64s | None) -> None:
+        """Restore what `saved` returned; check values against the slots in use, if given."""
+        tests = saved.columns["tests"]["test"]
+        self._programs.restore(dict(saved.arrays), width, len(tests), live)
+        self._tests.restore(tests, self._programs.tests_in_use())
 
-    def check(self, live: Int64s) -> None:
-        """Raise if an invariant is broken; `live` are the slots in use."""
-        self._programs.check(live)
+    def steps(self, slot: int) -> list[Step]:
+        """The steps of a slot's program."""
+        return self._programs.steps(slot)
+
+    def check(self, live: Int64s) -> list[Terms]:
+        """Raise if an invariant is broken; the terms of all programs. `live`: the slots in use."""
         self._tests.check(self._programs.tests_in_use())
+        return self._programs.check(live)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.errors import SavedIndexError
 from tamis.files.arrays import Int64s
 from tamis.index.growth import grown
 from tamis.match.default.passes.batch_pass import insert_framed, take_out_framed
@@ -49,8 +50,11 @@ def insert_all(
 
 def remove_all(framed: Framed[RoutedIndex], clauses: PackedClauses, slots: Int64s) -> None:
     """Remove the clauses of these slots from the index. They are still in the clause table."""
-    if len(slots):
-        take_out_framed(framed.frame, clauses, slots)
+    if len(slots) and not take_out_framed(framed.frame, clauses, slots):
+        raise SavedIndexError(
+            "the saved index is inconsistent: a clause is not under its key; the index is built "
+            "again from the clauses"
+        )
 
 
 def _more(family: Family, left: int) -> Family:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tamis.encode.batch import EventBatch
 from tamis.encode.terms import Terms
 from tamis.files.arrays import Int32s, add_prefix, flatten, offsets, take_prefix
+from tamis.files.saved_checks import array_of, require, whole, within
 from tamis.match.base import Matches, Slots
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import AnswersInBits, Plans, RunsInThreads, Savable
@@ -35,6 +36,7 @@ from tamis.match.default.structure.routes import (
     restored,
     trimmed,
 )
+from tamis.match.default.structure.saved_structure import check_index
 from tamis.match.default.workers import WorkerPool, WorkTally
 from tamis.match.plan import LINES, Plan
 
@@ -328,11 +330,18 @@ class Tamis(AnswersInBits, Plans, RunsInThreads, Savable):
     def restore_index(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
         if facts["laid_out"] is not None:
             self._index = Framed(restored(take_prefix("index", arrays)))
-            self._laid_out = int(facts["laid_out"])
+            self._laid_out = whole(facts, "laid_out")
             self._width = len(self._index.record.cells.bound)
-            sample = arrays["sample.attribute"], arrays["sample.code"]
-            self._watch.sample = EventSample(*sample, int(facts["events"]))
+            sample = array_of(arrays, "sample.attribute", np.int32), array_of(arrays, "sample.code")
+            self._watch.sample = EventSample(*sample, whole(facts, "events"))
             self._watch.planned(self._watch.sample)
+
+    def check_saved(self) -> None:
+        sample = self._watch.sample
+        require(len(sample.attribute) == len(sample.code), "each pair of the sample has a code")
+        within("sample.attribute", sample.attribute, 0, 2**31)
+        if self._index is not None:
+            check_index(self._index.record, self.clauses.live_slots(), self.clauses.width)
 
     # -- checks ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from tamis.engine.condition_sources import TableRow
 from tamis.errors import SparkError, StoreError
-from tamis.files.atomic import atomic_file
+from tamis.files.atomic import atomic_file, remove_leftovers
 from tamis.files.os_errors import os_errors_as
 from tamis.match.answers import Matches
 from tamis.replay.parts import SEQUENCE, SUBSCRIPTION
@@ -177,6 +177,7 @@ def write(found: Backtest, out: Path) -> list[str]:
         out.mkdir(parents=True, exist_ok=True)
         # The counts come last: where they are, all tables are.
         for name in reversed(tables):
+            remove_leftovers(out / f"{name}.parquet")
             with atomic_file(out / f"{name}.parquet") as file:
                 parquet.write_table(tables[name], file)
     return [f"{name}.parquet" for name in tables]

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tamis.errors import SparkError
 from tamis.spark.runtime.error_text import error_text
+from tamis.spark.runtime.sessions import gone, java_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,8 +51,8 @@ def run_job(
             found = run()
         progress(tasks or 1, tasks or 1)
         return found
-    except (PySparkException, java) as why:
-        raise SparkError(error_text(why)) from None
+    except (PySparkException, java, ConnectionError) as why:
+        raise gone() if java_ended() else SparkError(error_text(why)) from None
 
 
 def task_frame(
@@ -110,6 +111,10 @@ def _classic(spark: SparkSession, tasks: int | None, progress: Progress) -> Iter
     over = threading.Event()
 
     def look() -> None:
+        with suppress(Exception):  # Java may have ended, which the job raises
+            follow()
+
+    def follow() -> None:
         while not over.wait(_EVERY):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
             found = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -123,13 +128,15 @@ def _classic(spark: SparkSession, tasks: int | None, progress: Progress) -> Iter
     try:
         yield
     except BaseException:  # Ctrl-C ends the waiting, not the tasks
-        context.cancelJobGroup(group)
+        with suppress(Exception):
+            context.cancelJobGroup(group)
         raise
     finally:
         over.set()
         watcher.join()
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+        with suppress(Exception):
+            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+            context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SparkError
 from tamis.files.atomic import atomic_file
+from tamis.files.names import own_files
 from tamis.operators.report import CallCounts, Report
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _note(folder: str, fresh: Report) -> None:
 
 def clear(folder: Path) -> None:
     """Remove all notes; no job may be running."""
-    for path in folder.glob(f"*{_ENDING}"):
+    for path in own_files(folder, f"*{_ENDING}"):
         path.unlink(missing_ok=True)
 
 

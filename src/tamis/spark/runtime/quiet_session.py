@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError, StoreError
 from tamis.files.os_errors import os_errors_as
 from tamis.spark.runtime.error_text import error_text
-from tamis.spark.runtime.sessions import session
+from tamis.spark.runtime.sessions import gone, java_ended, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,12 +48,14 @@ def quiet_session(logs: Path, master: str | None = None, **config: Any) -> Spark
         logging.getLogger(name).addHandler(handler)
         logging.getLogger(name).propagate = False
     java = f"-Dlog4j2.configurationFile={settings.absolute().as_uri()}"
-    with _errors_to(logs / "stderr.log"):
+    with errors_to(logs / "stderr.log"):
         try:
             return session(master, **{"spark.driver.extraJavaOptions": java, **config})
         except SparkError:
             raise
         except Exception as why:  # noqa: BLE001 - as above
+            if java_ended():
+                raise gone() from None
             raise SparkError(f"Spark does not start: {error_text(why)}; {logs} has more") from None
 
 
@@ -65,7 +67,7 @@ class _DriverLog(logging.FileHandler):
 
 
 @contextmanager
-def _errors_to(path: Path) -> Iterator[None]:
+def errors_to(path: Path) -> Iterator[None]:
     """Processes that are started in the block have this file as their standard error."""
     sys.stderr.flush()
     kept, opened = os.dup(2), os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import SparkError
+from tamis.errors import SparkError, SparkGoneError
 from tamis.spark.runtime import connect_server as connecting
 from tamis.spark.runtime.java import java_home
 from tamis.store.versions import KEPT
@@ -23,6 +24,7 @@ _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+"
     r"|(?!local|spark|k8s|sc:)\w[\w+.-]*://.+"
 )
+_REAPED = 0.3  # seconds
 _RETRIES = 4  # of a task, so that a worker that dies does not fail the job
 
 
@@ -102,6 +104,26 @@ def end(spark: SparkSession) -> None:
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         spark.stop()
+
+
+def java_ended() -> bool:
+    """Whether the Java process that this process started for Spark has ended."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_REAPED)  # its sockets close a little earlier
+    return process.returncode is not None
+
+
+def gone() -> SparkGoneError:
+    """The error for a Java process that has ended."""
+    return SparkGoneError(
+        "Spark's Java process has ended: it was killed, or had too little memory; run the command "
+        "again"
+    )
 
 
 def retained_batches(spark: SparkSession) -> int:

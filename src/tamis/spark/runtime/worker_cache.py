@@ -18,6 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tamis.errors import SparkError
+from tamis.files.array_folder import fingerprint
 from tamis.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def open_engine(
             f"{path}: a worker cannot read it ({why.strerror}); on a cluster the subscriptions "
             "have to be in a folder that all machines share"
         ) from None
-    key = (str(path), now.st_dev, now.st_ino, now.st_mtime_ns, operators)
+    key = (str(path), now.st_dev, now.st_ino, fingerprint(path), operators)
 
     def opened() -> tuple[Engine, int]:
         limit_threads()

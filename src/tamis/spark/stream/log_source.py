@@ -82,7 +82,7 @@ class StartPosition:
         return start
 
     def forget(self) -> None:
-        """Remove the record: the checkpoint has the position by now."""
+        """Remove the record: the checkpoint has the position by now, on disk."""
         with os_errors_as(StoreError, f"{self._path}: cannot be removed"):
             self._path.unlink(missing_ok=True)
 
@@ -253,6 +253,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: int | None = None  # where reading ends
         self._retained: int | None = None  # from where on versions are kept for this reader
         self._begun = StartPosition(options.log, options.name) if options.latest else None
+        self._ended: int | None = None  # where the last batch ended that Spark committed
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
         """Where a new stream begins.
@@ -302,10 +303,15 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Release the versions before this, and the record of the beginning."""
-        if self._begun is not None:
+        """Release the versions before this, and the record of the beginning.
+
+        Spark does not sync its commits. But the sink synced the end of this batch, so Spark does
+        not ask for the beginning again once there is another batch before this one.
+        """
+        if self._begun is not None and self._ended not in (None, end["sequence"]):
             self._begun.forget()
             self._begun = None
+        self._ended = end["sequence"]
         self._retain(end["sequence"], end["sequence"])
 
     def _retain(self, start: int, end: int) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
 from tamis.errors import StoreError
+from tamis.files.checksum import crc32
 from tamis.files.os_errors import os_errors_as
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import column_at
@@ -105,8 +106,10 @@ class LogTask:
     def _identity(self) -> tuple[Any, ...]:
         """A log and not only its path, which may have been that of another log before."""
         with os_errors_as(StoreError, f"{self.log}: cannot be read"):
-            now = (Path(self.log) / DOCUMENT).stat()
-        return self.log, now.st_dev, now.st_ino, now.st_mtime_ns
+            path = Path(self.log) / DOCUMENT
+            now, document = path.stat(), path.read_bytes()
+        # The time of a file may repeat, and so may its number; a log has an identity in it.
+        return self.log, now.st_dev, now.st_ino, now.st_mtime_ns, crc32(document)
 
     def _log(self) -> Log:
         return _logs.get(self._identity(), lambda: Log.open(self.log), lambda: _KEPT)

@@ -38,10 +38,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tamis.errors import SparkError
-from tamis.files.checksum import short_hash
-from tamis.files.sync import sync_file, sync_folder
 from tamis.replay.manifests import MANIFESTS, ends_elsewhere, last_merged, manifests, put
 from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SUBSCRIPTION, PartWriter
+from tamis.spark.stream.checkpoint import manifest_name, read_end, sync_end
 from tamis.spark.stream.progress import query_of
 
 
@@ -163,37 +162,14 @@ class _StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
         """Commit the manifest of a batch, unless it exists."""
-        query, offset = _journaled(self._checkpoint, batch)
-        _sync_journal(self._checkpoint, batch)
-        key = short_hash("\n".join(offset))
-        facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offset]}
-        commit(self._path, f"{query}-{batch:010d}-{key}", facts, messages)
+        query, offsets = read_end(self._checkpoint, batch)
+        sync_end(self._checkpoint, batch)
+        facts = {"query": query, "batch": batch, "offsets": [json.loads(o) for o in offsets]}
+        commit(self._path, manifest_name(query, batch, offsets), facts, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
         """Remove the parts; the batch will be run again."""
         _discard(self._path, messages)
-
-
-def _journaled(checkpoint: Path, batch: int) -> tuple[str, list[str]]:
-    """The query's id and the offsets at which a batch ends, as Spark wrote them before it."""
-    try:
-        query = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
-        lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError, KeyError) as error:
-        raise SparkError(f"{checkpoint}: not the checkpoint of this stream: {error}") from error
-    return str(query), lines[2:]  # one for each source, after two others
-
-
-def _sync_journal(checkpoint: Path, batch: int) -> None:
-    """Sync Spark's record of the end of a batch before the batch is committed.
-
-    Spark renames these files into place, but does not sync them. After a power cut the batch could
-    end elsewhere, and some of its notifications would come twice.
-    """
-    for path in (checkpoint / "offsets" / str(batch), checkpoint / "metadata"):
-        sync_file(path)
-        sync_folder(path.parent)
-    sync_folder(checkpoint.parent)
 
 
 def commit(

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from tamis.files.names import names_in
+from tamis.errors import StoreError
+from tamis.files.names import names_in, plain_name
 from tamis.replay.manifests import BATCHES, MANIFESTS
 from tamis.replay.parts import DEAD, NOTIFICATIONS
 from tamis.store.log import Log, appended
@@ -179,6 +180,8 @@ def query_of(checkpoint: Path) -> str | None:
     """The id of the query that a checkpoint belongs to; None before its first start."""
     try:
         text = (checkpoint / "metadata").read_text(encoding="utf-8")
-        return str(json.loads(text)["id"])
-    except (FileNotFoundError, ValueError, KeyError):
+        found = json.loads(text)["id"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
+    # It becomes a part of file names.
+    return plain_name(found, f"{checkpoint / 'metadata'}: is damaged, the query", StoreError)

@@ -21,6 +21,7 @@ from tamis.files.checksum import short_hash
 from tamis.files.lock import locked
 from tamis.files.names import names_in
 from tamis.files.os_errors import os_errors_as
+from tamis.files.sync import make_folder
 from tamis.replay.log_events import next_event
 from tamis.replay.manifests import manifests, sweep
 from tamis.replay.parts import NOTIFICATIONS
@@ -28,7 +29,8 @@ from tamis.spark.jobs.compile_index import CompiledIndex, compile_log
 from tamis.spark.runtime import operator_reports as reports
 from tamis.spark.runtime.error_text import error_text
 from tamis.spark.runtime.quiet_session import quiet_session
-from tamis.spark.runtime.sessions import end, retained_batches
+from tamis.spark.runtime.sessions import end, gone, java_ended, retained_batches
+from tamis.spark.stream.checkpoint import mend_checkpoint
 from tamis.spark.stream.housekeeping import Housekeeper
 from tamis.spark.stream.log_source import LogOptions
 from tamis.spark.stream.progress import StreamStatus, StreamWatch, query_of
@@ -145,6 +147,7 @@ class Stream:
 
     def start(self) -> None:
         job, began = self.job, time.time()
+        mend_checkpoint(job.checkpoint, job.out)
         self._sweep()
         sweep(job.out, _LONG)
         reports.clear(self._reports)
@@ -241,14 +244,19 @@ class Stream:
             self._spark.interruptTag(_TAG)
 
     def _compile(self, sequence: int | None = None) -> CompiledIndex:
-        self._spark.addTag(_TAG)  # holds for this thread
         try:
+            self._spark.addTag(_TAG)  # holds for this thread
             modules = self.job.modules
             return compile_log(
                 self._spark, self.log, self.versions, sequence=sequence, modules=modules
             )
+        except Exception:
+            if java_ended():
+                raise gone() from None
+            raise
         finally:
-            self._spark.removeTag(_TAG)
+            with suppress(Exception):
+                self._spark.removeTag(_TAG)
 
     def _turns(self) -> None:
         while not self._stopping.wait(_TURN):
@@ -260,6 +268,8 @@ class Stream:
             logs.mkdir(exist_ok=True)
             with (logs / "driver.log").open("a", encoding="utf-8") as file:
                 file.write(f"{datetime.now(UTC).isoformat()} the stream stopped: {why}\n")
+        if java_ended():
+            return gone()
         return SparkError(f"the stream stopped: {error_text(why)}; {logs} has more")
 
 
@@ -319,7 +329,7 @@ def check_written(out: Path, checkpoint: Path) -> None:
 def only_stream(folder: Path, what: str = "writing here") -> Iterator[None]:
     """Lock a folder against a second stream."""
     with os_errors_as(StoreError, f"{folder}: cannot be written to"):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with ExitStack() as held:
             try:
                 held.enter_context(locked(folder / "lock", wait=False))

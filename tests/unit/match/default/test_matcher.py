@@ -303,9 +303,9 @@ def test_slots_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     far, known = 10**6, len(framed.record.kind)
     asked: list[int] = []
 
-    def guarded(frame: Frame, clauses: PackedClauses, slots: NDArray[np.int64]) -> None:
+    def guarded(frame: Frame, clauses: PackedClauses, slots: NDArray[np.int64]) -> bool:
         asked.extend(slots.tolist())
-        take_out_framed(frame, clauses, slots[slots < known])
+        return take_out_framed(frame, clauses, slots[slots < known])
 
     monkeypatch.setattr(growth, "take_out_framed", guarded)
     both.remove([3])

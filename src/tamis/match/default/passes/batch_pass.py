@@ -214,9 +214,9 @@ def insert_framed(
 
 
 @kernel
-def take_out_framed(frame: Frame, clauses: PackedClauses, slots: Int64s) -> None:
+def take_out_framed(frame: Frame, clauses: PackedClauses, slots: Int64s) -> bool:
     """`take_out`, for an index given by its frame."""
-    take_out(index_in(frame), clauses, slots)
+    return take_out(index_in(frame), clauses, slots)
 
 
 @kernel

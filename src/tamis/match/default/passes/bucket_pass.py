@@ -28,6 +28,7 @@ from tamis.match.default.structure.buckets import (
     MORE,
     NOTHING,
     SEED,
+    VALUES,
     VALUES_SHIFT,
     Buckets,
     find,
@@ -41,7 +42,6 @@ from tamis.match.default.structure.buckets import (
 from tamis.match.default.structure.routes import WHOLE, Schemes, shift_of
 
 _TOGETHER = 16  # events processed together
-_VALUES = 3  # maximum values of a key
 _CHOICES = 1024  # maximum keys of an event for one combination; above, all buckets are visited
 _FAILS, _MAY_HOLD, _HOLDS = range(3)
 _FETCHED = 32  # maximum cache lines of a run to prefetch
@@ -136,7 +136,7 @@ def _look_up(
     seed = head[SEED]
     at_key, owner, hashes, of_scheme, values = keys
     span, here = binding
-    turn = np.zeros(_VALUES, np.int32)
+    turn = np.zeros(VALUES, np.int32)
     mask = len(key) - 1
     many = 0
     for e in range(first, last):
@@ -156,7 +156,7 @@ def _look_up(
                     value = int(code[pair]) if grain == 0 else 0
                     if 0 < grain < WHOLE:
                         value = int(cell[pair] - 1) >> shift_of(grain)
-                    values[_VALUES * many] = value
+                    values[VALUES * many] = value
                     scheme = GRAINS * a + grain
                     hash = last_hash(next_hash(first_hash(scheme, seed), value))
                     hashes[many], of_scheme[many], owner[many] = hash, scheme, e
@@ -188,7 +188,7 @@ def _look_up(
                     scheme = COMBINED + combined[i]
                     hash = first_hash(scheme, seed)
                     for j in range(end - begin):
-                        values[_VALUES * many + j] = code[turn[j]]
+                        values[VALUES * many + j] = code[turn[j]]
                         hash = next_hash(hash, code[turn[j]])
                     hash = last_hash(hash)
                     hashes[many], of_scheme[many], owner[many] = hash, scheme, e
@@ -209,7 +209,7 @@ def _look_up(
         size = 1
         if scheme >= COMBINED:
             size = combination[scheme - COMBINED + 1] - combination[scheme - COMBINED]
-        mine = values[_VALUES * i : _VALUES * i + _VALUES]
+        mine = values[VALUES * i : VALUES * i + VALUES]
         at = find(key, bucket, stored, hashes[i], scheme, mine, size)
         if at >= 0:
             at_key[met] = at

@@ -28,7 +28,8 @@ GRAINS = 8
 COMBINED = 1 << 40
 BUCKET = 4  # words: scheme, value or its offset, offset of the entries, size and capacity
 VALUES_SHIFT = 48  # the first word has the scheme and, above this bit, the key's number of values
-_CLASSES = 40
+VALUES = 3  # maximum values of a key
+CLASSES = 40  # sizes of runs
 POOL_TOP, VALUES_TOP, KEYS, LIVE, SEED = range(5)  # positions in `head`
 _MULTIPLIER = 0x9E3779B97F4A7C15 - 2**64
 _FIRST = 0xBF58476D1CE4E5B9 - 2**64
@@ -53,7 +54,7 @@ def no_buckets() -> Buckets:
         np.zeros(16 * BUCKET, np.int64),
         np.zeros(64 * ENTRY, np.int64),
         np.zeros(64, np.int64),
-        np.full(_CLASSES, -1, np.int64),
+        np.full(CLASSES, -1, np.int64),
         np.array([0, 0, 0, 0, seed()], np.int64),
     )
 

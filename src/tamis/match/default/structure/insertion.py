@@ -121,32 +121,42 @@ def keys_of(
     """The keys of a clause under a scheme. Returns their number, and the values per key (`many`).
 
     The values of key i are `values[i * many : (i + 1) * many]`. `keyed` marks the terms that the
-    key fully expresses.
+    key fully expresses. The number is 0 if the clause cannot have the scheme: a forged index.
     """
     for t in range(TERMS):
         keyed[t] = 0
     bare = scheme & SCHEME
     copies, many = 1, 1
     if bare >= COMBINED:
+        if bare - COMBINED + 1 >= len(schemes.start):
+            return 0, 0
         first, last = schemes.start[bare - COMBINED], schemes.start[bare - COMBINED + 1]
         for i in range(first, last):
             t = point(rows, info, min(terms, TERMS), schemes.attribute[i])
+            if t < 0:
+                return 0, 0
             values[i - first] = rows[info[TERM * t + 2] + 1]
             keyed[t] = 1
         many = last - first
     else:
         t = scheme >> TERM_SHIFT
+        if not 0 <= t < min(terms, TERMS):
+            return 0, 0
         row, grain = info[TERM * t + 2], bare % GRAINS
         values[0] = 0
         if grain == 0:
             keyed[t] = 1
             copies = info[TERM * t + 3]
+            if copies > COPIES:
+                return 0, 0
             for i in range(copies):
                 values[i] = rows[row + ROW * i + 1]
         elif grain < WHOLE:
             shift = shift_of(grain)
             first, last = info[TERM * t + 4] >> shift, info[TERM * t + 5] >> shift
             copies = last - first + 1
+            if not 0 < copies <= COPIES:
+                return 0, 0
             for i in range(copies):
                 values[i] = first + i
     return copies, many
@@ -226,24 +236,32 @@ def _take_out(
     copies: int,
     many: int,
     slot: int,
-) -> None:
-    """Remove the entries of a slot from the buckets of its keys."""
+) -> bool:
+    """Remove the entries of a slot from the buckets of its keys; False if one is not there."""
     key, bucket, pool, stored, _, head = buckets
     for copy in range(copies):
         mine = values[copy * many : copy * many + many]
         hash = hash_of(scheme, mine, many, head[SEED])
         at = find(key, bucket, stored, hash, scheme, mine, many)
+        if at < 0:
+            return False
         place = place_of[slot]
+        start, size = run_of(bucket, at)
         if copy > 0:
-            place, _ = run_of(bucket, at)
-            while slot_in(pool[ENTRY * place]) != slot or not is_copy(pool[ENTRY * place]):
+            place = start
+            while place < start + size and (
+                slot_in(pool[ENTRY * place]) != slot or not is_copy(pool[ENTRY * place])
+            ):
                 place += 1
+        if not start <= place < start + size or slot_in(pool[ENTRY * place]) != slot:
+            return False
         drop(bucket, pool, head, at, place, place_of)
+    return copies > 0
 
 
 @kernel
-def take_out(index: RoutedIndex, clauses: PackedClauses, slots: Int64s) -> None:
-    """Remove clauses. They must still be in the clause table."""
+def take_out(index: RoutedIndex, clauses: PackedClauses, slots: Int64s) -> bool:
+    """Remove clauses, which must still be in the clause table; False if an entry is not there."""
     info, chance = np.empty(TERM * TERMS, np.int64), np.empty(2 * TERMS)
     values, keyed = np.empty(2 * COPIES, np.int64), np.zeros(TERMS, np.int64)
     for slot in slots:
@@ -255,5 +273,8 @@ def take_out(index: RoutedIndex, clauses: PackedClauses, slots: Int64s) -> None:
             terms = describe(index.cells, clauses.where, clauses.rows, slot, info, chance)
             scheme = index.scheme[slot]
             copies, many = keys_of(index.schemes, clauses.rows, info, terms, scheme, values, keyed)
-            _take_out(index.buckets, index.place, scheme & SCHEME, values, copies, many, slot)
+            bare = scheme & SCHEME
+            if not _take_out(index.buckets, index.place, bare, values, copies, many, slot):
+                return False
         index.kind[slot] = NOWHERE
+    return True

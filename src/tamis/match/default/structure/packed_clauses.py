@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.files.arrays import Int8s, Int16s, Int32s, Int64s, runs, zeros
-from tamis.index.clauses import NONE, SOME, ClauseStorage, Rows, inconsistent
+from tamis.files.saved_checks import require
+from tamis.index.clauses import MISSING, NONE, SOME, ClauseStorage, Rows, inconsistent
 from tamis.index.growth import grown
 from tamis.index.kernel import inlined, kernel
 
@@ -132,12 +133,18 @@ class PackedTable(ClauseStorage):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         where, rows, free, head = (arrays[name] for name in ("where", "rows", "free", "head"))
-        fits = all(each.dtype == np.int64 for each in (where, rows, free, head))
-        if not (fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * head[_TOP]):
+        every = (where, rows, free, head)
+        fits = all(each.dtype == np.int64 and each.ndim == 1 for each in every)
+        if not (
+            fits and len(free) == _SIZES and len(head) == 4 and len(rows) == ROW * int(head[_TOP])
+        ):
             raise inconsistent()
         self.view, self._free, self._head = PackedClauses(where, rows), free, head
         self.slots = len(where)
         self._know_counts()
+
+    def check_saved(self) -> None:
+        require(_fits(*self.view, self._free, self._head), "clauses are rows of their table")
 
     def own(self) -> None:
         """Copy read-only arrays: unpickling may place arrays in shared memory."""
@@ -170,7 +177,7 @@ def packed_holds(where: Int64s, rows: Int64s, slot: int, span: Int32s, code: Int
     at = where[slot]
     row = ROW * (at >> COUNT_BITS)
     end = row + ROW * (at & COUNT_MASK)
-    ok = True
+    ok = bool(at >= 0)  # a forged index may name a slot without a clause
     while ok and row < end:
         what = rows[row]
         a = what >> 32
@@ -247,6 +254,41 @@ def _remove(where: Int64s, rows: Int64s, free: Int64s, head: Int64s, slots: Int6
         head[_LIVE] -= 1
         head[_LIVE_ROWS] -= count
     return True
+
+
+@kernel
+def _fits(where: Int64s, rows: Int64s, free: Int64s, head: Int64s) -> bool:
+    """Whether every block of rows lies in the table, by itself, and holds what rows hold."""
+    top, width = len(rows) // ROW, head[_WIDTH]
+    taken = np.zeros(top, np.bool_)
+    live, live_rows = 0, 0
+    for slot in range(len(where)):
+        if where[slot] < 0:
+            continue
+        at, count = where[slot] >> COUNT_BITS, where[slot] & COUNT_MASK
+        live += 1
+        live_rows += count
+        if count > 0 and at + count > top:
+            return False
+        before = 0
+        for row in range(at, at + count):
+            what = rows[ROW * row]
+            empty = what & 0xFF != MISSING and rows[ROW * row + 1] > rows[ROW * row + 2]
+            if taken[row] or what < before or what >> 32 >= width or what & 0xFF > MISSING or empty:
+                return False
+            taken[row] = True
+            before = what >> 32 << 32  # sorted by attribute
+    for size in range(1, _SIZES):
+        at = free[size]
+        while at >= 0:
+            if at > top - size:
+                return False
+            for row in range(at, at + size):
+                if taken[row]:
+                    return False
+                taken[row] = True
+            at = rows[ROW * at]
+    return bool(live == head[_LIVE] and live_rows == head[_LIVE_ROWS])
 
 
 @kernel

@@ -49,6 +49,7 @@ entry, to verify a clause, to AND a line of a block, to check a candidate of the
 write a bit of the dense family. SPARSE_LINES and DENSE_LINES are the cost of all lines per clause
 in each family. DENSE_FROM is the share of matching events above which a clause goes to the dense
 family."""
+COSTS = 9  # their number
 TERM = 6  # numbers that describe a term
 TERMS = 32  # terms per clause that are considered; further terms are only verified
 COPIES = 8  # maximum entries per clause

@@ -1,0 +1,80 @@
+"""Clauses into the parts of an engine and out again: labels, matcher, patterns, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tamis.encode.clause import Constraint
+from tamis.encode.labels import Moved
+from tamis.encode.terms import Terms
+from tamis.engine.compiled_condition import CompiledClause
+from tamis.engine.slot_table import Slots
+from tamis.errors import MatcherError
+
+if TYPE_CHECKING:
+    from tamis.engine.engine import Engine
+
+
+def place_clauses(
+    engine: Engine,
+    slots: Slots,
+    compiled: Sequence[CompiledClause],
+    owners: Slots,
+    undo: Slots | None = None,
+) -> None:
+    """Add clauses to all parts; clauses with one owner are alternatives of each other."""
+    folded = [each.constraints for each in compiled]
+    terms, moved = engine.encoder.terms(folded)
+    put_terms(engine, slots, terms, moved, folded, undo)
+    for slot, owner, each in zip(slots.tolist(), owners.tolist(), compiled, strict=True):
+        engine.patterns.add(slot, each.constraints)
+        if each.calls is not None:
+            engine.calls.add(slot, owner, each.calls, each.text)
+        if each.residual is not None:
+            rest, moved = engine.encoder.terms([each.residual.constraints])
+            _follow(engine, moved)
+            engine.residuals.add(slot, each.residual, rest)
+
+
+def put_terms(
+    engine: Engine,
+    slots: Slots,
+    terms: Terms,
+    moved: Mapping[int, Moved],
+    folded: Sequence[tuple[Constraint, ...]] = (),
+    undo: Slots | None = None,
+) -> None:
+    """Add terms to the matcher, after all parts have followed the labels that moved.
+
+    If the matcher refuses them, the slots to `undo` are emptied as well: all or nothing.
+    """
+    _follow(engine, moved)
+    try:
+        engine.matcher.add(slots, terms)
+    except MatcherError:  # refused before any change
+        engine.encoder.release(terms, folded)
+        if undo is not None:
+            remove_clauses(engine, undo)
+        engine.torn = False
+        raise
+
+
+def remove_clauses(engine: Engine, slots: Slots) -> None:
+    """Remove the clauses of slots from all parts but the calls."""
+    terms = engine.matcher.terms(slots) if engine.encoder.labels else None
+    engine.matcher.remove(slots)
+    tests = [engine.patterns.remove(slot) for slot in slots.tolist()]
+    for slot in slots.tolist():
+        rest = engine.residuals.remove(slot)
+        if rest is not None:
+            engine.encoder.release(rest)
+    if terms is not None:  # without text attributes there are no constants to release
+        engine.encoder.release(terms, tests)
+
+
+def _follow(engine: Engine, moved: Mapping[int, Moved]) -> None:
+    """Labels moved: the matcher and the residuals follow."""
+    for attribute, labels in moved.items():
+        engine.residuals.follow(attribute, labels)
+        engine.matcher.follow(attribute, labels)
