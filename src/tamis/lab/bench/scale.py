@@ -125,7 +125,7 @@ def _load(engine: Engine, subscriptions: pa.Table, first: int) -> float:
     """Put subscriptions into the slots from `first`; gives the seconds of the matcher."""
     terms, moved = clauses(engine.encoder, subscriptions)
     slots = np.arange(first, first + terms.clauses)
-    return timed(partial(engine.put, slots, terms, moved))
+    return timed(partial(put_terms, engine, slots, terms, moved))
 
 
 def _expected(subscriptions: pa.Table, events: pa.Table, number: int) -> Iterator[Slots]:
