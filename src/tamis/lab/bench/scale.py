@@ -21,6 +21,7 @@ import pyarrow as pa
 from tamis import workload
 from tamis.encode.batch import EventBatch
 from tamis.engine import Engine
+from tamis.engine.clause_placement import put_terms
 from tamis.errors import MatcherError, TamisError
 from tamis.lab.bench.matchers import COMPARED, alone, together
 from tamis.lab.bench.peers import finish_plan
