@@ -116,6 +116,6 @@ class Report:
         if self.undecided:
             lines.append(f"conditions on too many values, given up: {self.undecided}")
         if self.ignored:
-            most = sorted(self.ignored.items(), key=lambda each: -each[1])
+            most = sorted(self.ignored.items(), key=lambda each: (-each[1], each[0]))
             lines.append("ignored: " + ", ".join(f"{name} ({many})" for name, many in most[:20]))
         return "\n".join(lines) or "no operator was called"
