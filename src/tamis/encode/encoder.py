@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,6 +155,15 @@ class Encoder:
         return rows
 
     # -- events ------------------------------------------------------------------------------------
+
+    def codes(self, attribute: int, values: Iterable[Any]) -> list[int]:
+        """The codes of values in normal form."""
+        labels = self.labels.get(attribute)
+        return (
+            labels.codes(values)
+            if labels is not None
+            else [*map(self.codecs[attribute].code, values)]
+        )
 
     def count_ignored(self, names: Mapping[str, int]) -> None:
         """Count values that were ignored; publishers choose the names, so few are kept."""

@@ -14,7 +14,7 @@ from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.printer import name_text
 from tamis.model.schema import EVENT_TYPE, Schema
 
-_NULLS = ("null", "none", "nil", "na", "nan", "undefined")
+_NULLS = ("null", "none", "nil")
 
 
 def doubtful_words(schema: Schema) -> set[str]:
@@ -59,7 +59,7 @@ def _refuse_null(predicate: Predicate, word: Word, span: Span | None) -> None:
         name = name_text(predicate.attribute)
         state = "exists" if predicate.comparator == "!=" else "missing"
         raise ConditionError(
-            f"{str(word)!r} is a text here, not an absent value",
+            f"{str(word)!r} is a word here, not an absent value",
             span=span,
             hint=f'write {name} {state} for the absent value, or "{word}" for the text',
         )

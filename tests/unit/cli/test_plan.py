@@ -205,6 +205,8 @@ def test_events_that_do_not_fit(schema: str, tmp_path: Path, capsys: Capture) ->
     subscriptions = _write(_subscriptions(), tmp_path / "subscriptions.csv")
     events = _write(pa.table({"prise": [1]}), tmp_path / "events.csv")
     given = ("--schema", schema, "--subscriptions", subscriptions, "--events", events)
+    text = Path(schema).read_text(encoding="utf-8")
+    Path(schema).write_text(f"{text}unknown: refuse\n", encoding="utf-8")
     assert "did you mean 'price'" in refused(capsys, "plan", *given)
     (tmp_path / "events.parquet").mkdir()
     assert "directory" in refused(capsys, "plan", *given[:-1], str(tmp_path / "events.parquet"))

@@ -88,7 +88,7 @@ def test_labels_that_came_later_are_heeded() -> None:
 
 
 def test_an_engine_of_another_schema_validates_for_itself() -> None:
-    other = Schema.from_dict({"attributes": {"t": "text", "n": "integer"}})
+    other = Schema.from_dict({"attributes": {"t": "text", "n": "integer"}, "unknown": "refuse"})
     engine = Engine(other)
     engine.subscribe("n = 3", id=1)
     valid = validate(Encoder(SCHEMA), pa.table({"n": [3, 4]}))

@@ -25,7 +25,7 @@ from tamis.testing import operator_cases as cases
 from tests.unit.engine.calls.filled import EVENTS as ASKED
 from tests.unit.engine.calls.filled import expected, filled, patient
 
-SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "price": "decimal"}})
+SCHEMA = Schema.from_dict({"attributes": {"n": "integer", "price": "decimal"}, "unknown": "refuse"})
 
 
 @dataclass

@@ -122,13 +122,11 @@ class ResidualFilter:
         return asked, answers, np.unique(candidate[undecided]).tolist()
 
     def _in_python(self, batch: EventBatch, event: int, slot: int, encoder: Encoder) -> int:
-        pairs, raw = batch.pairs, batch.raw_values(event)
-        mine = slice(pairs.starts[event], pairs.starts[event + 1])
-        attributes, codes = pairs.attribute[mine], pairs.code[mine]
+        raw, names = batch.raw_values(event), list(encoder.schema.attributes)
 
         def values(attribute: int) -> list[int]:
-            found: list[int] = codes[attributes == attribute].tolist()
-            return found
+            # The codes of the batch may repeat a value that an event has once.
+            return encoder.codes(attribute, raw.get(names[attribute], ()))
 
         def special(number: int, place: Any) -> bool:
             names = self._tests[number].attributes
