@@ -43,7 +43,7 @@ WAYS = {
     CLUSTER: ("between", "executor", "worker", "driver"),
     STANDALONE: ("daemon", "executor", "between", "driver", "worker"),
 }
-USUAL = [(CLUSTER, "between"), (CLUSTER, "executor"), (STANDALONE, "daemon")]
+USUAL = [(CLUSTER, "between"), (STANDALONE, "daemon")]
 KILLS = int(os.environ.get("TAMIS_KILLS", len(USUAL)))
 VICTIM = Path(__file__).with_name("victim.py")
 

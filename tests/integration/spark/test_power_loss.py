@@ -27,7 +27,7 @@ _CUTS_OF_A_RUN = 25
 
 
 def test_power_cut_at_any_moment(spark: SparkSession, recorder: Path, tmp_path: Path) -> None:  # noqa: F811
-    most = cuts(200) // 50
+    most = cuts(100) // 50
     with campaign(CAMPAIGN, "stream") as running:
         seed = 1000 * SEED
         while running.tried < most:
