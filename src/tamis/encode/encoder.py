@@ -46,13 +46,16 @@ class Encoder:
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
-        """Adopt an extension of the schema: new attributes, new event types."""
+        """Adopt an extension of the schema: new attributes and event types, and grown domains.
+
+        The names of a grown domain get other codes: the clauses that mention it need new terms.
+        """
         self.schema = schema
         self.restamp()
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(self.codecs):
-                if self.codecs[position].domain != domain:  # event_type grows at its end
-                    self.codecs[position] = codec(domain, grows=True)
+                if self.codecs[position].domain != domain:
+                    self.codecs[position] = codec(domain, grows=name == EVENT_TYPE)
                 continue
             self.positions[name] = position
             self.codecs.append(codec(domain, grows=name == EVENT_TYPE))
