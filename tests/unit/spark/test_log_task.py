@@ -79,5 +79,5 @@ def test_an_attribute_that_a_segment_lacks_is_null(tmp_path: Path) -> None:
     log.change(subscribe([1], ["n < 3"]))
     log.publish(pa.table({"n": [1]}))
     log.publish(pa.table({"n": [2], "kind": ["oak"]}))
-    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, ("kind",), ())
+    task = LogTask(str(log.folder), 0, log.end, None, 0, 0, 1, (("kind", pa.string()),), ())
     assert [row["kind"] for batch in task.run() for row in batch.to_pylist()] == [None, "oak"]
