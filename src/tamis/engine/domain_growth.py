@@ -48,10 +48,10 @@ def extend_domains(engine: Engine, schema: Schema, names: Sequence[str]) -> None
         if not (few and _compile_again(engine, schema, leaders)):
             engine.encoder.schema = schema
             repair(engine)
-    except TamisError:
+    except TamisError as why:
         engine.encoder.schema = before
         repair(engine)
-        raise
+        raise (why.__cause__ or why) from None
     engine.torn = False
 
 

@@ -148,7 +148,7 @@ def _readable(chunk: EventChunk, encoder: Encoder, partial: bool) -> Iterator[Re
 
 
 def encoder_of(chunk: EventChunk, encoder: Encoder) -> Encoder:
-    """The encoder to validate a chunk with: the given one, unless the rows are of an earlier schema.
+    """The encoder to validate a chunk with: the given one, unless its rows have an earlier schema.
 
     The given one then has an extension of that.
     """
