@@ -55,7 +55,7 @@ class ValidEvents:
 
         They stay what their own schema says: attributes that it ignores are ignored.
         """
-        moved = _moved_codes(self.schema, encoder.schema)
+        moved = _moved_codes(self.schema.text, encoder.schema.text)
         columns = {
             at: Column(moved[at][codes], rows) if at in moved else Column(codes, rows)
             for at, (codes, rows) in self.columns.items()
@@ -127,25 +127,29 @@ def _without_refused(given: ValidEvents) -> ValidEvents:
     return replace(given, table=table, rows=given.rows[good], columns=columns, texts=texts)
 
 
-@lru_cache(maxsize=64)
 def same_codes(one: Schema, other: Schema) -> bool:
     """Whether two schemas are equal, including the order of their attributes."""
-    return json.dumps(one.to_dict()) == json.dumps(other.to_dict())
+    return one is other or one.text == other.text
+
+
+def extends(newer: Schema, older: Schema) -> bool:
+    """Whether a schema is an extension of another, or equal to it."""
+    return _extends(newer.text, older.text)
 
 
 @lru_cache(maxsize=64)
-def extends(newer: Schema, older: Schema) -> bool:
-    """Whether a schema is an extension of another, or equal to it."""
+def _extends(newer: str, older: str) -> bool:
     try:
-        newer.check_extends(older)
+        Schema.from_dict(json.loads(newer)).check_extends(Schema.from_dict(json.loads(older)))
     except SchemaError:
         return False
     return True
 
 
 @lru_cache(maxsize=16)
-def _moved_codes(older: Schema, newer: Schema) -> dict[int, Int64s]:
+def _moved_codes(older_text: str, newer_text: str) -> dict[int, Int64s]:
     """The new codes of the names of grown domains, by attribute and old code."""
+    older, newer = (Schema.from_dict(json.loads(each)) for each in (older_text, newer_text))
     positions = {name: at for at, name in enumerate(older.attributes)}
     moved: dict[int, Int64s] = {}
     for name in newer.grown_attributes(older):

@@ -7,7 +7,9 @@ way to change a schema, so no change breaks a subscription or a publisher (Le Su
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -231,9 +233,8 @@ class Schema:
     ) -> Schema:
         """Let a domain grow by new values (fifth rule), with pairs (lower, higher) if it has them.
 
-        In a hierarchy, `values` maps each new name to its parents. `name` is that of a domain, or
-        of an attribute with a domain in place. Equal domains of other attributes grow too:
-        conditions may compare the attributes.
+        In a hierarchy, `values` maps names to parents. `name` is that of a domain, or an attribute.
+        Equal domains grow too: conditions may compare their attributes.
         """
         from tamis.model.growth import grown
 
@@ -264,10 +265,7 @@ class Schema:
             for other, domain in older._own_attributes().items():
                 alike = domain == older.attributes[name]
                 if alike and self.attributes[other] != self.attributes[name]:
-                    raise SchemaError(
-                        f"attributes {name!r} and {other!r} had one domain, and they keep one; "
-                        "let both grow"
-                    )
+                    raise SchemaError(f"{name!r} and {other!r} had one domain; let both grow")
         if list(self.attributes)[: len(older.attributes)] != list(older.attributes):
             raise SchemaError("attributes were reordered; new ones come last")
         if list(self.event_types)[: len(older.event_types)] != list(older.event_types):
@@ -364,6 +362,11 @@ class Schema:
         from tamis.model.schema_document import write_schema
 
         return write_schema(self)
+
+    @cached_property
+    def text(self) -> str:
+        """The document form as JSON; schemas are equal in every respect if their texts are."""
+        return json.dumps(self.to_dict())
 
     def to_yaml(self) -> str:
         """The document form as YAML text."""

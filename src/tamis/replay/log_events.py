@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -61,7 +60,7 @@ def event_ranges(log: Log, start: int, end: int) -> list[SchemaRange]:
 
 def row_layout(schema: Schema) -> RowLayout:
     """The layout of events of a log: columns as they are, or lines of JSON, of one schema."""
-    return RowLayout(document=json.dumps(schema.to_dict()))
+    return RowLayout(document=schema.text)
 
 
 def log_shares(log: Log, start: int, end: int, most: int) -> list[tuple[int, int]]:
