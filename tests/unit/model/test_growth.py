@@ -46,7 +46,8 @@ def test_values_come_with_their_pairs() -> None:
     assert wider.event({"made": "XV"}).values["made"] == ("XV",)
     under = wider.grow_domain("airport", {"LAX": "west", "south": (), "MIA": ["south", "east"]})
     assert under.domains["airport"].parents["MIA"] == ("south", "east")  # type: ignore[attr-defined]
-    assert under.grow_domain("colour", ["blue"]).event({"made": "XV", "colour": "blue"})
+    blue = under.grow_domain("colour", ["blue"]).event({"made": "XV", "colour": "blue"})
+    assert blue.values["colour"] == ("blue",)
     for newer in (wider, under):
         assert Schema.from_dict(newer.to_dict()) == newer
         Schema.from_dict(newer.to_dict()).check_extends(SCHEMA)
