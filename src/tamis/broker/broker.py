@@ -23,6 +23,7 @@ from tamis.broker.answers import converted
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.dedup import DedupKeys
 from tamis.broker.incoming import IncomingEvent, prepare_events
+from tamis.broker.matching import InlineMatching
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
 from tamis.broker.sequencer import Committed, Sequencer
@@ -78,7 +79,7 @@ class Broker:
         *,
         limits: Limits | None = None,
         clock: Callable[[], int] | None = None,
-        committed: Callable[[Committed], None] = lambda pack: None,
+        matching: bool = True,
         rebuild: bool = False,
     ) -> None:
         self.folder = DataFolder(Path(folder))
@@ -100,7 +101,12 @@ class Broker:
             self.recovered: Recovered = recover(self.log, self.state, dedup)
             self._clock = _Clock(clock or _wall_clock, self.recovered.moment)
             self._checker = Engine(self.log.schema_at())
-            self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, committed)
+            self._matching: InlineMatching | None = None
+            if matching:
+                places = (self.folder.index, self.folder.notifications)
+                self._matching = InlineMatching(self.log, *places)
+                opened.callback(self._matching.stop)
+            self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, self._feed)
             opened.callback(self._sequencer.stop)
             self._opened = opened.pop_all()
 
@@ -123,6 +129,17 @@ class Broker:
     def failure(self) -> BaseException | None:
         """Why the broker has stopped, if it could not write."""
         return self._sequencer.failure
+
+    def _feed(self, pack: Committed) -> None:
+        if self._matching is not None:
+            self._matching.feed(pack)
+
+    @property
+    def matching(self) -> InlineMatching:
+        """The matching of this broker; raises `BrokerError` if something else matches."""
+        if self._matching is None:
+            raise BrokerError("this broker does not match; ask the one that does")
+        return self._matching
 
     # -- events ----------------------------------------------------------------------------------
 

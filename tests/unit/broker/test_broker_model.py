@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from datetime import timedelta
 from typing import Any
@@ -17,7 +18,9 @@ from tamis.broker.broker import Broker, Lease
 from tamis.broker.dedup import WINDOW
 from tamis.broker.incoming import IncomingEvent
 from tamis.errors import NotFoundError
+from tamis.language import parse
 from tamis.model.schema import Schema
+from tamis.model.semantics import satisfies
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import SubscriptionSnapshot
 
@@ -51,6 +54,7 @@ class BrokerMachine(RuleBasedStateMachine):
         self.published: dict[tuple[str, str], int] = {}
         self.times: dict[tuple[str, str], int] = {}
         self.extended = 0
+        self.expected: set[tuple[int, int]] = set()
         self.broker = Broker(self.place.name, SCHEMA, clock=self.clock)
 
     def teardown(self) -> None:
@@ -58,14 +62,25 @@ class BrokerMachine(RuleBasedStateMachine):
             self.broker.close()
             self.place.cleanup()
 
+    def note(self, number: int, text: str) -> None:
+        """An event is published: what it is, and whom it notifies."""
+        assert number not in self.events
+        self.events[number] = text
+        schema = self.broker.schema
+        event = schema.event(json.loads(text))
+        self.expected |= {
+            (number, id)
+            for id, each in self.live.items()
+            if satisfies(parse(each["condition"], schema), event, schema)
+        }
+
     @rule(prices=st.lists(st.integers(0, 9), max_size=5))
     def publish(self, prices: list[int]) -> None:
         texts = [json.dumps({"price": price}) for price in prices]
         numbers = self.broker.publish(map(IncomingEvent, texts)).result().numbers
         assert len(numbers) == len(texts)
         for number, text in zip(numbers, texts, strict=True):
-            assert number not in self.events
-            self.events[number] = text
+            self.note(number, text)
 
     @rule(source=OWNERS, ids=st.lists(st.sampled_from("pqr"), min_size=1, max_size=4))
     def publish_with_ids(self, source: str, ids: list[str]) -> None:
@@ -81,8 +96,8 @@ class BrokerMachine(RuleBasedStateMachine):
         for id, number in zip(ids, receipt.numbers, strict=True):
             if (source, id) not in self.published:
                 self.times[source, id] = now
+                self.note(number, texts[id])
             assert self.published.setdefault((source, id), number) == number
-            self.events[number] = texts[id]
 
     @rule(
         owner=OWNERS,
@@ -172,10 +187,24 @@ class BrokerMachine(RuleBasedStateMachine):
         self.broker.extend(build).result()
         assert name in self.broker.schema.attributes
 
-    @rule(lose_state=st.booleans())
-    def start_again(self, lose_state: bool) -> None:
+    @rule(lose_state=st.booleans(), lose_notifications=st.booleans())
+    def start_again(self, lose_state: bool, lose_notifications: bool) -> None:
         self.broker.close()
+        if lose_notifications:
+            shutil.rmtree(self.broker.folder.notifications, ignore_errors=True)
         self.broker = Broker(self.place.name, clock=self.clock, rebuild=lose_state)
+
+    @rule(after=st.one_of(st.just(-1), st.integers(0, 50)))
+    def notifications_are_the_model(self, after: int) -> None:
+        matching = self.broker.matching
+        assert matching.wait(self.broker.log.end - 1, 60) == self.broker.log.end
+        found = [
+            pair
+            for pairs in matching.notifications(after)
+            for pair in zip(pairs.numbers.tolist(), pairs.ids.to_pylist(), strict=True)
+        ]
+        assert sorted(found) == sorted(each for each in self.expected if each[0] > after)
+        assert [number for number, _ in found] == sorted(number for number, _ in found)
 
     @invariant()
     def state_is_the_model(self) -> None:
