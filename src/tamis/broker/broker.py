@@ -18,12 +18,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from tamis.broker.access import ANONYMOUS, PUBLISHER, SUBSCRIBER, Caller
+from tamis.broker.access import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
 from tamis.broker.answers import converted
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.dedup import DedupKeys
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.matching import InlineMatching
+from tamis.broker.notification_files import Pairs
+from tamis.broker.notifications import NotificationReader, Page
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
 from tamis.broker.sequencer import Committed, Sequencer
@@ -80,6 +82,7 @@ class Broker:
         limits: Limits | None = None,
         clock: Callable[[], int] | None = None,
         matching: bool = True,
+        found: Callable[[Pairs], None] = lambda pairs: None,
         rebuild: bool = False,
     ) -> None:
         self.folder = DataFolder(Path(folder))
@@ -104,7 +107,7 @@ class Broker:
             self._matching: InlineMatching | None = None
             if matching:
                 places = (self.folder.index, self.folder.notifications)
-                self._matching = InlineMatching(self.log, *places)
+                self._matching = InlineMatching(self.log, *places, found)
                 opened.callback(self._matching.stop)
             self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, self._feed)
             opened.callback(self._sequencer.stop)
@@ -277,6 +280,36 @@ class Broker:
     def expire_due(self) -> int:
         """End the leases that are due; how many there were. The broker does so each second."""
         return int(self._sequencer.submit(Expire()).result())
+
+    # -- notifications ---------------------------------------------------------------------------
+
+    def readable(
+        self, caller: Caller = ANONYMOUS, id: Id | None = None, ticket: str | None = None
+    ) -> list[Id] | None:
+        """The subscriptions whose notifications a caller may read; None: all.
+
+        One subscription for the holder of its ticket, all of an owner for the owner, and all for an
+        admin. Those that have ended are among them: their notifications stay.
+        """
+        if id is not None:
+            known = self.state.known(id)
+            if known is not None and (
+                caller.owns(known.owner)
+                or (ticket and self._tickets.verify(ticket, id, known.nonce, known.key_generation))
+            ):
+                return [id]
+            raise NotFoundError(f"there is no subscription {id!r} with this ticket")
+        if caller.is_admin:
+            return None
+        if caller.name is None:
+            raise AccessError("an anonymous caller reads one subscription, with its ticket")
+        return self.state.ids_of(caller.name)
+
+    def notifications(
+        self, after: int, ids: list[Id] | None, most: int = 1000, *, events: bool = True
+    ) -> Page:
+        """Notifications of some subscriptions (see `readable`) after a cursor."""
+        return NotificationReader(self.log, self.matching).page(after, ids, most, events=events)
 
     # -- the schema ------------------------------------------------------------------------------
 

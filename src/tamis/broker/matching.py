@@ -51,8 +51,8 @@ class InlineMatching:
         found: Callable[[Pairs], None] = lambda pairs: None,
     ) -> None:
         self._log, self._found = log, found
-        self._ids = ID_TYPES[log.ids]
-        self.files = NotificationFiles(folder, self._ids)
+        self.id_type = ID_TYPES[log.ids]
+        self.files = NotificationFiles(folder, self.id_type)
         if self.files.matched > log.end:
             raise BrokerError(
                 f"{folder}: has notifications up to {self.files.matched:,}, and the log ends at "
@@ -174,7 +174,7 @@ class InlineMatching:
         chunk = EventChunk(numbers, table, layout)
         for events in read_events([chunk], engine.encoder, BatchPace(AT_ONCE, AT_ONCE)):
             answer = engine.match_batch(events.valid.batch(engine.encoder))
-            ids = answer.arrow_ids(self._ids == pa.string())
+            ids = answer.arrow_ids(self.id_type == pa.string())
             refused = events.valid.refused
             if refused:
                 rows = events.chunk.numbers[[row for row, _ in refused]]

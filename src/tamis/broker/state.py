@@ -35,6 +35,9 @@ CREATE TABLE subscriptions (
     language TEXT, request_key TEXT, sink TEXT, nonce BLOB, key_generation INTEGER, metadata TEXT);
 CREATE INDEX subscriptions_owner ON subscriptions (owner, id);
 CREATE INDEX subscriptions_until ON subscriptions (until) WHERE until IS NOT NULL;
+CREATE TABLE ended (
+    id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sequence INTEGER);
+CREATE INDEX ended_owner ON ended (owner, id);
 CREATE TABLE requests (
     owner TEXT, request_key TEXT, id {id}, nonce BLOB, key_generation INTEGER, until INTEGER,
     moment INTEGER, PRIMARY KEY (owner, request_key)) WITHOUT ROWID;
@@ -70,6 +73,15 @@ class KnownRequest(NamedTuple):
     nonce: bytes | None
     key_generation: int | None
     until: int | None
+
+
+class KnownSubscription(NamedTuple):
+    """Whose a subscription is or was."""
+
+    id: Id
+    owner: str | None
+    nonce: bytes | None
+    key_generation: int | None
 
 
 class State:
@@ -120,7 +132,7 @@ class State:
     def clear(self) -> None:
         """Forget everything that is derived from the log."""
         with self._lock, _database_errors(self.path), self._base:
-            for table in ("subscriptions", "requests"):
+            for table in ("subscriptions", "ended", "requests"):
                 self._base.execute(f"DELETE FROM {table}")
             self._base.execute("UPDATE facts SET value = 0 WHERE name = 'applied'")
 
@@ -156,6 +168,12 @@ class State:
         elif kind == RENEW:
             self._base.execute("UPDATE subscriptions SET until = ? WHERE id = ?", (until, id))
         elif kind in (CANCEL, EXPIRE):
+            # Its notifications stay, and may be read by those who could read them before.
+            self._base.execute(
+                "INSERT OR REPLACE INTO ended SELECT id, owner, nonce, key_generation, ? "
+                "FROM subscriptions WHERE id = ?",
+                (row["sequence"], id),
+            )
             self._base.execute("DELETE FROM subscriptions WHERE id = ?", (id,))
 
     # -- questions -------------------------------------------------------------------------------
@@ -188,6 +206,23 @@ class State:
         where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
         query = f"SELECT {_COLUMNS} FROM subscriptions {where} ORDER BY id LIMIT ?"
         return [StoredSubscription(*row) for row in self._rows(query, (*values, most))]
+
+    def known(self, id: Id) -> KnownSubscription | None:
+        """A subscription that is live or was."""
+        rows = self._rows(
+            "SELECT id, owner, nonce, key_generation FROM subscriptions WHERE id = ?1 "
+            "UNION ALL SELECT id, owner, nonce, key_generation FROM ended WHERE id = ?1",
+            (id,),
+        )
+        return KnownSubscription(*rows[0]) if rows else None
+
+    def ids_of(self, owner: str) -> list[Id]:
+        """The ids of all subscriptions that an owner has or had."""
+        query = (
+            "SELECT id FROM subscriptions WHERE owner = ?1 "
+            "UNION SELECT id FROM ended WHERE owner = ?1"
+        )
+        return [row[0] for row in self._rows(query, (owner,))]
 
     def request(self, owner: str | None, key: str) -> KnownRequest | None:
         """What an earlier request with this key was answered with."""
