@@ -175,7 +175,7 @@ class FullError(BrokerError):
     """The disk is full. Nothing of the request stays, and service resumes when there is space."""
 
 
-class StoppedError(BrokerError):
+class BrokerStoppedError(BrokerError):
     """The broker has stopped: on request, or because it could not write."""
 
 

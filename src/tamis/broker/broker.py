@@ -20,20 +20,24 @@ from typing import Any, NamedTuple, Self
 
 from tamis.broker.access import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
 from tamis.broker.answers import converted
+from tamis.broker.api_keys import ApiKeys
+from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.dedup import DedupKeys
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.matching import InlineMatching
-from tamis.broker.notification_files import Pairs
+from tamis.broker.notification_files import NotificationPairs
 from tamis.broker.notifications import NotificationReader, Page
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
 from tamis.broker.sequencer import Committed, Sequencer
 from tamis.broker.state import KnownRequest, State, StoredSubscription
 from tamis.broker.tickets import NONCE, TicketOffice
+from tamis.broker.version_keeper import VersionKeeper
 from tamis.engine import Engine
 from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE
+from tamis.model.explain import Explanation
 from tamis.model.schema import Schema
 from tamis.store.changes import CANCEL, RENEW, SUBSCRIBE, UPDATE
 from tamis.store.subscription_snapshot import Id
@@ -82,7 +86,7 @@ class Broker:
         limits: Limits | None = None,
         clock: Callable[[], int] | None = None,
         matching: bool = True,
-        found: Callable[[Pairs], None] = lambda pairs: None,
+        found: Callable[[NotificationPairs], None] = lambda pairs: None,
         rebuild: bool = False,
     ) -> None:
         self.folder = DataFolder(Path(folder))
@@ -94,11 +98,12 @@ class Broker:
             if self.log.identity is None:
                 raise BrokerError(f"{self.log.folder}: has an old format; run `tamis log upgrade`")
             opened.enter_context(self.log.served())
-            if rebuild:
-                for path in self.folder.folder.glob("state.db*"):
-                    path.unlink()
             self.state = State(self.folder.state, self.log.ids, self.log.identity)
             opened.callback(self.state.close)
+            if rebuild:
+                self.state.clear()
+            self.keys = ApiKeys(self.state)
+            self.consumers = Consumers(self.state)
             self._tickets = TicketOffice.open(self.folder.key, self.log.identity)
             dedup = DedupKeys()
             self.recovered: Recovered = recover(self.log, self.state, dedup)
@@ -109,6 +114,9 @@ class Broker:
                 places = (self.folder.index, self.folder.notifications)
                 self._matching = InlineMatching(self.log, *places, found)
                 opened.callback(self._matching.stop)
+                files = self._matching.files
+                keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
+                opened.callback(keeper.stop)
             self._sequencer = Sequencer(self.log, self.state, dedup, self._clock.now, self._feed)
             opened.callback(self._sequencer.stop)
             self._opened = opened.pop_all()
@@ -310,6 +318,27 @@ class Broker:
     ) -> Page:
         """Notifications of some subscriptions (see `readable`) after a cursor."""
         return NotificationReader(self.log, self.matching).page(after, ids, most, events=events)
+
+    # -- questions -------------------------------------------------------------------------------
+
+    def check(self, condition: str, language: str = NATIVE) -> None:
+        """Raise what a subscribe with this condition would raise."""
+        self._check_condition(condition, language, self.schema)
+
+    def explain(
+        self, condition: str, event: Mapping[str, Any], language: str = NATIVE
+    ) -> Explanation:
+        """Explain why an event satisfies a condition or not."""
+        with Engine(self.schema) as engine:
+            return engine.explain(engine.subscribe(condition, language=language), event)
+
+    def dry_run(self, event: Mapping[str, Any], caller: Caller = ANONYMOUS) -> list[Id]:
+        """The subscriptions of a caller that an event would match now; all for an admin."""
+        found = self.matching.dry_run(event)
+        if caller.is_admin:
+            return found
+        mine = set() if caller.name is None else set(self.state.ids_of(caller.name))
+        return [id for id in found if id in mine]
 
     # -- the schema ------------------------------------------------------------------------------
 

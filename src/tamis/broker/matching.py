@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Condition, Thread
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.broker.answers import AnsweredWith
 from tamis.broker.log_engine import LogEngine
-from tamis.broker.notification_files import NotificationFiles, Pairs, dead_letters
+from tamis.broker.notification_files import NotificationFiles, NotificationPairs, dead_letters
 from tamis.broker.sequencer import Committed
 from tamis.errors import BrokerError
 from tamis.replay.event_source import EventChunk, RowLayout
@@ -29,6 +30,7 @@ from tamis.store.changes import ID_TYPES
 from tamis.store.log import Log
 from tamis.store.pack import CHANGES, EVENTS
 from tamis.store.published import JSON, without_reserved
+from tamis.store.subscription_snapshot import Id
 
 AT_ONCE = 1024  # events in a batch
 WAITING = 50_000  # events of packs that wait in memory
@@ -48,7 +50,7 @@ class InlineMatching:
         log: Log,
         index: Path,
         folder: Path,
-        found: Callable[[Pairs], None] = lambda pairs: None,
+        found: Callable[[NotificationPairs], None] = lambda pairs: None,
     ) -> None:
         self._log, self._found = log, found
         self.id_type = ID_TYPES[log.ids]
@@ -65,9 +67,9 @@ class InlineMatching:
         self._changed = Condition()
         self._stopping = False
         self.failure: BaseException | None = None
-        self._tail: deque[Pairs] = deque()
+        self._tail: deque[NotificationPairs] = deque()
         self._tail_pairs = 0
-        self._unwritten: list[Pairs] = []
+        self._unwritten: list[NotificationPairs] = []
         self._dead: list[pa.Table] = []
         self._written = self.matched
         self._flush_at = time.monotonic() + FLUSH
@@ -100,13 +102,17 @@ class InlineMatching:
                 self._changed.wait(left)
             return self.matched
 
-    def notifications(self, after: int) -> list[Pairs]:
+    def notifications(self, after: int) -> list[NotificationPairs]:
         """All notifications of events after a number, up to where matching is."""
         with self._changed:
             tail = list(self._tail)
             start = tail[0].start if tail else self.matched
         found = [] if after + 1 >= start else list(self.files.read(after, start))
         return found + [each.after(after) for each in tail if each.end > after + 1]
+
+    def dry_run(self, event: Mapping[str, Any]) -> list[Id]:
+        """The subscriptions that an event would match now. It waits for at most one batch."""
+        return self._follower.engine.match(event)
 
     # -- the thread ------------------------------------------------------------------------------
 
@@ -180,9 +186,9 @@ class InlineMatching:
                 rows = events.chunk.numbers[[row for row, _ in refused]]
                 self._dead.append(dead_letters(rows, *events.refusals().values()))
             low, high = int(events.chunk.numbers[0]), int(events.chunk.numbers[-1]) + 1
-            self._publish(Pairs(low, high, events.numbers[answer.events], ids))
+            self._publish(NotificationPairs(low, high, events.numbers[answer.events], ids))
 
-    def _publish(self, pairs: Pairs) -> None:
+    def _publish(self, pairs: NotificationPairs) -> None:
         self._unwritten.append(pairs)
         with self._changed:
             self._tail.append(pairs)

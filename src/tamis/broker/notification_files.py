@@ -24,7 +24,7 @@ from tamis.replay.parts import DEAD, NOTIFICATIONS, RAW, REASON, SEQUENCE, SUBSC
 QUERY = "inline"
 
 
-class Pairs(NamedTuple):
+class NotificationPairs(NamedTuple):
     """The notifications of a range of the sequence, in its order."""
 
     start: int
@@ -32,10 +32,12 @@ class Pairs(NamedTuple):
     numbers: Int64s  # of the events
     ids: pa.Array  # of the subscriptions
 
-    def after(self, sequence: int) -> Pairs:
+    def after(self, sequence: int) -> NotificationPairs:
         """Those of events after a number."""
         at = int(np.searchsorted(self.numbers, sequence, "right"))
-        return Pairs(max(self.start, sequence + 1), self.end, self.numbers[at:], self.ids[at:])
+        return NotificationPairs(
+            max(self.start, sequence + 1), self.end, self.numbers[at:], self.ids[at:]
+        )
 
 
 class CoveredRange(NamedTuple):
@@ -77,7 +79,9 @@ class NotificationFiles:
         """Notifications of all events before this number are on disk."""
         return self._covered[-1].end if self._covered else 0
 
-    def write(self, start: int, end: int, found: list[Pairs], dead: list[pa.Table]) -> None:
+    def write(
+        self, start: int, end: int, found: list[NotificationPairs], dead: list[pa.Table]
+    ) -> None:
         """Write the notifications and dead letters of a range, and commit them."""
         batch = self._batch + 1
         parts = []
@@ -101,7 +105,7 @@ class NotificationFiles:
     def _part(self, kind: str) -> PartWriter:
         return PartWriter(self.folder / kind, f"part-{QUERY}-{uuid.uuid4().hex}.parquet")
 
-    def read(self, after: int, end: int) -> Iterator[Pairs]:
+    def read(self, after: int, end: int) -> Iterator[NotificationPairs]:
         """Notifications of events after a number and before `end`, in order."""
         for covered in list(self._covered):
             if covered.end <= after + 1 or covered.start >= end:
@@ -112,7 +116,9 @@ class NotificationFiles:
                 table = table.combine_chunks()
                 numbers = np.asarray(table[SEQUENCE])
                 ids = table[SUBSCRIPTION].combine_chunks().cast(self._ids)
-                yield Pairs(max(covered.start, after + 1), min(covered.end, end), numbers, ids)
+                yield NotificationPairs(
+                    max(covered.start, after + 1), min(covered.end, end), numbers, ids
+                )
 
 
 def dead_letters(numbers: Int64s, reasons: pa.Array, raw: pa.Array) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.broker.matching import InlineMatching
-from tamis.broker.notification_files import Pairs
+from tamis.broker.notification_files import NotificationPairs
 from tamis.errors import BrokerError
 from tamis.replay.pipeline import row_as_json
 from tamis.store.log import Log
@@ -99,7 +99,7 @@ class NotificationReader:
         return found
 
 
-def _only(pairs: Pairs, wanted: pa.Array) -> Pairs:
+def _only(pairs: NotificationPairs, wanted: pa.Array) -> NotificationPairs:
     kept = np.asarray(pc.is_in(pairs.ids, value_set=wanted))
     return pairs._replace(numbers=pairs.numbers[kept], ids=pairs.ids.filter(pa.array(kept)))
 

@@ -28,8 +28,8 @@ def recover(log: Log, state: State, dedup: DedupKeys) -> Recovered:
     if start > end:
         raise BrokerError(
             f"{state.path}: reflects {start:,} rows of the log, which has only {end:,}: the log "
-            "was put back from a backup, or rows of it are lost; `--rebuild` builds the database "
-            "anew from the log"
+            "was put back from a backup, or rows of it are lost; `tamis serve --rebuild` builds "
+            "the database anew from the log"
         )
     applied, moment = 0, last_moment(log)
     if 0 < start < log.begin:  # changes that it lacks were trimmed; the base has what is live

@@ -32,7 +32,7 @@ from tamis.broker.requests import (
     Subscribe,
 )
 from tamis.broker.state import KnownRequest, State
-from tamis.errors import BrokerError, FullError, QuotaError, StoppedError, StoreError
+from tamis.errors import BrokerError, BrokerStoppedError, FullError, QuotaError, StoreError
 from tamis.model.schema import Schema
 from tamis.store import changes as change_tables
 from tamis.store.changes import EXPIRE
@@ -104,7 +104,7 @@ class Sequencer:
     def submit(self, request: Request[Any]) -> Future[Any]:
         """Hand over a request; its answer comes when everything it did is on disk."""
         if self.failure is not None or self._stopping is not None:
-            raise StoppedError(f"the broker has stopped{_why(self.failure)}")
+            raise BrokerStoppedError(f"the broker has stopped{_why(self.failure)}")
         if self._queue.qsize() >= WAITING:
             raise QuotaError("too many requests are waiting; try again later", after=1.0)
         self._queue.put(request)
@@ -157,7 +157,7 @@ class Sequencer:
         for request in self._under_way:
             if not request.answer.done():
                 request.answer.set_exception(
-                    StoppedError(
+                    BrokerStoppedError(
                         f"the broker has stopped{_why(self.failure)}; whether this request is in "
                         "the log shows when it starts again"
                     )
@@ -168,7 +168,7 @@ class Sequencer:
         for request in waiting:
             if not request.answer.done():
                 request.answer.set_exception(
-                    StoppedError(f"the broker has stopped{_why(self.failure)}")
+                    BrokerStoppedError(f"the broker has stopped{_why(self.failure)}")
                 )
 
     def _commit(self, requests: Iterable[Request[Any]]) -> None:

@@ -1,8 +1,9 @@
 """The state database: what is derived from the log, in a form that can be asked.
 
 The subscriptions and the keys of requests are derived: they are the fold of all changes before
-`applied`, and a database that is lost is built anew from the log. Each transaction stores its
-effect together with `applied`, so a crash repeats nothing.
+`applied`, and are built anew from the log if they are lost. Each transaction stores its effect
+together with `applied`, so a crash repeats nothing. API keys and the cursors of consumers are the
+database's own: each is on disk when a call returns.
 
 SQLite through apsw, which brings its own SQLite: that of the system may be one whose write-ahead
 log can lose data.
@@ -42,6 +43,9 @@ CREATE TABLE requests (
     owner TEXT, request_key TEXT, id {id}, nonce BLOB, key_generation INTEGER, until INTEGER,
     moment INTEGER, PRIMARY KEY (owner, request_key)) WITHOUT ROWID;
 CREATE INDEX requests_moment ON requests (moment);
+CREATE TABLE keys (id TEXT PRIMARY KEY, name TEXT, roles TEXT, digest BLOB, moment INTEGER);
+CREATE TABLE consumers (
+    owner TEXT, name TEXT, cursor INTEGER, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
 _COLUMNS = (
     "id, added, condition, until, owner, name, language, request_key, sink, nonce, key_generation, "
@@ -115,11 +119,10 @@ class State:
             return
         facts = dict(self._base.execute("SELECT name, value FROM facts"))
         if self._base.pragma("user_version") != FORMAT:
-            raise BrokerError(f"{self.path}: was written by another tamis; `--rebuild` replaces it")
+            raise BrokerError(f"{self.path}: was written by another version of tamis")
         if facts.get("log") != identity:
-            raise BrokerError(
-                f"{self.path}: belongs to another log; `--rebuild` builds it anew from this log"
-            )
+            raise BrokerError(f"{self.path}: belongs to another log; move it away, or put the log "
+                              "of this database back")  # fmt: skip
 
     # -- the fold of the changes -----------------------------------------------------------------
 
@@ -245,6 +248,24 @@ class State:
         query = "SELECT id FROM subscriptions WHERE until <= ? ORDER BY until, id LIMIT ?"
         return [row[0] for row in self._rows(query, (moment, most))]
 
+    # -- its own ---------------------------------------------------------------------------------
+
+    def execute_synced(self, statement: str, values: tuple[Any, ...]) -> int:
+        """Change what is not derived, on disk when this returns; how many rows it changed."""
+        with self._lock, _database_errors(self.path):
+            self._base.pragma("synchronous", "full")
+            try:
+                with self._base:
+                    self._base.execute(statement, values)
+                    changed = int(self._base.changes())
+            finally:
+                self._base.pragma("synchronous", "normal")
+            return changed
+
+    def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a question."""
+        return self._rows(query, values)
+
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._lock, _database_errors(self.path):
             return list(self._base.execute(query, values))
@@ -273,4 +294,4 @@ def _database_errors(path: Path) -> Iterator[None]:
     except apsw.FullError as why:
         raise FullError(f"{path}: the disk is full; make room") from why
     except apsw.Error as why:
-        raise BrokerError(f"{path}: {why}; `--rebuild` builds the database anew") from why
+        raise BrokerError(f"{path}: {why}") from why

@@ -32,6 +32,7 @@ EXTRAS = {
 COMMANDS = {
     "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
     "serve": ("tamis.cli.serve:serve", "Serve a data folder: publish, subscribe, be notified."),
+    "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
     "log": ("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
     "check": ("tamis.cli.language:check", "Check a condition against a schema."),

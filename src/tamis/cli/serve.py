@@ -14,14 +14,25 @@ import click
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The schema of a new log (YAML or JSON).",
 )
+@click.option(
+    "--keys/--anonymous",
+    default=None,
+    help="Whether callers need a key. The default: only if others than this machine can call.",
+)
+@click.option("--rebuild", is_flag=True, help="Build the state database anew from the log.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
-def serve(folder: Path, schema: Path | None, host: str, port: int) -> None:
+def serve(
+    folder: Path, schema: Path | None, keys: bool | None, rebuild: bool, host: str, port: int
+) -> None:
     """Serve the data in FOLDER over HTTP, until Ctrl-C.
 
     A new folder needs a schema. After a crash, the start recovers and says what it recovered.
+    `tamis keys create` makes the first key.
     """
     from tamis.service.serve import serve as run
-    from tamis.service.settings import Settings
+    from tamis.service.settings import Settings, is_loopback
 
-    run(Settings(folder, host, port, schema), lambda text: click.echo(text, err=True))
+    anonymous = is_loopback(host) if keys is None else not keys
+    settings = Settings(folder, host, port, schema, anonymous=anonymous, rebuild=rebuild)
+    run(settings, lambda text: click.echo(text, err=True))

@@ -17,27 +17,42 @@ from tamis import __version__
 from tamis.broker.access import ANONYMOUS, Caller
 from tamis.broker.broker import Broker
 from tamis.errors import TamisError
-from tamis.service import notification_routes, subscription_routes
+from tamis.service import (
+    consumer_routes,
+    key_routes,
+    notification_routes,
+    question_routes,
+    subscription_routes,
+)
 from tamis.service.bodies import events_in, read_body
-from tamis.service.problems import answer_problem
+from tamis.service.problems import HttpError, answer_problem
 from tamis.service.settings import Settings
 from tamis.service.waiting import Waiting
 
 
-class Server:
+class ServiceContext:
     """What the routes share: the broker, the settings, and the readers that wait."""
 
     def __init__(self, broker: Broker, settings: Settings, waiting: Waiting) -> None:
         self.broker, self.settings, self.waiting = broker, settings, waiting
 
     def caller(self, request: Request) -> Caller:
-        """Who calls."""
-        return ANONYMOUS
+        """Who calls: the holder of the key in `Authorization: Bearer`, or nobody known."""
+        given = request.headers.get("authorization")
+        if given is None:
+            if not self.settings.anonymous:
+                raise HttpError(401, "this service wants a key: Authorization: Bearer KEY")
+            return ANONYMOUS
+        kind, _, key = given.partition(" ")
+        caller = self.broker.keys.caller(key.strip()) if kind.lower() == "bearer" else None
+        if caller is None:
+            raise HttpError(401, "this key is unknown; it may have been revoked")
+        return caller
 
 
 def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     """The application. The hot routes are plain: they cost half of what checked ones do."""
-    server = Server(broker, settings, waiting)
+    server = ServiceContext(broker, settings, waiting)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -50,6 +65,9 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
     app.add_exception_handler(TamisError, answer_problem)
     app.router.routes.append(Route("/v1/events", publish, methods=["POST"]))
     app.include_router(subscription_routes.router)
+    app.include_router(key_routes.router)
+    app.include_router(consumer_routes.router)
+    app.include_router(question_routes.router)
     app.router.routes += notification_routes.routes
     app.add_api_route("/v1/schema", _schema, methods=["GET"])
     app.add_api_route("/livez", _alive, methods=["GET"], include_in_schema=False)
@@ -59,7 +77,7 @@ def make_app(broker: Broker, settings: Settings, waiting: Waiting) -> FastAPI:
 
 async def publish(request: Request) -> Response:
     """Publish events; 202 when they are on disk."""
-    server: Server = request.app.state.server
+    server: ServiceContext = request.app.state.server
     body = await read_body(request, server.settings.body_bytes)
     events = events_in(body, request.headers.get("content-type"))
     receipt = await asyncio.wrap_future(server.broker.publish(events, server.caller(request)))
@@ -73,7 +91,7 @@ async def publish(request: Request) -> Response:
 
 async def _schema(request: Request) -> dict[str, Any]:
     """The schema at the end of the log."""
-    server: Server = request.app.state.server
+    server: ServiceContext = request.app.state.server
     return server.broker.schema.to_dict()
 
 
@@ -82,7 +100,7 @@ async def _alive(request: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    server: Server = request.app.state.server
+    server: ServiceContext = request.app.state.server
     failure = server.broker.failure or server.broker.matching.failure
     if failure is not None:
         return PlainTextResponse(f"stopped: {failure}\n", 503)

@@ -14,12 +14,12 @@ from tamis.broker.access import AccessError
 from tamis.broker.notifications import TrimmedError
 from tamis.errors import (
     BrokerError,
+    BrokerStoppedError,
     ConditionError,
     EventError,
     FullError,
     NotFoundError,
     QuotaError,
-    StoppedError,
     TamisError,
 )
 
@@ -29,7 +29,7 @@ _STATUS: tuple[tuple[type[TamisError], int], ...] = (
     (NotFoundError, 404),
     (TrimmedError, 410),
     (QuotaError, 429),
-    (StoppedError, 503),
+    (BrokerStoppedError, 503),
     (FullError, 507),
 )
 _NAMES: dict[type[TamisError], str] = {
@@ -37,7 +37,7 @@ _NAMES: dict[type[TamisError], str] = {
     NotFoundError: "not-found",
     TrimmedError: "trimmed",
     QuotaError: "too-many",
-    StoppedError: "stopped",
+    BrokerStoppedError: "stopped",
     FullError: "full",
     EventError: "event",
     ConditionError: "condition",
@@ -67,7 +67,7 @@ def problem(error: TamisError) -> Response:
         "detail": str(error),
         **_details(error),
     }
-    headers = {}
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, QuotaError) and error.after is not None:
         headers["Retry-After"] = str(math.ceil(error.after))
     return Response(msgspec.json.encode(body), status, headers, "application/problem+json")

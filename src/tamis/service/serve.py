@@ -49,12 +49,21 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
     """Serve a data folder until SIGINT or SIGTERM. `tell` shows what happens."""
     waiting = Waiting()
     schema = None if settings.schema is None else Schema.load(settings.schema)
-    with Broker(settings.folder, schema, limits=settings.limits, found=waiting.found) as broker:
+    with Broker(
+        settings.folder,
+        schema,
+        limits=settings.limits,
+        found=waiting.found,
+        rebuild=settings.rebuild,
+    ) as broker:
         done = broker.recovered
         tell(
             f"{settings.folder}: {done.end:,} rows in the log, {broker.state.count():,} live "
             f"subscriptions; {done.applied:,} changes and {done.keys:,} keys recovered"
         )
+        if not settings.anonymous and not broker.keys.list():
+            create = f"tamis keys create {settings.folder} --name NAME --role admin"
+            tell(f"nobody can call yet; make a key: {create}")
         config = uvicorn.Config(
             make_app(broker, settings, waiting),
             host=settings.host,

@@ -34,7 +34,7 @@ class NewSubscription(BaseModel, extra="forbid"):
     metadata: dict[str, Any] | None = None
 
 
-class Changes(BaseModel, extra="forbid"):
+class SubscriptionChanges(BaseModel, extra="forbid"):
     """What to change; the rest stays."""
 
     condition: str | None = None
@@ -121,7 +121,7 @@ async def show(request: Request, id: str, ticket: Ticket = None) -> Subscription
 
 @router.patch("/{id}")
 async def update(
-    request: Request, id: str, given: Changes, ticket: Ticket = None
+    request: Request, id: str, given: SubscriptionChanges, ticket: Ticket = None
 ) -> SubscriptionAnswer:
     """Change a live subscription. It keeps its id, its lease and its ticket."""
     server = request.app.state.server

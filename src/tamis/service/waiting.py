@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from tamis.broker.notification_files import Pairs
+from tamis.broker.notification_files import NotificationPairs
 
 
 class Waiting:
@@ -24,7 +24,7 @@ class Waiting:
         """Wake coroutines of this loop from now on."""
         self._loop = loop
 
-    def found(self, pairs: Pairs) -> None:
+    def found(self, pairs: NotificationPairs) -> None:
         """Something was matched. Called in another thread."""
         if self._loop is not None and not self._pending and len(pairs.numbers):
             self._pending = True

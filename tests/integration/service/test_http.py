@@ -194,3 +194,68 @@ def test_a_killed_server_starts_again(tmp_path: Path) -> None:
             page = notified(client, lease, page["cursor"], wait=5)
             found += [each["sequence"] for each in page["notifications"]]
         assert found == [each for at, each in enumerate(numbers) if at % 10 < 5]
+
+
+def test_callers_with_keys_have_their_own(tmp_path: Path) -> None:
+    """Owners see their own subscriptions and notifications; an admin makes and revokes keys."""
+    with serving(tmp_path / "data", "--keys") as (client, _):
+        assert client.get("/v1/schema").status_code == 200
+        assert client.post("/v1/events", json={"price": 1}).status_code == 401
+        made = subprocess.run(
+            [sys.executable, "-m", "tamis.cli.main", "keys", "create", str(tmp_path / "data"),
+             "--name", "root", "--role", "admin"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        root = _bearer(made.stdout.strip())
+        people = {}
+        for name in ("ann", "bob"):
+            asked = {"name": name, "roles": ["subscriber", "publisher"]}
+            people[name] = _bearer(client.post("/v1/keys", json=asked, headers=root).json()["key"])
+        assert client.post("/v1/keys", json=asked, headers=people["ann"]).status_code == 403
+        ids = {
+            name: client.post(
+                "/v1/subscriptions", json={"condition": "price < 5"}, headers=headers
+            ).json()["id"]
+            for name, headers in people.items()
+        }
+        event = {"event": {"price": 3}}
+        for name, headers in people.items():
+            assert client.post("/v1/match", json=event, headers=headers).json() == {
+                "subscriptions": [ids[name]]
+            }
+        number = client.post("/v1/events", json={"price": 3}, headers=people["bob"]).json()["first"]
+        ask = {"after": str(number - 1), "wait": "30"}
+        for name, headers in people.items():
+            page = client.get("/v1/notifications", params=ask, headers=headers).json()
+            assert [each["subscription"] for each in page["notifications"]] == [ids[name]]
+            listed = client.get("/v1/subscriptions", headers=headers).json()["subscriptions"]
+            assert [each["id"] for each in listed] == [ids[name]]
+        page = client.get("/v1/notifications", params=ask, headers=root).json()
+        assert {each["subscription"] for each in page["notifications"]} == {*ids.values()}
+        path = f"/v1/subscriptions/{ids['ann']}"
+        assert client.delete(path, headers=people["bob"]).status_code == 404
+        assert client.delete(path, headers=people["ann"]).status_code == 204
+        cursor = "/v1/consumers/mine/cursor"
+        assert client.put(cursor, json={"cursor": 7}, headers=people["ann"]).status_code == 200
+        assert client.get(cursor, headers=people["ann"]).json() == {"cursor": 7}
+        assert client.get(cursor, headers=people["bob"]).status_code == 404
+        (bob,) = [
+            each["id"]
+            for each in client.get("/v1/keys", headers=root).json()
+            if each["name"] == "bob"
+        ]
+        assert client.delete(f"/v1/keys/{bob}", headers=root).status_code == 204
+        assert client.get("/v1/subscriptions", headers=people["bob"]).status_code == 401
+
+
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_conditions_are_checked_and_explained(client: httpx2.Client) -> None:
+    assert client.post("/v1/check", json={"condition": "price < 5"}).status_code == 204
+    assert client.post("/v1/check", json={"condition": "price <"}).status_code == 400
+    asked = {"condition": "price < 5", "event": {"price": 7}}
+    answer = client.post("/v1/explain", json=asked).json()
+    assert not answer["matches"]
+    assert "price < 5" in answer["explanation"]

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tamis.broker.access import ANONYMOUS, Caller
 from tamis.broker.broker import Broker, Lease
+from tamis.broker.compile_version import compile_version
 from tamis.broker.dedup import WINDOW
 from tamis.broker.incoming import IncomingEvent
 from tamis.errors import NotFoundError
@@ -193,6 +194,13 @@ class BrokerMachine(RuleBasedStateMachine):
         if lose_notifications:
             shutil.rmtree(self.broker.folder.notifications, ignore_errors=True)
         self.broker = Broker(self.place.name, clock=self.clock, rebuild=lose_state)
+
+    @rule()
+    def compile(self) -> None:
+        """A version never changes an answer; it is used by the next start."""
+        target = self.broker.matching.files.matched
+        if target:
+            compile_version(self.broker.log, self.broker.folder.index, target)
 
     @rule(after=st.one_of(st.just(-1), st.integers(0, 50)))
     def notifications_are_the_model(self, after: int) -> None:
