@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
@@ -21,17 +19,22 @@ from typing import Any, NamedTuple, Self
 from tamis.broker.access import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
 from tamis.broker.answers import converted
 from tamis.broker.api_keys import ApiKeys
+from tamis.broker.clock import LogClock, wall_clock
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
 from tamis.broker.dedup import DedupKeys
+from tamis.broker.delivery.sink_address import SinkRules
+from tamis.broker.delivery.sinks import Sink
+from tamis.broker.delivery.webhooks import Webhooks
 from tamis.broker.incoming import IncomingEvent, prepare_events
+from tamis.broker.limits import Limits
 from tamis.broker.matching import InlineMatching
 from tamis.broker.notification_files import NotificationPairs
 from tamis.broker.notifications import NotificationReader, Page
 from tamis.broker.recovery import Recovered, recover
 from tamis.broker.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
 from tamis.broker.sequencer import Committed, Sequencer
-from tamis.broker.state import KnownRequest, State, StoredSubscription
+from tamis.broker.state import KnownRequest, KnownSubscription, State, StoredSubscription
 from tamis.broker.tickets import NONCE, TicketOffice
 from tamis.broker.version_keeper import VersionKeeper
 from tamis.engine import Engine
@@ -47,23 +50,13 @@ LONGEST = timedelta(days=366)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one owner, and of one event."""
-
-    subscriptions: int = 1_000_000
-    event_bytes: int = 64 << 10
-    attributes: int = 1000
-    events: int = 100_000  # in one publish
-    metadata_bytes: int = 16 << 10
-
-
 class Lease(NamedTuple):
     """A subscription as its owner gets it."""
 
     id: Id
     ticket: str
     until: datetime | None  # None: it does not end
+    secret: str | None = None  # that signs its webhooks
 
 
 class Broker:
@@ -87,6 +80,7 @@ class Broker:
         clock: Callable[[], int] | None = None,
         matching: bool = True,
         found: Callable[[NotificationPairs], None] = lambda pairs: None,
+        sinks: SinkRules | None = None,
         rebuild: bool = False,
     ) -> None:
         self.folder = DataFolder(Path(folder))
@@ -107,13 +101,23 @@ class Broker:
             self._tickets = TicketOffice.open(self.folder.key, self.log.identity)
             dedup = DedupKeys()
             self.recovered: Recovered = recover(self.log, self.state, dedup)
-            self._clock = _Clock(clock or _wall_clock, self.recovered.moment)
+            self._clock = LogClock(clock or wall_clock, self.recovered.moment)
+            self.webhooks = Webhooks(
+                self.log, self.state, self._tickets, self._clock.now, sinks or SinkRules()
+            )
             self._checker = Engine(self.log.schema_at())
             self._matching: InlineMatching | None = None
             if matching:
                 places = (self.folder.index, self.folder.notifications)
-                self._matching = InlineMatching(self.log, *places, found)
+
+                def tell(pairs: NotificationPairs) -> None:
+                    found(pairs)
+                    self.webhooks.wake(pairs)
+
+                self._matching = InlineMatching(self.log, *places, tell)
                 opened.callback(self._matching.stop)
+                self.webhooks.start(self._matching)
+                opened.callback(self.webhooks.stop)
                 files = self._matching.files
                 keeper = VersionKeeper(self.log, self.folder.index, lambda: files.matched)
                 opened.callback(keeper.stop)
@@ -182,7 +186,7 @@ class Broker:
         lease: timedelta | None = DAY,
         language: str = NATIVE,
         name: str | None = None,
-        sink: str | None = None,
+        sink: Sink | None = None,
         metadata: Mapping[str, Any] | None = None,
         request_key: str | None = None,
     ) -> Future[Lease]:
@@ -203,7 +207,7 @@ class Broker:
             "name": name,
             "language": None if language == NATIVE else language,
             "request_key": request_key,
-            "sink": sink,
+            "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
             "nonce": secrets.token_bytes(NONCE),
             "key_generation": self._tickets.generation,
             "metadata": self._metadata(metadata),
@@ -219,7 +223,7 @@ class Broker:
                     most,
                 )
             ),
-            self._lease_of,
+            lambda known: self._lease_of(known, with_secret=sink is not None),
         )
 
     def update(
@@ -230,14 +234,14 @@ class Broker:
         caller: Caller = ANONYMOUS,
         condition: str | None = None,
         name: str | None = None,
-        sink: str | None = None,
+        sink: Sink | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Future[StoredSubscription]:
         """Change a live subscription: what is given. It keeps its id, lease and ticket."""
         given = {
             "condition": condition,
             "name": name,
-            "sink": sink,
+            "sink": None if sink is None else self.webhooks.accept(sink).to_text(),
             "metadata": self._metadata(metadata),
         }
 
@@ -351,11 +355,15 @@ class Broker:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _lease_of(self, known: KnownRequest) -> Lease:
+    def _lease_of(self, known: KnownRequest, with_secret: bool) -> Lease:
         assert known.nonce is not None
         ticket = self._tickets.issue(known.id, known.nonce, known.key_generation)
         until = None if known.until is None else _EPOCH + timedelta(microseconds=known.until)
-        return Lease(known.id, ticket, until)
+        secret = None
+        if with_secret:
+            owned = KnownSubscription(known.id, None, known.nonce, known.key_generation)
+            secret = self.webhooks.secrets(owned)[0]
+        return Lease(known.id, ticket, until, secret)
 
     def _authorised(
         self, live: StoredSubscription | None, id: Id, ticket: str | None, caller: Caller
@@ -397,21 +405,6 @@ class Broker:
         if not timedelta(0) < lease <= LONGEST:
             raise BrokerError(f"a lease is longer than 0 and at most {LONGEST.days} days")
         return self._clock.now() + lease // timedelta(microseconds=1)
-
-
-class _Clock:
-    """Microseconds since 1970 that never go back within a log."""
-
-    def __init__(self, read: Callable[[], int], least: int) -> None:
-        self._read, self._last = read, least
-
-    def now(self) -> int:
-        self._last = max(self._last, self._read())
-        return self._last
-
-
-def _wall_clock() -> int:
-    return time.time_ns() // 1000
 
 
 def _present(found: StoredSubscription | None) -> StoredSubscription:

@@ -85,6 +85,10 @@ class NotificationReader:
             cursor = max(cursor, pairs.end - 1)
         return Page(self._with_events(chosen, events), cursor)
 
+    def event(self, number: int) -> str | None:
+        """An event as JSON; None if the log does not keep it any more."""
+        return self._texts([number]).get(number) if number >= self._log.begin else None
+
     def _with_events(self, chosen: Sequence[tuple[int, Id]], events: bool) -> list[Notification]:
         texts = self._texts(sorted({number for number, _ in chosen})) if events else {}
         return [Notification(number, id, texts.get(number)) for number, id in chosen]

@@ -35,6 +35,7 @@ CREATE TABLE subscriptions (
     id {id} PRIMARY KEY, added INTEGER, condition TEXT, until INTEGER, owner TEXT, name TEXT,
     language TEXT, request_key TEXT, sink TEXT, nonce BLOB, key_generation INTEGER, metadata TEXT);
 CREATE INDEX subscriptions_owner ON subscriptions (owner, id);
+CREATE INDEX subscriptions_sink ON subscriptions (id) WHERE sink IS NOT NULL;
 CREATE INDEX subscriptions_until ON subscriptions (until) WHERE until IS NOT NULL;
 CREATE TABLE ended (
     id {id} PRIMARY KEY, owner TEXT, nonce BLOB, key_generation INTEGER, sequence INTEGER);
@@ -44,6 +45,14 @@ CREATE TABLE requests (
     moment INTEGER, PRIMARY KEY (owner, request_key)) WITHOUT ROWID;
 CREATE INDEX requests_moment ON requests (moment);
 CREATE TABLE keys (id TEXT PRIMARY KEY, name TEXT, roles TEXT, digest BLOB, moment INTEGER);
+CREATE TABLE deliveries (
+    subscription {id}, sequence INTEGER, attempts INTEGER, due INTEGER, error TEXT,
+    PRIMARY KEY (subscription, sequence)) WITHOUT ROWID;
+CREATE INDEX deliveries_due ON deliveries (due);
+CREATE TABLE dead_deliveries (
+    id INTEGER PRIMARY KEY, subscription {id}, sequence INTEGER, attempts INTEGER, error TEXT,
+    moment INTEGER);
+CREATE TABLE sink_rotations (subscription {id} PRIMARY KEY, rotation INTEGER, moment INTEGER);
 CREATE TABLE consumers (
     owner TEXT, name TEXT, cursor INTEGER, PRIMARY KEY (owner, name)) WITHOUT ROWID;
 """
@@ -219,6 +228,10 @@ class State:
         )
         return KnownSubscription(*rows[0]) if rows else None
 
+    def ids_with_sinks(self) -> list[Id]:
+        """The ids of the live subscriptions that have a sink."""
+        return [row[0] for row in self._rows("SELECT id FROM subscriptions WHERE sink IS NOT NULL")]
+
     def ids_of(self, owner: str) -> list[Id]:
         """The ids of all subscriptions that an owner has or had."""
         query = (
@@ -261,6 +274,12 @@ class State:
             finally:
                 self._base.pragma("synchronous", "normal")
             return changed
+
+    @contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Change several rows together. A power cut may lose the last transactions."""
+        with self._lock, _database_errors(self.path), self._base:
+            yield self._base
 
     def select(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows of a question."""

@@ -50,6 +50,13 @@ class TicketOffice:
 
     def issue(self, id: Id, nonce: bytes, generation: int | None = None) -> str:
         """The ticket of a subscription."""
+        return urlsafe_b64encode(self._mac(id, nonce, generation)).rstrip(b"=").decode()
+
+    def sink_secret(self, id: Id, nonce: bytes, generation: int | None, rotation: int) -> bytes:
+        """The secret that signs the webhooks of a subscription; another one for each rotation."""
+        return self._mac(id, nonce, generation, f"sink {rotation}")
+
+    def _mac(self, id: Id, nonce: bytes, generation: int | None, purpose: str = "") -> bytes:
         key = self._keys.get(self.generation if generation is None else generation)
         if key is None:
             raise BrokerError(
@@ -57,9 +64,9 @@ class TicketOffice:
                 "the file with the keys back"
             )
         # Lengths keep the parts apart, and the type keeps 7 and "7" apart.
-        parts = (self._identity, f"{type(id).__name__}:{id}", nonce.hex())
+        parts = (self._identity, f"{type(id).__name__}:{id}", nonce.hex(), purpose)
         message = "".join(f"{len(part)}:{part}" for part in parts).encode()
-        return urlsafe_b64encode(hmac.digest(key, message, "sha256")).rstrip(b"=").decode()
+        return hmac.digest(key, message, "sha256")
 
     def verify(self, ticket: str, id: Id, nonce: bytes | None, generation: int | None) -> bool:
         """Whether a ticket belongs to a subscription, in a time that says nothing about it."""

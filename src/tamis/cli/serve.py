@@ -19,11 +19,24 @@ import click
     default=None,
     help="Whether callers need a key. The default: only if others than this machine can call.",
 )
+@click.option(
+    "--allow-sink",
+    "allowed",
+    multiple=True,
+    metavar="HOST",
+    help="Also send webhooks to this address, network or host; may be repeated.",
+)
 @click.option("--rebuild", is_flag=True, help="Build the state database anew from the log.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
 def serve(
-    folder: Path, schema: Path | None, keys: bool | None, rebuild: bool, host: str, port: int
+    folder: Path,
+    schema: Path | None,
+    keys: bool | None,
+    allowed: tuple[str, ...],
+    rebuild: bool,
+    host: str,
+    port: int,
 ) -> None:
     """Serve the data in FOLDER over HTTP, until Ctrl-C.
 
@@ -34,5 +47,7 @@ def serve(
     from tamis.service.settings import Settings, is_loopback
 
     anonymous = is_loopback(host) if keys is None else not keys
-    settings = Settings(folder, host, port, schema, anonymous=anonymous, rebuild=rebuild)
+    settings = Settings(
+        folder, host, port, schema, anonymous=anonymous, rebuild=rebuild, allow_sinks=allowed
+    )
     run(settings, lambda text: click.echo(text, err=True))

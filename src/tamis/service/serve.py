@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from tamis.broker.broker import Broker
+from tamis.broker.delivery.sink_address import SinkRules
 from tamis.errors import BrokerError
 from tamis.model.schema import Schema
 from tamis.service.app import make_app
@@ -55,6 +56,7 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
         limits=settings.limits,
         found=waiting.found,
         rebuild=settings.rebuild,
+        sinks=SinkRules.of(settings.allow_sinks),
     ) as broker:
         done = broker.recovered
         tell(

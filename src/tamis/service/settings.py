@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from tamis.broker.broker import Limits
+from tamis.broker.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Settings:
     schema: Path | None = None
     anonymous: bool = True  # whether callers without a key may publish and subscribe
     rebuild: bool = False  # whether to build the state database anew
+    allow_sinks: tuple[str, ...] = ()  # addresses, networks and hosts beyond public ones
     body_bytes: int = 16 << 20
     longest_wait: float = 60.0  # seconds that a reader may wait for notifications
     limits: Limits = field(default_factory=Limits)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from tamis.broker.delivery.sinks import Sink
 from tamis.broker.state import StoredSubscription
 from tamis.errors import NotFoundError
 from tamis.language.dialects import NATIVE
@@ -23,6 +26,15 @@ RequestKey = Annotated[str | None, Header(alias="Idempotency-Key", max_length=25
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class SinkRequest(BaseModel, extra="forbid"):
+    """A webhook."""
+
+    url: str = Field(max_length=2048)
+    body: Literal["event", "none"] | list[str] = Field(
+        "event", description="the whole event, nothing of it, or these attributes"
+    )
+
+
 class NewSubscription(BaseModel, extra="forbid"):
     """What to subscribe to."""
 
@@ -31,6 +43,7 @@ class NewSubscription(BaseModel, extra="forbid"):
     lease: float | None = Field(DAY, gt=0, description="seconds until it ends; null: never")
     language: str = NATIVE
     name: str | None = Field(None, max_length=1000)
+    sink: SinkRequest | None = None
     metadata: dict[str, Any] | None = None
 
 
@@ -39,6 +52,7 @@ class SubscriptionChanges(BaseModel, extra="forbid"):
 
     condition: str | None = None
     name: str | None = Field(None, max_length=1000)
+    sink: SinkRequest | None = None
     metadata: dict[str, Any] | None = None
 
 
@@ -50,6 +64,15 @@ class LeaseAnswer(BaseModel):
     id: int | str
     ticket: str
     until: datetime | None
+    secret: str | None = Field(None, description="that signs the webhooks")
+
+
+class SecretAnswer(BaseModel):
+    secret: str
+
+
+class ReplayAnswer(BaseModel):
+    replayed: int
 
 
 class SubscriptionAnswer(BaseModel):
@@ -61,6 +84,7 @@ class SubscriptionAnswer(BaseModel):
     owner: str | None
     name: str | None
     until: datetime | None
+    sink: SinkRequest | None
     metadata: dict[str, Any] | None
 
 
@@ -75,19 +99,25 @@ async def subscribe(
 ) -> LeaseAnswer:
     """Subscribe. The ticket is needed to renew, change or cancel; it is shown only here."""
     server = request.app.state.server
-    lease = await asyncio.wrap_future(
-        server.broker.subscribe(
+    sink = _sink(given.sink)
+    caller = server.caller(request)
+    # In a thread: the host of a sink is resolved.
+    asked = await run_in_threadpool(
+        partial(
+            server.broker.subscribe,
             given.condition,
-            caller=server.caller(request),
+            caller=caller,
             id=given.id,
             lease=_span(given.lease),
             language=given.language,
             name=given.name,
+            sink=sink,
             metadata=given.metadata,
             request_key=request_key,
         )
     )
-    return LeaseAnswer(id=lease.id, ticket=lease.ticket, until=lease.until)
+    lease = await asyncio.wrap_future(asked)
+    return LeaseAnswer(**lease._asdict())
 
 
 @router.get("")
@@ -125,17 +155,19 @@ async def update(
 ) -> SubscriptionAnswer:
     """Change a live subscription. It keeps its id, its lease and its ticket."""
     server = request.app.state.server
-    changed = await asyncio.wrap_future(
-        server.broker.update(
+    asked = await run_in_threadpool(
+        partial(
+            server.broker.update,
             subscription_id(server, id),
             ticket=ticket,
             caller=server.caller(request),
             condition=given.condition,
             name=given.name,
+            sink=_sink(given.sink),
             metadata=given.metadata,
         )
     )
-    return _shown(changed)
+    return _shown(await asyncio.wrap_future(asked))
 
 
 @router.post("/{id}/renew")
@@ -166,6 +198,28 @@ async def cancel(request: Request, id: str, ticket: Ticket = None) -> None:
     )
 
 
+@router.post("/{id}/sink/rotate")
+def rotate(request: Request, id: str, ticket: Ticket = None) -> SecretAnswer:
+    """A new secret for the webhooks; for a day, messages are signed with both."""
+    server = request.app.state.server
+    place = subscription_id(server, id)
+    live = server.broker.subscription(place, ticket=ticket, caller=server.caller(request))
+    return SecretAnswer(secret=server.broker.webhooks.rotate(live))
+
+
+@router.post("/{id}/sink/replay")
+def replay(request: Request, id: str, ticket: Ticket = None) -> ReplayAnswer:
+    """Try all dead letters of the subscription again."""
+    server = request.app.state.server
+    place = subscription_id(server, id)
+    server.broker.subscription(place, ticket=ticket, caller=server.caller(request))
+    return ReplayAnswer(replayed=server.broker.webhooks.replay(place))
+
+
+def _sink(given: SinkRequest | None) -> Sink | None:
+    return None if given is None else Sink.of(given.model_dump())
+
+
 def _span(seconds: float | None) -> timedelta | None:
     # Longer than the broker allows, so that its message says what is allowed.
     return None if seconds is None else timedelta(seconds=min(seconds, 1e9))
@@ -188,5 +242,6 @@ def _shown(found: StoredSubscription) -> SubscriptionAnswer:
         owner=found.owner,
         name=found.name,
         until=None if found.until is None else _EPOCH + timedelta(microseconds=found.until),
+        sink=None if found.sink is None else SinkRequest(**json.loads(found.sink)),
         metadata=None if found.metadata is None else json.loads(found.metadata),
     )
