@@ -142,6 +142,9 @@ class Deliverer:
         due = self._outbox.due(self._source.clock(), PAGE)
 
         async def one(pending: PendingDelivery) -> None:
+            if pending.attempts >= retries.ATTEMPTS:  # the first attempt was the last
+                self._outbox.bury(pending, self._source.clock())
+                return
             event = await asyncio.to_thread(self._source.event, pending.sequence)
             after = await self._try(session, pending, event)
             if after is None:
@@ -171,7 +174,7 @@ class Deliverer:
             self.delivered += 1
             return None
         attempts = retries.ATTEMPTS if attempt.gone else pending.attempts + 1
-        pause = retries.next_pause(pending.attempts + 1, attempt.asked)
+        pause = 0.0 if attempt.gone else retries.next_pause(pending.attempts + 1, attempt.asked)
         due = self._source.clock() + int(pause * 1e6)
         return pending._replace(attempts=attempts, due=due, error=attempt.error)
 
