@@ -16,27 +16,27 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from tamis.broker.access import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
-from tamis.broker.answers import converted
-from tamis.broker.api_keys import ApiKeys
-from tamis.broker.clock import LogClock, wall_clock
+from tamis.broker.access.api_keys import ApiKeys
+from tamis.broker.access.caller import ANONYMOUS, PUBLISHER, SUBSCRIBER, AccessError, Caller
+from tamis.broker.access.tickets import NONCE, TicketOffice
 from tamis.broker.consumers import Consumers
 from tamis.broker.data_folder import DataFolder
-from tamis.broker.dedup import DedupKeys
 from tamis.broker.delivery.sink_address import SinkRules
 from tamis.broker.delivery.sinks import Sink
 from tamis.broker.delivery.webhooks import Webhooks
 from tamis.broker.incoming import IncomingEvent, prepare_events
 from tamis.broker.limits import Limits
-from tamis.broker.matching import InlineMatching
-from tamis.broker.notification_files import NotificationPairs
-from tamis.broker.notifications import NotificationReader, Page
+from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.notification_reader import NotificationReader, Page
+from tamis.broker.matching.version_keeper import VersionKeeper
 from tamis.broker.recovery import Recovered, recover
-from tamis.broker.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
-from tamis.broker.sequencer import Committed, Sequencer
+from tamis.broker.sequence.answers import converted
+from tamis.broker.sequence.clock import LogClock, wall_clock
+from tamis.broker.sequence.dedup import DedupKeys
+from tamis.broker.sequence.requests import Alter, Expire, Extend, Publish, Receipt, Row, Subscribe
+from tamis.broker.sequence.sequencer import Committed, Sequencer
 from tamis.broker.state import KnownRequest, KnownSubscription, State, StoredSubscription
-from tamis.broker.tickets import NONCE, TicketOffice
-from tamis.broker.version_keeper import VersionKeeper
 from tamis.engine import Engine
 from tamis.errors import BrokerError, NotFoundError
 from tamis.language.dialects import NATIVE

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tamis.broker.dedup import dedup_key
-from tamis.broker.requests import PublishedEvent
+from tamis.broker.sequence.dedup import dedup_key
+from tamis.broker.sequence.requests import PublishedEvent
 from tamis.errors import EventError
 from tamis.model.schema import Schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tamis.broker.dedup import MOST, WINDOW, DedupKeys, dedup_key
+from tamis.broker.sequence.dedup import MOST, WINDOW, DedupKeys, dedup_key
 from tamis.broker.state import State
 from tamis.errors import BrokerError
 from tamis.store.log import Log, appended

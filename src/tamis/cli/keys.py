@@ -13,7 +13,7 @@ import click
 from tamis.errors import BrokerError
 
 if TYPE_CHECKING:
-    from tamis.broker.api_keys import ApiKeys
+    from tamis.broker.access.api_keys import ApiKeys
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 
@@ -54,7 +54,7 @@ def revoke(folder: Path, key: str) -> None:
 
 @contextmanager
 def _keys(folder: Path) -> Iterator[ApiKeys]:
-    from tamis.broker.api_keys import ApiKeys
+    from tamis.broker.access.api_keys import ApiKeys
     from tamis.broker.data_folder import DataFolder
     from tamis.broker.state import State
     from tamis.store.log import Log

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from tamis import __version__
-from tamis.broker.access import ANONYMOUS, Caller
+from tamis.broker.access.caller import ANONYMOUS, Caller
 from tamis.broker.broker import Broker
 from tamis.errors import TamisError
 from tamis.service import (

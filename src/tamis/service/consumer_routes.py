@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from tamis.broker.access import AccessError
+from tamis.broker.access.caller import AccessError
 
 router = APIRouter(prefix="/v1/consumers", tags=["consumers"])
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from tamis.broker.access import ADMIN
+from tamis.broker.access.caller import ADMIN
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"])
 

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tamis.broker.access import Caller
-from tamis.broker.notifications import Notification, Page
+from tamis.broker.access.caller import Caller
+from tamis.broker.matching.notification_reader import Notification, Page
 from tamis.service.problems import HttpError
 from tamis.service.subscription_routes import subscription_id
 from tamis.store.subscription_snapshot import Id

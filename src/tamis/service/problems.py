@@ -10,8 +10,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamis.broker.access import AccessError
-from tamis.broker.notifications import TrimmedError
+from tamis.broker.access.caller import AccessError
+from tamis.broker.matching.notification_reader import TrimmedError
 from tamis.errors import (
     BrokerError,
     BrokerStoppedError,

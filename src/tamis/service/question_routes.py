@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from tamis.broker.access import PUBLISHER, SUBSCRIBER
+from tamis.broker.access.caller import PUBLISHER, SUBSCRIBER
 from tamis.language.dialects import NATIVE
 
 router = APIRouter(prefix="/v1", tags=["questions"])

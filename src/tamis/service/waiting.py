@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from tamis.broker.notification_files import NotificationPairs
+from tamis.broker.matching.notification_files import NotificationPairs
 
 
 class Waiting:

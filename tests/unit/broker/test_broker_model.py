@@ -13,11 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tamis.broker.access import ANONYMOUS, Caller
+from tamis.broker.access.caller import ANONYMOUS, Caller
 from tamis.broker.broker import Broker, Lease
-from tamis.broker.compile_version import compile_version
-from tamis.broker.dedup import WINDOW
 from tamis.broker.incoming import IncomingEvent
+from tamis.broker.matching.compile_version import compile_version
+from tamis.broker.sequence.dedup import WINDOW
 from tamis.errors import NotFoundError
 from tamis.language import parse
 from tamis.model.schema import Schema

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tamis.broker.broker import Broker
 from tamis.broker.incoming import IncomingEvent
-from tamis.broker.version_keeper import VersionKeeper
+from tamis.broker.matching.version_keeper import VersionKeeper
 from tamis.store.versions import Versions
 
 

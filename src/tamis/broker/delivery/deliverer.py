@@ -25,7 +25,7 @@ from tamis.broker.delivery.outbox import Outbox, PendingDelivery
 from tamis.broker.delivery.signature import sign
 from tamis.broker.delivery.sink_address import SinkError, SinkRules, resolve
 from tamis.broker.delivery.sinks import Sink, message_body
-from tamis.broker.notifications import Notification, Page
+from tamis.broker.matching.notification_reader import Notification, Page
 from tamis.broker.state import StoredSubscription
 from tamis.store.subscription_snapshot import Id
 
@@ -37,7 +37,7 @@ _LOOK = 1.0  # seconds between two looks at what is due
 _GONE = 410
 
 
-class Attempt(NamedTuple):
+class DeliveryAttempt(NamedTuple):
     """How one request went."""
 
     delivered: bool
@@ -178,7 +178,7 @@ class Deliverer:
         due = self._source.clock() + int(pause * 1e6)
         return pending._replace(attempts=attempts, due=due, error=attempt.error)
 
-    def _note(self, url: str, attempt: Attempt) -> None:
+    def _note(self, url: str, attempt: DeliveryAttempt) -> None:
         """Count failures in a row; a sink with many is left alone for a while."""
         if attempt.delivered:
             self._failures.pop(url, None)
@@ -195,7 +195,7 @@ class Deliverer:
         live: StoredSubscription,
         pending: PendingDelivery,
         event: str | None,
-    ) -> Attempt:
+    ) -> DeliveryAttempt:
         now = datetime.now(UTC)
         body = message_body(
             sink, pending.subscription, pending.sequence, now.isoformat(timespec="seconds"), event
@@ -209,14 +209,14 @@ class Deliverer:
                 sink.url, data=body, headers=headers, allow_redirects=False
             ) as answer:
                 if 200 <= answer.status < 300:
-                    return Attempt(True)
+                    return DeliveryAttempt(True)
                 asked = retries.retry_after(answer.headers.get("Retry-After"), now)
                 gone = answer.status == _GONE
-                return Attempt(False, f"answered with {answer.status}", asked, gone)
+                return DeliveryAttempt(False, f"answered with {answer.status}", asked, gone)
         except SinkError as why:
-            return Attempt(False, str(why))
+            return DeliveryAttempt(False, str(why))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as why:
-            return Attempt(False, f"{type(why).__name__}: {why}"[:500])
+            return DeliveryAttempt(False, f"{type(why).__name__}: {why}"[:500])
 
 
 class _CheckedResolver(AbstractResolver):

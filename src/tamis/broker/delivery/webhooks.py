@@ -5,16 +5,16 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 
+from tamis.broker.access.tickets import TicketOffice
 from tamis.broker.delivery.deliverer import Deliverer, DeliverySource
 from tamis.broker.delivery.outbox import Outbox
 from tamis.broker.delivery.signature import PREFIX
 from tamis.broker.delivery.sink_address import SinkRules, resolve
 from tamis.broker.delivery.sinks import Sink
-from tamis.broker.matching import InlineMatching
-from tamis.broker.notification_files import NotificationPairs
-from tamis.broker.notifications import NotificationReader, Page
+from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.notification_files import NotificationPairs
+from tamis.broker.matching.notification_reader import NotificationReader, Page
 from tamis.broker.state import KnownSubscription, State, StoredSubscription
-from tamis.broker.tickets import TicketOffice
 from tamis.store.log import Log
 from tamis.store.subscription_snapshot import Id
 

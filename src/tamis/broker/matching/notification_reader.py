@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.broker.matching import InlineMatching
-from tamis.broker.notification_files import NotificationPairs
+from tamis.broker.matching.inline_matching import InlineMatching
+from tamis.broker.matching.notification_files import NotificationPairs
 from tamis.errors import BrokerError
 from tamis.replay.pipeline import row_as_json
 from tamis.store.log import Log

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.broker.answers import AnsweredWith
-from tamis.broker.dedup import DedupKeys
-from tamis.broker.requests import (
+from tamis.broker.sequence.answers import AnsweredWith
+from tamis.broker.sequence.dedup import DedupKeys
+from tamis.broker.sequence.requests import (
     Alter,
     Expire,
     Extend,

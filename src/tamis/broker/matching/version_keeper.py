@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
-from tamis.broker.compile_version import compile_in_child
+from tamis.broker.matching.compile_version import compile_in_child
 from tamis.errors import TamisError
 from tamis.store.log import Log
 from tamis.store.versions import Versions

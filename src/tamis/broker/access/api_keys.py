@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tamis.broker.access import ROLES, Caller
+from tamis.broker.access.caller import ROLES, Caller
 from tamis.broker.state import State
 from tamis.errors import BrokerError, NotFoundError, suggestion
 

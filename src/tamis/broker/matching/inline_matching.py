@@ -19,10 +19,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.broker.answers import AnsweredWith
-from tamis.broker.log_engine import LogEngine
-from tamis.broker.notification_files import NotificationFiles, NotificationPairs, dead_letters
-from tamis.broker.sequencer import Committed
+from tamis.broker.matching.log_engine import LogEngine
+from tamis.broker.matching.notification_files import (
+    NotificationFiles,
+    NotificationPairs,
+    dead_letters,
+)
+from tamis.broker.sequence.answers import AnsweredWith
+from tamis.broker.sequence.sequencer import Committed
 from tamis.errors import BrokerError
 from tamis.replay.event_source import EventChunk, RowLayout
 from tamis.replay.pipeline import BatchPace, read_events

@@ -1,6 +1,6 @@
 """Compile the live subscriptions of a log into a version, so that a start need not parse them.
 
-    python -m tamis.broker.compile_version LOG INDEX SEQUENCE
+    python -m tamis.broker.matching.compile_version LOG INDEX SEQUENCE
 
 The broker runs this in a child process: it takes memory and a core for seconds, and the broker goes
 on meanwhile.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tamis.broker.log_engine import LogEngine
+from tamis.broker.matching.log_engine import LogEngine
 from tamis.errors import BrokerError
 from tamis.store.log import Log
 from tamis.store.version import OF, Shard, Version, describe
