@@ -111,12 +111,14 @@ class SchemaRecords:
             if number not in (FIRST, last) and ((low <= numbers) & (numbers < high)).any()
         }
 
+    def check_new(self, schema: Schema) -> None:
+        """Refuse a schema that has nothing new."""
+        if schema.to_dict() == self.at(None).to_dict() | {"version": schema.version}:
+            raise SchemaError("the log has this schema already; an extension has something new")
+
     def section(self, schema: Schema, last: int) -> tuple[int, pa.Buffer]:
         """A new record, after the record `last`: refuses a schema that does not extend that."""
         before = self._schema(last)
         schema.check_extends(before)
-        document = schema.to_dict()
-        if document == before.to_dict() | {"version": schema.version}:
-            raise SchemaError("the log has this schema already; an extension has something new")
-        document["version"] = max(schema.version, before.version + 1)
+        document = schema.to_dict() | {"version": max(schema.version, before.version + 1)}
         return 1, encode_table(pa.table({"schema": [json.dumps(document, ensure_ascii=False)]}))
