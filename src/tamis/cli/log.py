@@ -128,8 +128,8 @@ def upgrade(folder: Path) -> None:
 
     Sequence numbers stay, so streams go on where they were. If this is interrupted, run it again.
     """
+    from tamis.store.earlier.upgrade import upgrade as upgrade_log
     from tamis.store.log import Log
-    from tamis.store.upgrade import upgrade as upgrade_log
 
     console = stdout_console()
     before = Log.open(folder).format

@@ -36,7 +36,7 @@ from tamis.store import published
 from tamis.store.base import BASE, Base, live_changes, read_base, write_base
 from tamis.store.compaction import merge
 from tamis.store.document import read_document, signed
-from tamis.store.format_one import FormatOneFiles
+from tamis.store.earlier.format_one import FormatOneFiles
 from tamis.store.head import CLEAN, Head, create_head, this_boot
 from tamis.store.log_locks import COMPACTING, LOCK, LogLocks
 from tamis.store.pack import (

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tamis.errors import SchemaError
 from tamis.model.schema import Schema
 from tamis.store.base import Base
-from tamis.store.format_one import FormatOneFiles
+from tamis.store.earlier.format_one import FormatOneFiles
 from tamis.store.pack import SCHEMAS, encode_table
 from tamis.store.segment_files import SegmentFiles
 
