@@ -6,6 +6,7 @@ in a kernel, over codes. Tests that are no intervals are answered before, once f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,15 @@ class ResidualFilter:
     def __len__(self) -> int:
         return self._programs.live
 
-    def add(self, slot: int, program: Program, terms: Terms) -> None:
-        """Keep the program of a slot; `terms` are those of its constraints."""
-        tests = [self._tests.intern(test) for test in program.tests]
-        self._programs.add(slot, program.steps, terms, tests)
+    def add(self, programs: Mapping[int, Program], terms: Terms) -> None:
+        """Keep the programs of slots, at least one; `terms` are those of their constraints."""
+        tests = [self._tests.intern(test) for each in programs.values() for test in each.tests]
+        self._programs.add({slot: each.steps for slot, each in programs.items()}, terms, tests)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all programs, without their special tests."""
+        return self._programs.nbytes
 
     def remove(self, slot: int) -> Terms | None:
         """Remove a slot; return the terms of its program if it has one."""
