@@ -94,11 +94,9 @@ class ResidualFilter:
         if not len(events):
             return np.zeros(0, np.bool_)
         asked, answers, open_pairs = self._answers(batch, events, slots, encoder)
-        width = int(self._programs.view.attribute.max(initial=0)) + 1
-        if len(batch.pairs.attribute):
-            width = max(width, int(batch.pairs.attribute.max()) + 1)
+        view, width = self._programs.view, len(encoder.codecs)
         verdicts = run_programs(
-            batch.pairs, events, slots, self._programs.view, width, asked, answers, len(self._tests)
+            batch.pairs, events, slots, view, width, asked, answers, len(self._tests)
         )
         for place in open_pairs:
             event, slot = int(events[place]), int(slots[place])
@@ -114,7 +112,9 @@ class ResidualFilter:
 
         The answers come with sorted keys, as `run_programs` takes them.
         """
-        view, many = self._programs.view, max(1, len(self._tests))
+        if not len(self._tests):  # most residuals are intervals
+            return np.zeros(0, np.int64), np.zeros(0, np.int8), []
+        view, many = self._programs.view, len(self._tests)
         starts, rows = runs(view.start[slots], view.size[slots].astype(np.int64))
         special = np.flatnonzero(view.kind[rows] == SPECIAL)
         candidate = np.searchsorted(starts, special, side="right") - 1
