@@ -144,8 +144,9 @@ def _load(
 
     seconds = timed(load)
     batch = engine.encode(events)
-    finish_plan(engine.matcher, affordable(setting, engine.matcher, batch))
-    some = affordable(setting, engine.matcher, batch)  # more: with its plan it is faster
+    for _ in range(2):  # with a plan for few events it affords more, and plans for those
+        some = affordable(setting, engine.matcher, batch)
+        finish_plan(engine.matcher, some)
     return _Side(engine, seconds, batch, some)
 
 
