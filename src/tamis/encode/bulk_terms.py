@@ -234,6 +234,8 @@ def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools
     for at in np.unique(flat.attribute[flat.attribute >= 0]).tolist():
         mine = np.flatnonzero((flat.attribute == at) & (flat.comparator >= 0))
         codec = encoder.codecs[at]
+        if at in encoder.dynamic:
+            continue  # its kinds are left to the caller
         numeric = np.isfinite(flat.value[mine]) & (flat.text[mine] < 0)
         worded = np.isnan(flat.value[mine]) & (flat.text[mine] >= 0)
         kind = flat.comparator[mine]

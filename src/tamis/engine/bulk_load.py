@@ -24,7 +24,7 @@ from tamis.language import parse, to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 from tamis.language.pitfalls import doubtful_words
-from tamis.model.condition import COMPARATORS, SYNONYMS, And, Condition, Constant, Predicate
+from tamis.model.condition import COMPARATORS, STATES, SYNONYMS, And, Condition, Constant, Predicate
 from tamis.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
             f"the predicate on {attribute!r} has a value and a text; one of them must be null"
         )
     constant = value if text is None else text
-    if comparator in ("exists", "missing"):
+    if comparator in STATES:
         return Predicate(attribute, comparator, constant)
     if constant is None:
         raise ConditionError(f"the predicate on {attribute!r} has neither a value nor a text")

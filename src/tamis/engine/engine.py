@@ -47,6 +47,9 @@ SCHEDULER = "adaptive"
 class Engine:
     """Live subscriptions over one schema, in memory.
 
+    Without a schema it has the open one: any JSON object is an event, and conditions may mention
+    any attribute.
+
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
     Conditions may call the registered operators and those in `operators`. `scheduler` is a name
     from `tamis.schedulers()`; it decides the order of evaluation.
@@ -66,13 +69,14 @@ class Engine:
 
     def __init__(
         self,
-        schema: Schema,
+        schema: Schema | None = None,
         matcher: str | Matcher = DEFAULT,
         *,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str = SCHEDULER,
         **options: Any,
     ) -> None:
+        schema = Schema.open() if schema is None else schema
         if not isinstance(schema, Schema):
             raise SchemaError(
                 f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"

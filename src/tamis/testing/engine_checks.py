@@ -102,6 +102,23 @@ _EXAMPLES = (
     "price exists or tags missing",
     "(price < 1 or number > 1) and (title exists or open = false)",
     "not (price < 1 and number > 1)",
+    "any < 1.5",
+    "not any < 1.5",
+    "any != 1",
+    "any = 9223372036854775807",
+    'any > "a"',
+    'any in (1, "a", true)',
+    'not any in (1, "a")',
+    'any like "%b"',
+    'not any like "a%"',
+    'any contains 1 and any excludes "a"',
+    "any",
+    "not any",
+    "any is null",
+    "any is not null and any missing or price is null",
+    "any is null and other is null and (any exists or number > 1)",
+    "any = @other",
+    "not any < @number",
 )
 
 

@@ -1,0 +1,61 @@
+"""Events under an open schema: only what conditions mention is looked at.
+
+A name with dots is a path into nested objects; a key of an object may itself have dots. A path goes
+through arrays: it collects the values of all elements. A list has several values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tamis.errors import EventError
+from tamis.model.domain import RefusalError
+from tamis.model.dynamic import Dynamic, distinct
+from tamis.model.schema import Schema
+
+_LISTS = (list, tuple, set, frozenset)
+_DYNAMIC = Dynamic()
+
+
+def open_values(schema: Schema, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of the attributes of an open schema; an `EventError` for an invalid number."""
+    return {
+        name: bound
+        for name, found in _mentioned(schema, given).items()
+        if (bound := _values(name, found))
+    }
+
+
+def _mentioned(schema: Schema, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    paths, attributes = schema.paths, schema.attributes
+    stack: list[tuple[str, Any]] = [("", given)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, _LISTS):
+            stack.extend((path, item) for item in reversed([*node]))
+        elif isinstance(node, Mapping):
+            keys = paths[path]
+            for key in keys.keys() & node.keys():
+                name, raw = keys[key], node[key]
+                if name in attributes:
+                    found.setdefault(name, []).append(raw)
+                if name in paths:
+                    stack.append((name, raw))
+    return found
+
+
+def _values(name: str, found: list[Any]) -> tuple[Any, ...]:
+    values: list[Any] = []
+    stack = found[::-1]
+    while stack:
+        raw = stack.pop()
+        if isinstance(raw, _LISTS):
+            stack.extend(reversed([*raw]))
+            continue
+        try:
+            values.append(_DYNAMIC.value(raw))
+        except RefusalError as why:
+            raise EventError(f"{name!r}: {why}", rule="R2", attribute=name) from None
+    return (values[0],) if len(values) == 1 else distinct(values)
