@@ -16,15 +16,15 @@ from tamis.model.schema import REFUSE
 def flat_table(table: pa.Table, encoder: Encoder) -> pa.Table:
     """Flatten structs to dotted columns, except structs that are attributes.
 
-    In an open schema a struct may be an attribute and hold others, and so may a list of structs:
-    its columns are lists of the values of all elements.
+    The columns of a list of structs are lists of the values of all elements, for attributes that
+    may have several. In an open schema a struct may be an attribute and hold others.
     """
     schema, done = encoder.schema, set[str]()
     while True:
         names = [
             field.name
             for field in table.schema
-            if (types.is_struct(field.type) or (schema.is_open and _is_list(field.type)))
+            if (types.is_struct(field.type) or (schema.unknown != REFUSE and _is_list(field.type)))
             and field.name not in done
             and (schema.is_open or field.name not in encoder.positions)
             and (field.name in schema.stems or schema.unknown == REFUSE)
@@ -35,13 +35,23 @@ def flat_table(table: pa.Table, encoder: Encoder) -> pa.Table:
         for field, column in zip(table.schema, table.columns, strict=True):
             if field.name in names:
                 for name, inner in _fields(field.name, column):
-                    keep.append(name)
-                    made.append(inner)
+                    if types.is_struct(field.type) or _takes_lists(name, encoder):
+                        keep.append(name)
+                        made.append(inner)
             if field.name not in names or field.name in encoder.positions:
                 keep.append(field.name)
                 made.append(column)
         done.update(names)
         table = pa.Table.from_arrays(made, names=keep)
+
+
+def _takes_lists(name: str, encoder: Encoder) -> bool:
+    """Whether a column may be lists: of an attribute with several values, or of structs."""
+    schema = encoder.schema
+    views = [schema.view(())] if schema.is_open else schema.event_types.values()
+    return name not in encoder.positions or any(
+        name in view and view[name].multiple for view in views
+    )
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -13,7 +13,7 @@ from tamis.encode.arrow import events_from_arrow
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
 from tamis.encode.terms import joined
-from tamis.engine import bulk_load, repair, saved_engine, snapshot, warm_start
+from tamis.engine import bulk_load, declaration, repair, saved_engine, snapshot, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
@@ -110,6 +110,18 @@ class Engine:
             self.torn = True
             self.encoder.extend(schema)
             self.torn = False
+
+    def declare(self, schema: Schema) -> None:
+        """Move to another schema, from the open one for example, with all subscriptions.
+
+        Their conditions are checked against it first. If some do not fit, a `SchemaError` says
+        which and why, and nothing changes.
+        """
+        if not isinstance(schema, Schema):
+            raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+        with self._lock.mutex:
+            self._ready()
+            declaration.declare(self, schema)
 
     def _ready(self) -> None:
         """Refuse operators, and repair what an interrupt has left: the first step of each call."""

@@ -8,7 +8,7 @@ from typing import Any
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.dynamic import Dynamic, distinct
-from tamis.model.open_event import open_values
+from tamis.model.open_event import collect, open_values
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
 
@@ -163,8 +163,10 @@ def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> di
                     f"the event is nested more than {DEPTH_LIMIT} levels deep", rule="R3"
                 )
             stack.extend((f"{name}.{inner}", below, depth + 1) for inner, below in raw.items())
-        elif ignores:  # a value where the schema has an object
-            ignored.append(name)
+        elif ignores and not _gather(schema, name, raw, flat):
+            ignored.append(name)  # a value where the schema has an object
+        elif ignores:
+            continue
         else:
             raise EventError(
                 f"unknown attribute {show(name)}{suggestion(name, schema.attributes)}",
@@ -172,6 +174,20 @@ def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> di
                 attribute=name if isinstance(name, str) else None,
             )
     return flat
+
+
+def _gather(schema: Schema, name: str, raw: Any, flat: dict[str, Any]) -> bool:
+    """Bind multiple attributes to the values of all elements of a list of objects."""
+    if not isinstance(raw, (list, tuple)):
+        return False
+    uses = schema.event_types.values()
+    found = {
+        each: values
+        for each, values in collect(schema, raw, name).items()
+        if any(each in view and view[each].multiple for view in uses)
+    }
+    flat.update(found)
+    return bool(found)
 
 
 def _wrong(types: tuple[str, ...], why: str, rule: str, name: str) -> EventError:

@@ -22,15 +22,16 @@ def open_values(schema: Schema, given: Mapping[str, Any]) -> dict[str, tuple[Any
     """The values of the attributes of an open schema; an `EventError` for an invalid number."""
     return {
         name: bound
-        for name, found in _mentioned(schema, given).items()
+        for name, found in collect(schema, given).items()
         if (bound := _values(name, found))
     }
 
 
-def _mentioned(schema: Schema, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+def collect(schema: Schema, given: Any, at: str = "") -> dict[str, list[Any]]:
+    """The values of attributes within an object or a list of objects, which has the path `at`."""
     found: dict[str, list[Any]] = {}
     paths, attributes = schema.paths, schema.attributes
-    stack: list[tuple[str, Any]] = [("", given)]
+    stack: list[tuple[str, Any]] = [(at, given)]
     while stack:
         path, node = stack.pop()
         if isinstance(node, _LISTS):
@@ -40,22 +41,30 @@ def _mentioned(schema: Schema, given: Mapping[str, Any]) -> dict[str, list[Any]]
             for key in keys.keys() & node.keys():
                 name, raw = keys[key], node[key]
                 if name in attributes:
-                    found.setdefault(name, []).append(raw)
+                    found.setdefault(name, []).extend(_items(raw))
                 if name in paths:
                     stack.append((name, raw))
     return found
 
 
-def _values(name: str, found: list[Any]) -> tuple[Any, ...]:
-    values: list[Any] = []
-    stack = found[::-1]
+def _items(raw: Any) -> list[Any]:
+    """The items of lists, also of lists within lists; anything else as it is."""
+    if not isinstance(raw, _LISTS):
+        return [raw]
+    items: list[Any] = []
+    stack = [raw]
     while stack:
-        raw = stack.pop()
-        if isinstance(raw, _LISTS):
-            stack.extend(reversed([*raw]))
-            continue
-        try:
-            values.append(_DYNAMIC.value(raw))
-        except RefusalError as why:
-            raise EventError(f"{name!r}: {why}", rule="R2", attribute=name) from None
+        item = stack.pop()
+        if isinstance(item, _LISTS):
+            stack.extend(reversed([*item]))
+        else:
+            items.append(item)
+    return items
+
+
+def _values(name: str, found: list[Any]) -> tuple[Any, ...]:
+    try:
+        values = [_DYNAMIC.value(raw) for raw in found]
+    except RefusalError as why:
+        raise EventError(f"{name!r}: {why}", rule="R2", attribute=name) from None
     return (values[0],) if len(values) == 1 else distinct(values)

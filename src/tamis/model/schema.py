@@ -337,6 +337,17 @@ class Schema:
             raise SchemaError(f"{path!r} is not a path: {why}") from None
 
     @classmethod
+    def infer(cls, events: Any, name: str = "event") -> Schema:
+        """Propose a typed schema from a sample: dicts, lines of JSON, an Arrow table, a DataFrame.
+
+        Its domains are those that all values of the sample have; `dynamic` for a mixture. `name`
+        names the event type.
+        """
+        from tamis.model.schema_inference import infer_schema
+
+        return infer_schema(events, name)
+
+    @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
         """From a JSON Schema of type object; `name` names the event type."""
         from tamis.model.schema_importers import from_json_schema
@@ -371,18 +382,9 @@ class Schema:
 
     def summary(self) -> str:
         """A summary for people."""
-        lines = [f"schema version {self.version}"]
-        for name, uses in self.event_types.items():
-            lines.append(f"{name} (default)" if name == self.default_event_type else name)
-            width = max((len(attribute) for attribute in uses), default=0)
-            for attribute, use in uses.items():
-                described = self.attributes[attribute].describe()
-                lines.append(f"  {attribute:<{width}}  {use!s:<18}  {described}")
-        used = {attribute for uses in self.event_types.values() for attribute in uses}
-        unused = [name for name in self._own_attributes() if name not in used]
-        if unused:
-            lines.append("attributes in no event type: " + ", ".join(unused))
-        return "\n".join(lines)
+        from tamis.model.schema_document import summary_of
+
+        return summary_of(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()

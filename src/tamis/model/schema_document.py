@@ -145,6 +145,24 @@ def write_schema(schema: Schema) -> dict[str, Any]:
     return document
 
 
+def summary_of(schema: Schema) -> str:
+    """A summary for people."""
+    lines = [f"schema version {schema.version}"]
+    for name, uses in schema.event_types.items():
+        lines.append(f"{name} (default)" if name == schema.default_event_type else name)
+        width = max((len(attribute) for attribute in uses), default=0)
+        for attribute, use in uses.items():
+            described = schema.attributes[attribute].describe()
+            lines.append(f"  {attribute:<{width}}  {use!s:<18}  {described}")
+    used = {EVENT_TYPE, *(attribute for uses in schema.event_types.values() for attribute in uses)}
+    unused = [name for name in schema.attributes if name not in used]
+    if schema.is_open:
+        return "\n".join([*lines, "open; dynamic attributes: " + (", ".join(unused) or "none yet")])
+    if unused:
+        lines.append("attributes in no event type: " + ", ".join(unused))
+    return "\n".join(lines)
+
+
 def to_yaml(schema: Schema) -> str:
     """The document form as YAML text, in document order."""
     return yaml.safe_dump(write_schema(schema), sort_keys=False, allow_unicode=True)
