@@ -19,7 +19,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
-        self.several = False  # values of one event
+        self.several = False  # it is in a list
         self.inexact = False  # an integer without an exact double
         self.timed = True  # all texts are timestamps
 
@@ -80,29 +80,26 @@ def _look(
     event: Mapping[str, Any], seen: dict[str, _Seen], types: dict[str, None], row: int
 ) -> None:
     """Note the values of one event."""
-    values: dict[str, int] = {}
-    stack = [(key, value, 1) for key, value in reversed([*event.items()])]
+    stack = [(key, value, False) for key, value in reversed([*event.items()])]
     while stack:
-        path, value, depth = stack.pop()
+        path, value, listed = stack.pop()
         if not _is_name(path):
             continue
         if isinstance(value, _LISTS):
-            stack.extend((path, item, depth) for item in reversed([*value]))
-            continue
-        if path == EVENT_TYPE and value is not None:
+            stack.extend((path, item, True) for item in reversed([*value]))
+        elif path == EVENT_TYPE and value is not None:
             if not isinstance(value, str):
                 raise SchemaError(
                     f"event {row}: {EVENT_TYPE!r} is not text; it names the types of an event"
                 )
             types[value] = None
         elif isinstance(value, Mapping) and value:
-            inner = ((f"{path}.{key}", below, depth + 1) for key, below in value.items())
+            inner = ((f"{path}.{key}", below, listed) for key, below in value.items())
             stack.extend(reversed([*inner]))
         else:
             found = seen.setdefault(path, _Seen())
             found.add(value)
-            values[path] = values.get(path, 0) + 1
-            found.several |= values[path] > 1
+            found.several |= listed
 
 
 def _is_name(path: object) -> bool:

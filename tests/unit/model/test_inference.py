@@ -71,6 +71,7 @@ def test_each_attribute_has_the_domain_of_all_its_values() -> None:
     assert {name for name, use in uses.items() if use == "optional multiple"} == {
         "tags",
         "items.sku",
+        "items.parts.n",
     }
     assert document["unknown"] == "ignore"
     for event in EVENTS:
