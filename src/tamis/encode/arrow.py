@@ -19,6 +19,7 @@ from tamis.encode.arrow_checks import checked_table, is_readable
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import rows_of
 from tamis.encode.nested_columns import flat_table
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
@@ -148,7 +149,7 @@ def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
 
 def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     try:
-        plain = _row(table, row)
+        (plain,) = rows_of(table.slice(row, 1))
     except (ValueError, ArithmeticError, KeyError, pa.ArrowException) as why:
         return EventError(f"a value cannot be read: {why}", rule="R2")
     try:
@@ -160,13 +161,7 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
 
 def row_values(table: pa.Table, schema: Schema, row: int) -> Mapping[str, tuple[Any, ...]]:
     """The values of one row of a table of events, for operators."""
-    return Event.of(schema, _row(table, row)).values
-
-
-def _row(table: pa.Table, row: int) -> dict[str, Any]:
-    """A row as an event. A table has a place for every attribute: null there is absent."""
-    values = table.slice(row, 1).to_pylist()[0]
-    return {name: value for name, value in values.items() if value is not None}
+    return Event.of(schema, rows_of(table.slice(row, 1))[0]).values
 
 
 def as_table(given: Any) -> pa.Table:

@@ -10,6 +10,7 @@ reply. A pipeline keeps the valid rows and sets the others aside, each with its 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -17,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.arrow import encode, events_from_arrow, refusals, row_values
+from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals, row_values
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import encode_events, refusal, rows_of
 from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
 
@@ -44,12 +46,15 @@ class ValidEvents:
     texts: dict[int, Texts]  # of every text attribute
     schema: Schema
     stamp: int  # of the encoder that made the codes
+    given: Sequence[Mapping[str, Any]] | None = None  # the events, if attributes are dynamic
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def batch(self, encoder: Encoder) -> EventBatch:
         """The events as a batch of an encoder. Another schema validates them again."""
+        if self.given is not None:
+            return encode_events(encoder, self.given)
         if not same_codes(self.schema, encoder.schema):
             return events_from_arrow(encoder, self.table)
         columns = self.columns
@@ -74,6 +79,9 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
     attribute does not refuse a row. Raises an `EventError` only if the table as a whole is wrong:
     if it is not a table, or has two columns with one name.
     """
+    if encoder.schema.is_open:
+        given = as_table(table)
+        return validate_events(encoder, rows_of(given), given)
     encoded = encode(encoder, table, every_text=True)
     if partial:
         refused = [Refused(row, _OUTSIDE) for row in np.unique(encoded.certain).tolist()]
@@ -84,6 +92,24 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
         encoded.table, rows, refused, encoded.columns, encoded.texts, encoder.schema, encoder.stamp
     )
     return _without_refused(found) if refused else found
+
+
+def validate_events(
+    encoder: Encoder,
+    events: Sequence[Any],
+    table: pa.Table,
+    known: Mapping[int, str] | None = None,
+) -> ValidEvents:
+    """Validate events as they came; `table` has the same rows, and some are `known` as wrong."""
+    schema = encoder.schema
+    reasons = {row: refusal(schema, event) for row, event in enumerate(events)} | dict(known or {})
+    refused = [Refused(row, reason) for row, reason in reasons.items() if reason is not None]
+    good = np.array([reason is None for _, reason in sorted(reasons.items())], np.bool_)
+    rows = np.flatnonzero(good)
+    return ValidEvents(
+        *(table.filter(pa.array(good)), rows, sorted(refused), {}, {}, schema, encoder.stamp),
+        given=[events[row] for row in rows.tolist()],
+    )
 
 
 def _without_refused(given: ValidEvents) -> ValidEvents:
