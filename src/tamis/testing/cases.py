@@ -286,3 +286,22 @@ def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
         else:
             bound[name] = chooser.pick(pool)
     return bound
+
+
+OPEN = Schema.open().mentioning(["a", "a.b", "a.b.c", "tags", "x.y", "event_type"])
+"""An open schema, with the attributes that conditions mention."""
+
+
+def open_event(chooser: Chooser) -> dict[str, Any]:
+    """Any JSON object: values, lists and objects where conditions look and where they do not."""
+
+    def value(depth: int) -> Any:
+        shape = chooser.number(0, 5 if depth else 3)
+        if shape == 4:
+            return [value(depth - 1) for _ in range(chooser.number(0, 3))]
+        if shape == 5:
+            return {key: value(depth - 1) for key in ("b", "c", "y", "z") if chooser.number(0, 1)}
+        return chooser.pick(VALUES["dynamic"])
+
+    names = ("a", "a.b", "b.c", "tags", "x", "x.y", "other", EVENT_TYPE)
+    return {name: value(3) for name in names if chooser.number(0, 1)}

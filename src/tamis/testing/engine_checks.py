@@ -56,6 +56,22 @@ def agrees_with_satisfies(make: Make) -> None:
 
 
 @check
+def open_schema(make: Make) -> None:
+    """Random conditions and JSON objects without a schema agree with `satisfies`."""
+    chooser = cases.RandomChooser(16)
+    engine = Engine(matcher=make())
+    conditions: dict[int, Condition] = {}
+    while len(conditions) < 120:  # attributes join as conditions mention them
+        condition = cases.condition(chooser, schema=cases.OPEN)
+        try:
+            conditions[int(engine.subscribe(condition))] = condition
+        except NeverTrueError:
+            continue
+    agree(engine, conditions, [cases.open_event(chooser) for _ in range(40)])
+    engine.check()
+
+
+@check
 def language_examples(make: Make) -> None:
     """One subscription for each form of the language."""
     engine = Engine(cases.SCHEMA, make())
