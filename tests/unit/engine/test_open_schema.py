@@ -176,6 +176,31 @@ def test_tables_of_subscriptions() -> None:
     engine.check()
 
 
+def test_conditions_of_a_table_mean_the_same_as_one_by_one() -> None:
+    constants = ("1", "2", "-0.0", "1.5", "9007199254740993", "a", '"3a"', '"1"', "true", '""')
+    conditions = [
+        f"{name} {comparator} {constant}" + (" and y exists" if name == "x.y" else "")
+        for name in ("x", "x.y", "y")
+        for comparator in ("=", "!=", "<", ">=")
+        for constant in constants
+        if not (constant in ("true", '""') and comparator in ("<", ">="))
+    ]
+    bulk, single = Engine(), Engine()
+    bulk.subscribe_table(pa.table({"id": range(len(conditions)), "condition": conditions}))
+    for id, condition in enumerate(conditions):
+        single.subscribe(condition, id=id)
+    values = [None, True, False, 0, 1, 1.5, 2, 2**53 + 1, 2.0**53, "a", "3a", "1", "", [1, "a"]]
+    events = [
+        *({"x": value} for value in values),
+        *({"x": {"y": value}, "y": 1} for value in values),
+        *({"y": value} for value in values),
+    ]
+    found = [sorted(ids) for ids in bulk.match_batch(events)]
+    assert found == [sorted(ids) for ids in single.match_batch(events)]
+    assert any(found)
+    bulk.check()
+
+
 def test_a_saved_engine_stays_open(engine: Engine, tmp_path: Path) -> None:
     engine.save(tmp_path / "saved")
     again = Engine.open(tmp_path / "saved")
