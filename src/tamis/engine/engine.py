@@ -274,7 +274,10 @@ class Engine:
             rows = iter(events)
         except TypeError as why:  # for example an array of NumPy without dimensions
             raise EventError(f"expected a list of events or an Arrow table: {why}") from None
-        return self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
+        stamp = self.encoder.stamp  # before: a condition of another thread may bring attributes
+        batch = self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
+        batch.stamp = stamp
+        return batch
 
     def _checked(self, row: int, given: Any) -> Event:
         try:
