@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,19 @@ def test_attributes_come_when_a_condition_mentions_them() -> None:
     engine.unsubscribe("second")
     assert engine.match({"a": 1, "b": {"c": 2}}) == ["first"]
     assert engine.report().ignored == {}
+
+
+def test_a_batch_misses_no_attribute_that_comes_while_it_is_encoded() -> None:
+    engine = Engine()
+
+    def events() -> Iterator[dict[str, Any]]:
+        yield {"a": 1}
+        engine.subscribe("a = 1", id="first")
+        yield {"a": 1}
+
+    batch = engine.encode(events())
+    with pytest.raises(EventError, match="out of date"):
+        engine.match_batch(batch)
 
 
 def test_a_refused_condition_leaves_the_engine_usable() -> None:
