@@ -91,13 +91,17 @@ class _TypeCheck(NamedTuple):
     def attributes(self) -> Mapping[str, Domain]:
         return self.schema.attributes
 
+    def _is_attribute(self, word: Constant) -> bool:
+        """Whether a bare word names an attribute; in an open schema it is just a word."""
+        return isinstance(word, Word) and word in self.attributes and not self.schema.is_open
+
     def check(self, condition: Condition) -> None:
         has_variables = False
         for leaf in leaves(condition):
             if isinstance(leaf, Predicate):
                 self._predicate(leaf)
             elif isinstance(leaf, Comparison):
-                check_comparison(leaf, self.attributes, self.text)
+                check_comparison(leaf, self.schema, self.text)
             elif isinstance(leaf, Call):
                 self._call(leaf)
                 has_variables = has_variables or any(True for _ in variables(leaf))
@@ -237,7 +241,7 @@ class _TypeCheck(NamedTuple):
                 )
             return
         hint = None
-        if isinstance(given, Word) and given in self.attributes and not self.stored:
+        if self._is_attribute(given) and not self.stored:
             raise ConditionError(
                 f"{str(given)!r} is an attribute",
                 span=span,
@@ -286,7 +290,7 @@ class _TypeCheck(NamedTuple):
             raise ConditionError("the constraint compares constants only", span=constraint.span)
 
     def _operand(self, given: Constant, constraint: ValueConstraint) -> None:
-        if isinstance(given, Word) and given in self.attributes:
+        if self._is_attribute(given):
             raise ConditionError(
                 f"{str(given)!r} is an attribute and cannot be compared with variables",
                 span=spans.operand(self.text, constraint, given),

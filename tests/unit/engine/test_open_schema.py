@@ -110,6 +110,7 @@ def test_a_word_that_someone_mentions_elsewhere_stays_a_word() -> None:
     engine = Engine()
     engine.subscribe("open exists", id=1)
     engine.subscribe("state = open", id=2)
+    engine.subscribe("@state + @open > 3 or @open < open", id=3)
     assert engine.match({"state": "open"}) == [2]
 
 
