@@ -32,7 +32,7 @@ from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
-from tamis.model.condition import Condition
+from tamis.model.condition import Call, Condition, leaves
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
@@ -106,6 +106,8 @@ class Engine:
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
             self._ready()
+            if schema.is_open:  # it need not have what conditions here mention
+                schema = self.schema.mentioning(schema.attributes)
             schema.check_extends(self.schema)
             self.torn = True
             self.encoder.extend(schema)
@@ -293,7 +295,8 @@ class Engine:
             condition = parsed(self.slot_table.source(id), self.schema)
             if condition is None:
                 return Explanation(True, (Branch(True, (), ()),))
-            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist())
+            names = {leaf.operator for leaf in leaves(condition) if isinstance(leaf, Call)}
+            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist(), names)
             with self._lock.in_operators:
                 return explain(condition, checked, self.schema, evaluators, fits)
 

@@ -240,3 +240,14 @@ def test_the_document_of_an_open_schema() -> None:
     ):
         with pytest.raises(SchemaError, match="open schema"):
             Schema.from_dict(wrong)
+
+
+def test_an_open_schema_is_extended_by_any_other_open_one() -> None:
+    engine = Engine()
+    engine.subscribe("a = 1", id=1)
+    engine.extend(Schema.open())
+    engine.extend(Schema.open().mentioning(["b"]))
+    assert list(engine.schema.attributes) == ["event_type", "a", "b"]
+    assert engine.match({"a": 1}) == [1]
+    with pytest.raises(SchemaError):
+        engine.extend(Schema.from_dict({"attributes": {"a": "integer"}}))
