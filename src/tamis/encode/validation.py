@@ -10,6 +10,7 @@ reply. A pipeline keeps the valid rows and sets the others aside, each with its 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -17,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.arrow import encode, events_from_arrow, refusals, row_values
+from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals, row_values
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.codes import NameCodec, codec
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import encode_events, refusal, rows_of
 from tamis.errors import SchemaError
 from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
@@ -46,6 +48,7 @@ class ValidEvents:
     texts: dict[int, Texts]  # of every text attribute
     schema: Schema
     stamp: int  # of the encoder that made the codes
+    given: Sequence[Mapping[str, Any]] | None = None  # the events, if attributes are dynamic
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,6 +70,8 @@ class ValidEvents:
 
         Its schema may extend theirs. Any other schema validates them again.
         """
+        if self.given is not None:
+            return encode_events(encoder, self.given)
         columns = self.columns
         if not same_codes(self.schema, encoder.schema):
             if not extends(encoder.schema, self.schema):
@@ -93,6 +98,9 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
     attribute does not refuse a row. Raises an `EventError` only if the table as a whole is wrong:
     if it is not a table, or has two columns with one name.
     """
+    if encoder.schema.is_open:
+        given = as_table(table)
+        return validate_events(encoder, rows_of(given), given)
     encoded = encode(encoder, table, every_text=True)
     if partial:
         refused = [Refused(row, _OUTSIDE) for row in np.unique(encoded.certain).tolist()]
@@ -103,6 +111,24 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
         encoded.table, rows, refused, encoded.columns, encoded.texts, encoder.schema, encoder.stamp
     )
     return _without_refused(found) if refused else found
+
+
+def validate_events(
+    encoder: Encoder,
+    events: Sequence[Any],
+    table: pa.Table,
+    known: Mapping[int, str] | None = None,
+) -> ValidEvents:
+    """Validate events as they came; `table` has the same rows, and some are `known` as wrong."""
+    schema = encoder.schema
+    reasons = {row: refusal(schema, event) for row, event in enumerate(events)} | dict(known or {})
+    refused = [Refused(row, reason) for row, reason in reasons.items() if reason is not None]
+    good = np.array([reason is None for _, reason in sorted(reasons.items())], np.bool_)
+    rows = np.flatnonzero(good)
+    return ValidEvents(
+        *(table.filter(pa.array(good)), rows, sorted(refused), {}, {}, schema, encoder.stamp),
+        given=[events[row] for row in rows.tolist()],
+    )
 
 
 def _without_refused(given: ValidEvents) -> ValidEvents:

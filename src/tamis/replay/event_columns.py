@@ -97,6 +97,8 @@ def placed(values: Any, rows: NDArray[np.int64], size: int) -> Any:
 
 def multiple(schema: Schema) -> set[str]:
     """The attributes that may have several values in one event."""
+    if schema.is_open:
+        return set(schema.attributes)
     several = {
         name for uses in schema.event_types.values() for name, use in uses.items() if use.multiple
     }
