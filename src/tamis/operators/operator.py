@@ -19,7 +19,7 @@ from typing import Any, Self, overload
 from tamis.errors import OperatorError, TamisError, nearest, suggestion
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
-from tamis.model.printer import KEYWORDS
+from tamis.model.printer import KEYWORDS, constant_text
 from tamis.operators.serialization import PackCall, reduce_operator
 
 PLACES = ("here", "thread", "process")
@@ -129,8 +129,21 @@ class Operator:
         True, 1 and 1.0 are different keys, although they are equal in Python: a function may
         distinguish them.
         """
-        handed = self.handed(arguments)
-        return tuple((type(value), value) for value in handed.values())
+        return key_of(self.handed(arguments))
+
+    def shown(self, key: Hashable) -> str:
+        """A call with the constants of a key, as in a condition; a variable for what is not handed.
+
+        >>> Operator(len, Signature("size", (Parameter("n", "number", True),), ("obj",))).shown(())
+        'size(?n)'
+        """
+        assert isinstance(key, tuple)
+        handed = {place: value for (place, _), (_, value) in zip(self._handed, key, strict=True)}
+        given = [
+            constant_text(handed[place]) if handed.get(place) is not None else f"?{each.name}"
+            for place, each in enumerate(self.signature.parameters)
+        ]
+        return f"{self.name}({', '.join(given)})"
 
     def __repr__(self) -> str:
         given = ", ".join(
@@ -218,6 +231,11 @@ _UNFIT = (
     inspect.isgeneratorfunction,
 )
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def key_of(handed: Mapping[str, Any]) -> Hashable:
+    """The key of constants: equal only if a function cannot tell them apart."""
+    return tuple((type(value), value) for value in handed.values())
 
 
 def _plain(value: Any) -> Any:

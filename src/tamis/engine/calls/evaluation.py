@@ -126,10 +126,10 @@ class Evaluation:
             reads = list(product(*values))
             if not reads:
                 running.given[call] = _UNBOUND
-            elif operator in running.late:
-                # An event waits for an operator once; skipped calls are counted.
+            elif operator in running.late and not self._runner.trusts(*each.what.call):
+                # An event waits once for constants that never answered; skipped calls are counted.
                 running.given[call] = _HUNG
-                self._runner.skipped(operator, len(reads), _HUNG)
+                self._runner.skipped(operator, [each.what.call[1]] * len(reads), _HUNG)
             else:
                 pending.append((each, reads))
         if operator.batch:

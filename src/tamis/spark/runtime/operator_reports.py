@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.files.atomic import atomic_file
 from tamis.files.names import own_files
-from tamis.operators.report import CallCounts, Report
+from tamis.operators.report import FAULTY, CallCounts, ConstantFaults, Report
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
@@ -75,7 +75,15 @@ def since(before: Report, now: Report) -> Report:
 
 def _plus(one: CallCounts, other: CallCounts, sign: int = 1) -> CallCounts:
     added = {name: getattr(one, name) + sign * getattr(other, name) for name in _ADDED}
-    return replace(one, **added)
+    constants = dict(one.constants)
+    for call, each in other.constants.items():
+        known = constants.get(call, ConstantFaults())
+        faults = known.faults + sign * each.faults
+        last = each.last or known.last if sign > 0 else known.last
+        constants[call] = ConstantFaults(faults, last)
+    worst = sorted(constants.items(), key=lambda each: -each[1].faults)
+    kept = {call: each for call, each in worst[:FAULTY] if each.faults > 0}
+    return replace(one, **added, constants=kept)
 
 
 class CallCount:
@@ -133,13 +141,16 @@ def report_json(given: Report) -> str:
 
 def report_document(given: Report) -> dict[str, Any]:
     """A report as a JSON document, without values of the moment."""
-    counts = [asdict(replace(each, set_aside_for=None)) for each in given]
+    counts = [asdict(replace(each, set_aside_for=None)) for each in total([given])]
     return {"operators": counts, "given_up": given.given_up}
 
 
 def read_report(given: Mapping[str, Any]) -> Report:
     """The report that `report_document` wrote."""
-    counts = [CallCounts(**each) for each in given["operators"]]
+    counts = []
+    for each in given["operators"]:
+        faulty = {call: ConstantFaults(**one) for call, one in each.get("constants", {}).items()}
+        counts.append(CallCounts(**{**each, "constants": faulty}))
     return replace(Report.of(counts), given_up=int(given["given_up"]))
 
 
