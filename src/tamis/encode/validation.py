@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.arrow import encode, events_from_arrow, refusals, row_values
+from tamis.encode.arrow import encode, events_from_arrow, refusals
+from tamis.encode.arrow_reads import TableReads
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.encoder import Encoder
 from tamis.files.arrays import Int64s
@@ -63,7 +64,7 @@ class ValidEvents:
             columns=columns,
             texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
             stamp=encoder.stamp,
-            raw=partial(row_values, self.table, encoder.schema),
+            raw=TableReads(self.table, encoder.schema, columns),
         )
 
 

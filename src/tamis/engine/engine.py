@@ -39,6 +39,7 @@ from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
 from tamis.operators.report import Report
+from tamis.operators.result_memory import SIZE
 
 DEFAULT = "tamis"
 SCHEDULER = "adaptive"
@@ -49,7 +50,8 @@ class Engine:
 
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
     Conditions may call the registered operators and those in `operators`. `scheduler` is a name
-    from `tamis.schedulers()`; it decides the order of evaluation.
+    from `tamis.schedulers()`; it decides the order of evaluation. Of the results of operators, at
+    most `remember` rows are kept for later events.
 
     >>> engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
     >>> engine.subscribe('price < 5 and title starts with "old"', id="bargains")
@@ -71,6 +73,7 @@ class Engine:
         *,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str = SCHEDULER,
+        remember: int = SIZE,
         **options: Any,
     ) -> None:
         if not isinstance(schema, Schema):
@@ -89,7 +92,7 @@ class Engine:
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
         self.residuals = ResidualFilter()
-        self.calls = CallFilter(Operators.of(operators), scheduler)
+        self.calls = CallFilter(Operators.of(operators), scheduler, remember)
 
     @property
     def schema(self) -> Schema:
@@ -324,6 +327,7 @@ class Engine:
         verify: bool = True,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str | None = None,
+        remember: int = SIZE,
         **options: Any,
     ) -> Self:
         """Open a saved engine; a `SavedIndexError` if its folder is damaged.
@@ -334,7 +338,9 @@ class Engine:
         those that are not saved, such as a password. Operators are code and are not saved: register
         those that conditions call, or pass them here.
         """
-        return saved_engine.open_engine(cls, folder, verify, operators, scheduler, options)
+        opened = saved_engine.open_engine(cls, folder, verify, operators, scheduler, options)
+        opened.calls.remember(remember)
+        return opened
 
     def close(self) -> None:
         """Stop the threads and processes of operators; a later match starts new ones."""

@@ -51,10 +51,11 @@ class CircuitBreaker:
             "set aside",
         )
 
-    def answered(self) -> None:
-        """A call was answered."""
+    def answered(self, times: int = 1) -> None:
+        """So many calls were answered."""
         self._in_a_row, self._until, self._pause = 0, None, self._first
-        self._note(False)
+        for _ in range(min(times, 2 * self._share)):
+            self._note(False)
 
     @property
     def spotless(self) -> bool:

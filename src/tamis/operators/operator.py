@@ -35,6 +35,7 @@ class Operator:
     """
 
     function: Callable[..., Any]
+    pure = True  # its results are remembered
     pack_call: tuple[PackCall, int] | None = None  # of a pack: the call that makes it again
 
     def __init__(
@@ -46,11 +47,13 @@ class Operator:
         timeout: float = 1.0,
         run: str = "thread",
         batch: bool | str = False,
+        pure: bool = True,
     ) -> None:
         # The decorator may be applied again, for another name.
         self.function = function.function if isinstance(function, Operator) else function
         self.signature = signature
         self.cost, self.timeout, self.run, self.batch = cost, timeout, run, batch
+        self.pure = pure
         _check(self)
         self.kinds = tuple(each.kind for each in signature.parameters if each.free)
         self.read_as = tuple(name.replace(".", "_") for name in signature.reads)
@@ -174,6 +177,7 @@ def operator(
     timeout: float = 1.0,
     run: str = "thread",
     batch: bool | str = False,
+    pure: bool = True,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(
     function: Callable[..., Any] | None = None,
@@ -187,6 +191,7 @@ def operator(
     timeout: float = 1.0,
     run: str = "thread",
     batch: bool | str = False,
+    pure: bool = True,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Turn a function into an operator, and register it for every engine of this process.
 
@@ -200,7 +205,8 @@ def operator(
     gives one; a tuple or a list of tuples if it gives several. None, False and [] are false. With
     `batch` it gets a list for each attribute, with one entry per event, and returns a list of
     results; an exception in the place of a result is a fault of this event alone. With
-    `batch="pairs"` it also gets a list for each argument, with one entry per event.
+    `batch="pairs"` it also gets a list for each argument, with one entry per event. Results are
+    remembered, unless the function is not `pure`: its result depends on more than its parameters.
 
     >>> @operator(reads=("position.altitude",), arguments={"metres": "number"}, run="here")
     ... def above(position_altitude, metres):
@@ -219,7 +225,9 @@ def operator(
         if called is None:
             raise OperatorError(f"{function!r} has no name; pass one: operator(name=...)")
         signature = Signature(called, declared(called, arguments, gives), _names(called, reads))
-        made = Operator(function, signature, cost=cost, timeout=timeout, run=run, batch=batch)
+        made = Operator(
+            function, signature, cost=cost, timeout=timeout, run=run, batch=batch, pure=pure
+        )
         return register(made)
 
     return make if function is None else make(function)
@@ -305,6 +313,8 @@ def _check(made: Operator) -> None:
     _check_numbers(made)
     if made.run not in PLACES:
         raise _wrong(called, f"unknown run={made.run!r}; known are {', '.join(PLACES)}")
+    if not isinstance(made.pure, bool):
+        raise _wrong(called, f"pure is True or False, not {made.pure!r}")
     if not isinstance(made.batch, bool) and made.batch != PAIRS:
         raise _wrong(called, f'batch is True, False or "pairs", not {made.batch!r}')
     if made.batch and not made.signature.reads:

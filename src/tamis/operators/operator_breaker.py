@@ -86,8 +86,8 @@ class OperatorBreaker:
         mine = self._mine.get(key)
         return Entered(self._whole.round, 0 if mine is None else mine.round)
 
-    def answered(self, key: Hashable) -> None:
-        """A call was answered."""
+    def answered(self, key: Hashable, times: int = 1) -> None:
+        """So many calls with these constants were answered."""
         self._whole.answered()
         self._untrusted.answered()
         self._failed.clear()
@@ -98,7 +98,7 @@ class OperatorBreaker:
             self._trusted[key] = None
         mine = self._mine.get(key)
         if mine is not None:
-            mine.answered()
+            mine.answered(times)
             if mine.spotless:
                 del self._mine[key]
 

@@ -38,6 +38,8 @@ class CallCounts:
     events: int = 0
     calls: int = 0
     seconds: float = 0.0
+    hits: int = 0  # events with a remembered result
+    misses: int = 0  # events without one, of an operator whose results are remembered
     raised: int = 0
     refused: int = 0
     timeouts: int = 0
@@ -88,6 +90,8 @@ class CallCounts:
 
     def __str__(self) -> str:
         parts = [f"{self.operator}: {self.events} events, {self.calls} calls, {self.seconds:.3g} s"]
+        if self.hits:
+            parts.append(f"{self.hits} remembered")
         parts += [
             f"{getattr(self, column)} {kind}"
             for kind, column in _COLUMN.items()
@@ -124,12 +128,14 @@ class Report:
 
     `given_up`: how often a clause did not hold because operators returned too many rows to join.
     `undecided`: how often a condition did not hold because an event has too many values to try.
+    `remembered`: how many rows of results are in memory.
     `ignored`: how many values were ignored, because the schema does not know them, by name.
     """
 
     counts: tuple[CallCounts, ...]
     given_up: int = 0
     undecided: int = 0
+    remembered: int = 0
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod

@@ -25,7 +25,7 @@ from tamis.operators.executor import Events, Executor
 from tamis.operators.operator import Operator, key_of
 from tamis.operators.operator_breaker import Entered, OperatorBreaker
 from tamis.operators.report import CallCounts, Report
-from tamis.operators.results import Answers
+from tamis.operators.results import Answers, answers
 from tamis.operators.thread_executor import ThreadExecutor
 
 
@@ -70,7 +70,7 @@ class Runner:
         _RUNNERS.add(self)
 
     def call(self, operator: Operator, reads: Events, arguments: Sequence[Any]) -> Answers:
-        """One answer for each event: rows, or a fault.
+        """One answer for each event, from the operator: rows, or a fault.
 
         `reads` has, for each event, one value for each attribute that the operator reads;
         `arguments` has one entry for each parameter of the call, None for a variable.
@@ -82,6 +82,8 @@ class Runner:
         caller, keys = self._caller(operator), [key_of(handed)] * len(reads)
         if operator.batch:
             return self._call_batch(caller, operator, reads, handed, keys)
+        if operator.run == "here":
+            return self._call_here(caller, operator, reads, handed, keys)
         return [
             each
             for at in range(len(reads))
@@ -112,6 +114,42 @@ class Runner:
             self._count(operator, [found[at] for at in refused], [keys[at] for at in refused])
         return found
 
+    def _call_here(
+        self,
+        caller: OperatorCaller,
+        operator: Operator,
+        reads: Events,
+        handed: dict[str, Any],
+        keys: list[Hashable],
+    ) -> Answers:
+        """One call after the other in this thread; counted together up to the next fault."""
+        found: Answers = []
+        while len(found) < len(reads):
+            key, start = keys[0], len(found)
+            with self._lock:
+                entered = caller.enter(key, self._clock())
+            if isinstance(entered, Fault):
+                rest: Answers = [entered] * (len(reads) - start)
+                self._count(operator, rest, keys[start:])
+                return [*found, *rest]
+            begun = time.perf_counter()
+            for read in reads[start:]:
+                came = answers(operator, (read,), handed)
+                found.append(came if isinstance(came, Fault) else came[0])
+                if isinstance(found[-1], Fault):
+                    break
+            seconds = time.perf_counter() - begun
+            mine = found[start:]
+            self._count(operator, mine, keys[start : len(found)], len(mine), seconds)
+            with self._lock:
+                good = len(mine) - _failed(mine[-1])
+                if good:
+                    caller.breaker.answered(key, good)
+                if good < len(mine):
+                    assert isinstance(mine[-1], Fault)
+                    caller.breaker.failed(key, entered, mine[-1].reason, self._clock(), seconds)
+        return found
+
     def _call_batch(
         self,
         caller: OperatorCaller,
@@ -134,8 +172,8 @@ class Runner:
             found += given
             if any(isinstance(each, Fault) and each.kind == "timeout" for each in given):
                 rest = keys[len(found) :]
-                self.skipped(operator, rest, _NOT_TRIED)
-                found += [_NOT_TRIED] * len(rest)
+                self.skipped(operator, rest, NOT_TRIED)
+                found += [NOT_TRIED] * len(rest)
         return found
 
     def _call(
@@ -283,6 +321,12 @@ class Runner:
 
         return ProcessExecutor()
 
+    def _counted(self, operator: Operator) -> CallCounts:
+        count = self._counts.get(operator.name)
+        if count is None:
+            count = self._counts[operator.name] = CallCounts(operator.name)
+        return count
+
     def _count(
         self,
         operator: Operator,
@@ -292,9 +336,7 @@ class Runner:
         seconds: float = 0.0,
     ) -> None:
         with self._lock:
-            count = self._counts.get(operator.name)
-            if count is None:
-                count = self._counts[operator.name] = CallCounts(operator.name)
+            count = self._counted(operator)
             count.calls += calls
             count.seconds += seconds
             if count.enter(given):
@@ -349,7 +391,7 @@ def _failed(answer: Rows | Fault) -> bool:
     return isinstance(answer, Fault) and answer.kind != "refused"
 
 
-_NOT_TRIED = Fault("timeout: not tried, it hung for others of the batch", "timeout")
+NOT_TRIED = Fault("timeout: not tried, it hung for others of the batch", "timeout")
 _PROCESS_ONLY = ("_lock", "_callers")  # not part of a pickle
 _RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
 

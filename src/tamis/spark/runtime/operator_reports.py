@@ -26,7 +26,18 @@ if TYPE_CHECKING:
     from tamis.engine import Engine
 
 NOTHING = Report(())
-_ADDED = ("events", "calls", "seconds", "raised", "refused", "timeouts", "nonsense", "set_aside")
+_ADDED = (
+    "events",
+    "calls",
+    "seconds",
+    "hits",
+    "misses",
+    "raised",
+    "refused",
+    "timeouts",
+    "nonsense",
+    "set_aside",
+)
 _ENDING = ".json"
 
 _noted: dict[tuple[int, str], tuple[Path, Report]] = {}  # by process and folder
