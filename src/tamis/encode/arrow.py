@@ -58,12 +58,13 @@ class RefusedRow(NamedTuple):
     why: EventError
 
 
-def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
+def events_from_arrow(encoder: Encoder, table: Any, missing: str | None = None) -> EventBatch:
     """A batch from a table, record batch, or anything with the Arrow stream interface.
 
-    The data may come from anywhere, so everything is checked first.
+    The data may come from anywhere, so everything is checked first. `missing` is as in
+    `checked_table`.
     """
-    table = checked_table(table, "a list of events or an Arrow table", EventError)
+    table = checked_table(table, "a list of events or an Arrow table", EventError, missing)
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:

@@ -10,7 +10,7 @@ reply. A pipeline keeps the valid rows and sets the others aside, each with its 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ class ValidEvents:
     texts: dict[int, Texts]  # of every text attribute
     schema: Schema
     stamp: int  # of the encoder that made the codes
+    ignored: dict[str, int] = field(default_factory=dict)  # values left out of all rows, by name
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -82,7 +83,14 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
         refused = [Refused(row, str(why)) for row, why in refusals(encoder, encoded)]
     rows = np.arange(encoded.table.num_rows, dtype=np.int64)
     found = ValidEvents(
-        encoded.table, rows, refused, encoded.columns, encoded.texts, encoder.schema, encoder.stamp
+        encoded.table,
+        rows,
+        refused,
+        encoded.columns,
+        encoded.texts,
+        encoder.schema,
+        encoder.stamp,
+        encoded.ignored,
     )
     return _without_refused(found) if refused else found
 

@@ -167,6 +167,11 @@ class Report:
         if self.undecided:
             lines.append(f"conditions on too many values, given up: {self.undecided}")
         if self.ignored:
-            most = sorted(self.ignored.items(), key=lambda each: (-each[1], each[0]))
-            lines.append("ignored: " + ", ".join(f"{name} ({many})" for name, many in most[:20]))
+            lines.append(self.ignored_text)
         return "\n".join(lines) or "no operator was called"
+
+    @property
+    def ignored_text(self) -> str:
+        """The names that were ignored most often, on one line."""
+        most = sorted(self.ignored.items(), key=lambda each: (-each[1], each[0]))
+        return "ignored: " + ", ".join(f"{name} ({many})" for name, many in most[:20])

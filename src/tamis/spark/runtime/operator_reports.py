@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -59,13 +60,15 @@ def total(reports: Iterable[Report]) -> Report:
     """The sum of reports. The last fault is that of the last report with one."""
     counts: dict[str, CallCounts] = {}
     given_up = 0
+    ignored: Counter[str] = Counter()
     for each in reports:
         given_up += each.given_up
+        ignored.update(each.ignored)
         for count in each:
             known = counts.get(count.operator, CallCounts(count.operator))
             last = count.last or known.last
             counts[count.operator] = replace(_plus(known, count), last=last)
-    return replace(Report.of(counts.values()), given_up=given_up)
+    return replace(Report.of(counts.values()), given_up=given_up, ignored=dict(ignored))
 
 
 def total_of(documents: Iterable[str]) -> Report:
@@ -81,7 +84,9 @@ def since(before: Report, now: Report) -> Report:
         fresh = _plus(fresh, before[count.operator], -1)
         if fresh.events or fresh.calls:
             counts.append(replace(fresh, last=count.last if fresh.faults else None))
-    return replace(Report.of(counts), given_up=now.given_up - before.given_up)
+    ignored = Counter(now.ignored) - Counter(before.ignored)
+    given_up = now.given_up - before.given_up
+    return replace(Report.of(counts), given_up=given_up, ignored=dict(ignored))
 
 
 def _plus(one: CallCounts, other: CallCounts, sign: int = 1) -> CallCounts:
@@ -119,7 +124,7 @@ def noted_calls(engines: Sequence[Engine], folder: str | None) -> Iterator[None]
         yield
     finally:
         fresh = count.report()
-        if folder is not None and (len(fresh) or fresh.given_up):
+        if folder is not None and (len(fresh) or fresh.given_up or fresh.ignored):
             _note(folder, fresh)
 
 
@@ -153,7 +158,7 @@ def report_json(given: Report) -> str:
 def report_document(given: Report) -> dict[str, Any]:
     """A report as a JSON document, without values of the moment."""
     counts = [asdict(replace(each, set_aside_for=None)) for each in total([given])]
-    return {"operators": counts, "given_up": given.given_up}
+    return {"operators": counts, "given_up": given.given_up, "ignored": dict(given.ignored)}
 
 
 def read_report(given: Mapping[str, Any]) -> Report:
@@ -162,7 +167,8 @@ def read_report(given: Mapping[str, Any]) -> Report:
     for each in given["operators"]:
         faulty = {call: ConstantFaults(**one) for call, one in each.get("constants", {}).items()}
         counts.append(CallCounts(**{**each, "constants": faulty}))
-    return replace(Report.of(counts), given_up=int(given["given_up"]))
+    ignored = {str(name): int(many) for name, many in given.get("ignored", {}).items()}
+    return replace(Report.of(counts), given_up=int(given["given_up"]), ignored=ignored)
 
 
 def _read(path: Path) -> Report:
