@@ -137,8 +137,10 @@ class Operator:
     def shown(self, key: Hashable) -> str:
         """A call with the constants of a key, as in a condition; a variable for what is not handed.
 
-        >>> Operator(len, Signature("size", (Parameter("n", "number", True),), ("obj",))).shown(())
-        'size(?n)'
+        >>> parameters = Parameter("place", "text", False), Parameter("miles", "number", True)
+        >>> far = Operator(lambda at, place: 9, Signature("far", parameters, ("at",)))
+        >>> far.shown(far.key(["SFO", None]))
+        'far("SFO", ?miles)'
         """
         assert isinstance(key, tuple)
         handed = {place: value for (place, _), (_, value) in zip(self._handed, key, strict=True)}
