@@ -37,9 +37,10 @@ class TableReads:
 
     def column(self, name: str, rows: list[int]) -> list[_Values]:
         """The values of one attribute in some rows."""
-        domain, codes = self._schema.attributes[name], self._columns.get(self._at[name])
-        if codes is None:
+        codes = self._columns.get(self._at.get(name, -1))
+        if codes is None:  # or the schema of the events does not have it yet
             return [()] * len(rows)
+        domain = self._schema.attributes[name]
         if name == EVENT_TYPE or name not in self._table.column_names:
             return self._one_by_one(name, rows)
         column = self._table.column(name)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.encode.batch import EventBatch, EventValues, Pairs, Texts
-from tamis.encode.clause import MISSING, Constraint, fold
+from tamis.encode.clause import MISSING, Constraint, Folded, fold
 from tamis.encode.codes import Codec, TextCodec, codec
 from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Row, Terms, from_rows
@@ -46,13 +46,16 @@ class Encoder:
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
-        """Adopt an extension of the schema: new attributes, new event types."""
+        """Adopt an extension of the schema: new attributes and event types, and grown domains.
+
+        The names of a grown domain get other codes: the clauses that mention it need new terms.
+        """
         self.schema = schema
         self.restamp()
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(self.codecs):
-                if self.codecs[position].domain != domain:  # event_type grows at its end
-                    self.codecs[position] = codec(domain, grows=True)
+                if self.codecs[position].domain != domain:
+                    self.codecs[position] = codec(domain, grows=name == EVENT_TYPE)
                 continue
             self.positions[name] = position
             self.codecs.append(codec(domain, grows=name == EVENT_TYPE))
@@ -68,9 +71,12 @@ class Encoder:
 
     # -- subscriptions -----------------------------------------------------------------------------
 
-    def fold(self, clause: Clause) -> tuple[Constraint, ...]:
-        """The constraints of a clause; refuses one that can never hold. Has no side effect."""
-        return fold(clause, self.codecs, self.positions)
+    def fold(self, clause: Clause, known: Folded | None = None) -> tuple[Constraint, ...]:
+        """The constraints of a clause; refuses one that can never hold. Has no side effect.
+
+        `known` keeps what the clauses of one condition share; they must live as long as it does.
+        """
+        return fold(clause, self.codecs, self.positions, known)
 
     def terms(self, clauses: Sequence[Sequence[Constraint]]) -> EncodedClauses:
         """The terms of folded clauses; assigns labels to their text constants."""

@@ -19,6 +19,7 @@ from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
+from tamis.engine.domain_growth import extend_domains
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.event_door import BAD, encode_events, good_events
 from tamis.engine.ids import Id
@@ -107,6 +108,10 @@ class Engine:
         with self._lock.mutex:
             self._ready()
             schema.check_extends(self.schema)
+            grown = schema.grown_attributes(self.schema)
+            if grown:
+                extend_domains(self, schema, grown)
+                return
             self.torn = True
             self.encoder.extend(schema)
             self.torn = False

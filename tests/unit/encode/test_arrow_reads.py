@@ -67,6 +67,7 @@ def test_columns_are_those_of_the_events(name: str, rows: list[int]) -> None:
     part = batch[1:4]
     assert part.read(name, [0, 2]) == [batch.raw_values(row).get(name, ()) for row in (1, 3)]
     assert isinstance(batch._raw, TableReads)
+    assert batch.read("later", rows) == [()] * len(rows), "of a later schema"
 
 
 def test_values_of_dicts() -> None:
