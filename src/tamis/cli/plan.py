@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import click
+from rich.text import Text
 
 from tamis import Engine, Schema
 from tamis.cli.data_files import read_events, read_subscriptions
@@ -24,6 +25,7 @@ from tamis.cli.terminal.options import (
     parse_options,
     seed_option,
 )
+from tamis.cli.terminal.printable import one_line
 from tamis.match.capabilities import settle
 from tamis.match.plan import LINES
 from tamis.workload import VARIANTS, make_variant
@@ -96,10 +98,21 @@ def plan(
         made = source.engine.plan(_id(source.engine, id_), lines)
     if as_json:
         times = None if timing is None else asdict(timing)
-        report = {"of": source.name, "plan": made.to_dict(), "measured_now": times}
+        ignored = dict(source.engine.report().ignored)
+        report = {
+            "of": source.name,
+            "plan": made.to_dict(),
+            "measured_now": times,
+            "ignored": ignored,
+        }
         click.echo(json.dumps(report, indent=2, allow_nan=False))
     else:
         show(console, source.name, len(source.engine), made, timing)
+        called = source.engine.report()
+        if called.ignored:
+            console.print()
+            what = f"Attributes that the schema does not know, {called.ignored_text}"
+            console.print(Text(one_line(what)), soft_wrap=True)
 
 
 def _generated(

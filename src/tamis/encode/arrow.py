@@ -6,8 +6,7 @@ single event, which raises the same error as that event alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from tamis.encode.arrow_checks import checked_table, is_readable
+from tamis.encode.arrow_reads import TableReads
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
@@ -25,7 +25,7 @@ from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, Schema, View
+from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, View
 
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
@@ -60,12 +60,13 @@ class RefusedRow(NamedTuple):
     why: EventError
 
 
-def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
+def events_from_arrow(encoder: Encoder, table: Any, missing: str | None = None) -> EventBatch:
     """A batch from a table, record batch, or anything with the Arrow stream interface.
 
-    The data may come from anywhere, so everything is checked first.
+    The data may come from anywhere, so everything is checked first. `missing` is as in
+    `checked_table`.
     """
-    table = checked_table(table, "a list of events or an Arrow table", EventError)
+    table = checked_table(table, "a list of events or an Arrow table", EventError, missing)
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:
@@ -78,7 +79,7 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
         columns=encoded.columns,
         texts=encoded.texts,
         stamp=encoder.stamp,
-        raw=partial(row_values, encoded.table, encoder.schema),
+        raw=TableReads(encoded.table, encoder.schema, encoded.columns),
     )
 
 
@@ -158,11 +159,6 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     except EventError as why:
         return why
     return None
-
-
-def row_values(table: pa.Table, schema: Schema, row: int) -> Mapping[str, tuple[Any, ...]]:
-    """The values of one row of a table of events, for operators."""
-    return Event.of(schema, rows_of(table.slice(row, 1))[0]).values
 
 
 def as_table(given: Any) -> pa.Table:

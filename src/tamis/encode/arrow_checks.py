@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from tamis.encode.frames import ABSENT, is_frame, nan_as_null, without_index
 from tamis.errors import TamisError
 
 _NESTING = 32
@@ -19,8 +20,21 @@ _UNKNOWN = (21, 22)  # ids of intervals in months and in days, which Python does
 _ROWS = 1 << 20  # rows that a table may have in almost no bytes, for example as one long run
 
 
-def checked_table(given: Any, expected: str, error: type[TamisError]) -> pa.Table:
-    """Any Arrow data as a table, checked; raises `error` for anything else."""
+def checked_table(
+    given: Any, expected: str, error: type[TamisError], missing: str | None = None
+) -> pa.Table:
+    """Any Arrow data as a table, checked; raises `error` for anything else.
+
+    If missing values are absent, NaN becomes null. By default they are in DataFrames only.
+    """
+    table = _arrow_table(given, expected, error)
+    if is_frame(given):
+        table = without_index(table)
+        missing = missing or ABSENT
+    return nan_as_null(table) if missing == ABSENT else table
+
+
+def _arrow_table(given: Any, expected: str, error: type[TamisError]) -> pa.Table:
     if isinstance(given, pa.RecordBatch):
         check_table(given, error)  # first: a damaged map would end the process here
         return pa.Table.from_batches([given])

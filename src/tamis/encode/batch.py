@@ -6,8 +6,8 @@ possible), dicts start by event. The other form is built lazily, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -44,8 +44,29 @@ class Texts(NamedTuple):
     rows: Int64s | None
 
 
-Raw = Callable[[int], Mapping[str, tuple[Any, ...]]]
-"""The values of an event as published, by attribute. Operators read values, not codes."""
+class RawValues(Protocol):
+    """The values of events as published, by attribute. Operators read values, not codes."""
+
+    def event(self, row: int) -> Mapping[str, tuple[Any, ...]]:
+        """All values of an event."""
+
+    def column(self, name: str, rows: list[int]) -> list[tuple[Any, ...]]:
+        """The values of one attribute in some events."""
+
+
+class EventValues:
+    """Raw values that are there by event."""
+
+    def __init__(self, values: Sequence[Mapping[str, tuple[Any, ...]]]) -> None:
+        self._values = values
+
+    def event(self, row: int) -> Mapping[str, tuple[Any, ...]]:
+        """All values of an event."""
+        return self._values[row]
+
+    def column(self, name: str, rows: list[int]) -> list[tuple[Any, ...]]:
+        """The values of one attribute in some events."""
+        return [self._values[row].get(name, ()) for row in rows]
 
 
 class EventBatch:
@@ -59,7 +80,7 @@ class EventBatch:
         pairs: Pairs | None = None,
         texts: Mapping[int, Texts] | None = None,
         stamp: int = 0,
-        raw: Raw | None = None,
+        raw: RawValues | None = None,
         first: int = 0,
     ) -> None:
         if columns is None and pairs is None:
@@ -111,9 +132,17 @@ class EventBatch:
 
     def raw_values(self, event: int) -> Mapping[str, tuple[Any, ...]]:
         """The values of an event as published, by attribute, for operators."""
+        return self._values().event(self._first + event)
+
+    def read(self, name: str, events: list[int]) -> list[tuple[Any, ...]]:
+        """The values of one attribute in some events as published, for operators."""
+        first = self._first
+        return self._values().column(name, [first + each for each in events] if first else events)
+
+    def _values(self) -> RawValues:
         if self._raw is None:
             raise ValueError("the batch has codes only")
-        return self._raw(self._first + event)
+        return self._raw
 
 
 def _cut(column: Texts, first: int, last: int) -> Texts:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.encode.batch import EventBatch, Pairs, Texts
+from tamis.encode.batch import EventBatch, EventValues, Pairs, Texts
 from tamis.encode.clause import MISSING, Constraint, Folded, fold
 from tamis.encode.codes import Codec, TextCodec, codec
 from tamis.encode.dynamic_codes import DynamicCodec, key_of
@@ -223,7 +223,7 @@ class Encoder:
                 for at, (texts, rows) in raw.items()
             },
             stamp=self.stamp,
-            raw=[event.values for event in events].__getitem__,
+            raw=EventValues([event.values for event in events]),
         )
 
 

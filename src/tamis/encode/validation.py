@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals, row_values
+from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals
+from tamis.encode.arrow_reads import TableReads
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.codes import NameCodec, codec
 from tamis.encode.encoder import Encoder
@@ -48,6 +49,7 @@ class ValidEvents:
     texts: dict[int, Texts]  # of every text attribute
     schema: Schema
     stamp: int  # of the encoder that made the codes
+    ignored: dict[str, int] = field(default_factory=dict)  # values left out of all rows, by name
     given: Sequence[Mapping[str, Any]] | None = None  # the events, if attributes are dynamic
 
     def __len__(self) -> int:
@@ -87,7 +89,7 @@ class ValidEvents:
             columns=columns,
             texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
             stamp=encoder.stamp,
-            raw=partial(row_values, self.table, self.schema),
+            raw=TableReads(self.table, self.schema, columns),
         )
 
 
@@ -108,7 +110,14 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
         refused = [Refused(row, str(why)) for row, why in refusals(encoder, encoded)]
     rows = np.arange(encoded.table.num_rows, dtype=np.int64)
     found = ValidEvents(
-        encoded.table, rows, refused, encoded.columns, encoded.texts, encoder.schema, encoder.stamp
+        encoded.table,
+        rows,
+        refused,
+        encoded.columns,
+        encoded.texts,
+        encoder.schema,
+        encoder.stamp,
+        encoded.ignored,
     )
     return _without_refused(found) if refused else found
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from tamis.encode.arrow import events_from_arrow
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
+from tamis.encode.frames import ABSENT, check_missing, without_missing
 from tamis.encode.terms import joined
 from tamis.engine import bulk_load, declaration, repair, saved_engine, snapshot, warm_start
 from tamis.engine.bulk_load import parsed
@@ -21,6 +21,7 @@ from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
 from tamis.engine.domain_growth import extend_domains
 from tamis.engine.engine_lock import EngineLock
+from tamis.engine.event_door import BAD, encode_events, good_events
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
 from tamis.engine.residuals.residual_filter import ResidualFilter
@@ -32,7 +33,7 @@ from tamis.match.base import Matcher, Matches
 from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
-from tamis.match.registry import create
+from tamis.match.registry import create, name_of
 from tamis.model.condition import Call, Condition, leaves
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
@@ -40,6 +41,7 @@ from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
 from tamis.operators.report import Report
+from tamis.operators.result_memory import SIZE
 
 DEFAULT = "tamis"
 SCHEDULER = "adaptive"
@@ -53,7 +55,8 @@ class Engine:
 
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
     Conditions may call the registered operators and those in `operators`. `scheduler` is a name
-    from `tamis.schedulers()`; it decides the order of evaluation.
+    from `tamis.schedulers()`; it decides the order of evaluation. Of the results of operators, at
+    most `remember` rows are kept for later events.
 
     >>> engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
     >>> engine.subscribe('price < 5 and title starts with "old"', id="bargains")
@@ -75,6 +78,7 @@ class Engine:
         *,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str = SCHEDULER,
+        remember: int = SIZE,
         **options: Any,
     ) -> None:
         schema = Schema.open() if schema is None else schema
@@ -94,7 +98,7 @@ class Engine:
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
         self.residuals = ResidualFilter()
-        self.calls = CallFilter(Operators.of(operators), scheduler)
+        self.calls = CallFilter(Operators.of(operators), scheduler, remember)
 
     @property
     def schema(self) -> Schema:
@@ -135,6 +139,13 @@ class Engine:
         if self.torn or self._lock.in_operators.locked():
             self._lock.refuse_operators()
             repair.repair(self)
+
+    def __repr__(self) -> str:
+        called = f", {len(self.calls):,} clauses with operators" if self.calls else ""
+        return (
+            f"<Engine: {len(self):,} subscriptions over {len(self.schema.attributes) - 1} "
+            f"attributes, matcher {name_of(self.matcher) or type(self.matcher).__name__}{called}>"
+        )
 
     def __len__(self) -> int:
         return len(self.slot_table)
@@ -223,19 +234,41 @@ class Engine:
 
     # -- events ------------------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any]) -> list[Id]:
-        """The ids of all subscriptions that match the event, in any order."""
+    def match(self, event: Mapping[str, Any], *, missing: str | None = None) -> list[Id]:
+        """The ids of all subscriptions that match the event, in any order.
+
+        `missing` is as in `match_batch`.
+        """
         with self._lock.mutex:
             self._ready()
-            batch = self.encoder.events([Event.of(self.schema, event)])
+            check_missing(missing)
+            given = without_missing(event) if missing == ABSENT else event
+            batch = self.encoder.events([Event.of(self.schema, given)])
             found: list[Id] = self.match_batch(batch)[0]
             return found
 
-    def match_batch(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> Matches:
-        """The matches of each event of a list of dicts, an Arrow table, or an encoded batch."""
+    def match_batch(
+        self,
+        events: Iterable[Mapping[str, Any]] | EventBatch | Any,
+        *,
+        bad: str = "refuse",
+        missing: str | None = None,
+    ) -> Matches:
+        """The matches of each event of a list of dicts, a table, or an encoded batch.
+
+        A table is one of Arrow, or a DataFrame of pandas or polars. One bad event refuses them all;
+        with `bad="skip"` it matches nothing, and with `bad="report"` the answer also has its row
+        and the reason, in `refused`. With `missing="absent"`, NaN, NaT and NA are absent, as in a
+        DataFrame; with `missing="refuse"`, they make an event bad, as elsewhere.
+        """
+        if bad not in BAD:
+            raise EventError(f"bad is one of {', '.join(map(repr, BAD))}, got {bad!r}")
         with self._lock.mutex:
             self._ready()
-            batch = self._current(events)
+            if bad != "refuse" and not isinstance(events, EventBatch):
+                good = good_events(self.encoder, events, missing)
+                return good.spread(self.match_batch(good.batch), bad)
+            batch = self._current(events, missing)
             found = self.patterns.filter(batch, self.matcher.match(batch))
             found = self.residuals.filter(batch, found, self.encoder)
             if self.calls:
@@ -255,8 +288,10 @@ class Engine:
                 self.calls.filter_bits(batch, found)
             return self.slot_table.bits_with_ids(found)
 
-    def _current(self, events: Iterable[Mapping[str, Any]] | EventBatch | Any) -> EventBatch:
-        batch = events if isinstance(events, EventBatch) else self.encode(events)
+    def _current(
+        self, events: Iterable[Mapping[str, Any]] | EventBatch | Any, missing: str | None = None
+    ) -> EventBatch:
+        batch = events if isinstance(events, EventBatch) else self.encode(events, missing=missing)
         if batch.stamp != self.encoder.stamp:
             raise EventError(
                 "the batch is out of date: subscriptions have brought new text constants since, or "
@@ -264,33 +299,17 @@ class Engine:
             )
         return batch
 
-    def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
-        """Validate and encode events, to match the same batch several times."""
+    def encode(
+        self, events: Iterable[Mapping[str, Any]] | Any, *, missing: str | None = None
+    ) -> EventBatch:
+        """Validate and encode events, to match the same batch several times.
+
+        `missing` is as in `match_batch`.
+        """
         if self.torn:
             with self._lock.mutex:
                 self._ready()
-        if isinstance(events, Mapping) or not isinstance(events, (list, tuple)):
-            if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
-                return events_from_arrow(self.encoder, events)
-            if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, Iterable):
-                raise EventError(
-                    "expected a list of events or an Arrow table, got "
-                    f"{type(events).__name__}; a single event goes to match()"
-                )
-        try:
-            rows = iter(events)
-        except TypeError as why:  # for example an array of NumPy without dimensions
-            raise EventError(f"expected a list of events or an Arrow table: {why}") from None
-        stamp = self.encoder.stamp  # before: a condition of another thread may bring attributes
-        batch = self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
-        batch.stamp = stamp
-        return batch
-
-    def _checked(self, row: int, given: Any) -> Event:
-        try:
-            return Event.of(self.schema, given)
-        except EventError as why:
-            raise why.at_row(row) from None
+        return encode_events(self.encoder, events, missing)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Explain why a subscription matches an event or not, predicate by predicate."""
@@ -351,6 +370,7 @@ class Engine:
         verify: bool = True,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str | None = None,
+        remember: int = SIZE,
         **options: Any,
     ) -> Self:
         """Open a saved engine; a `SavedIndexError` if its folder is damaged.
@@ -361,7 +381,9 @@ class Engine:
         those that are not saved, such as a password. Operators are code and are not saved: register
         those that conditions call, or pass them here.
         """
-        return saved_engine.open_engine(cls, folder, verify, operators, scheduler, options)
+        opened = saved_engine.open_engine(cls, folder, verify, operators, scheduler, options)
+        opened.calls.remember(remember)
+        return opened
 
     def close(self) -> None:
         """Stop the threads and processes of operators; a later match starts new ones."""

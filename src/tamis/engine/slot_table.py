@@ -352,8 +352,11 @@ def check_id(id: Any) -> Id:
             text = Text().value(id)
         except RefusalError as why:
             raise SubscriptionError(f"the id {why}") from None
-        if text:
-            return text
+        if not text:
+            raise SubscriptionError(
+                "an id cannot be empty text; leave it out, and the engine gives the next number"
+            )
+        return text
     whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
     if whole and INT_LOW <= id <= INT_HIGH:
         return int(id)

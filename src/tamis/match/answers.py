@@ -6,13 +6,15 @@ lazily: the matcher's slots are passed on without a copy and become ids only whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.files.arrays import Int64s
+from tamis.errors import EngineError
+from tamis.files.arrays import Int64s, offsets
 
 FoundSlots = NDArray[np.signedinteger[Any]]
 """Slots in an answer: 32 or 64 bits, depending on the matcher."""
@@ -49,6 +51,9 @@ class Matches:
     subscriptions do not affect them. Ids are resolved lazily: `matches[i]` resolves those of one
     event, `subscriptions` resolves all. Counting resolves none.
     """
+
+    refused: Sequence[tuple[int, str]] = ()
+    """The rows that are no events, with their reasons, if `match_batch` was asked to report."""
 
     def __init__(self, starts: Int64s, slots: FoundSlots, ids: SlotIds | None = None) -> None:
         self.starts, self.slots = starts, slots
@@ -97,6 +102,12 @@ class Matches:
         starts = self.starts - np.searchsorted(pairs, self.starts)
         return Matches(starts, np.delete(self.slots, pairs), self._ids)
 
+    def spread(self, counts: Int64s, refused: Sequence[tuple[int, str]]) -> Matches:
+        """The answer for more events: each has so many of the pairs, in order."""
+        found = Matches(offsets(counts), self.slots, self._ids)
+        found._subscriptions, found.refused = self._subscriptions, refused
+        return found
+
     def to_arrow(self) -> Any:
         """A table with the columns `event` (position in the batch) and `subscription` (id).
 
@@ -105,6 +116,25 @@ class Matches:
         import pyarrow as pa
 
         return pa.table({"event": pa.array(self.events), "subscription": self.arrow_ids()})
+
+    def to_pandas(self) -> Any:
+        """The table of `to_arrow` as a DataFrame of pandas."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            raise EngineError("to_pandas needs pandas, which is not installed") from None
+
+    def to_polars(self) -> Any:
+        """The table of `to_arrow` as a DataFrame of polars."""
+        try:
+            polars = import_module("polars")
+        except ImportError:
+            raise EngineError("to_polars needs polars, which is not installed") from None
+        return polars.from_arrow(self.to_arrow())
+
+    def __repr__(self) -> str:
+        bad = f", {len(self.refused):,} refused" if self.refused else ""
+        return f"<Matches: {self.total:,} of {len(self):,} events{bad}>"
 
     def arrow_ids(self, texts: bool = False) -> Any:
         """The subscription id of each pair, as an Arrow array of int64 or string.

@@ -227,6 +227,8 @@ class Timestamp(Domain):
     comparators = (*MEMBERSHIP, *ORDER)
 
     def value(self, given: object) -> datetime:
+        if type(given).__name__ == "NaTType":
+            refuse(given, "is a missing time; leave the attribute out, or pass missing='absent'")
         if getattr(given, "nanosecond", 0):  # pandas has nanoseconds
             refuse(given, "is finer than a microsecond")
         if isinstance(given, date) and not isinstance(given, datetime):

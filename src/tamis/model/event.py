@@ -129,12 +129,16 @@ def _types(schema: Schema, given: object) -> tuple[str, ...]:
 
 
 def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tuple[Any, ...]:
-    """The distinct values, in the order given, without nulls; null may be dynamic."""
-    dynamic = isinstance(domain, Dynamic)
     try:
-        bound = [domain.value(item) for item in raw if item is not None or dynamic]
+        return distinct_values(domain, raw)
     except RefusalError as why:
         raise _wrong(types, f"{name!r}: {why}", "R2", name) from None
+
+
+def distinct_values(domain: Domain, raw: Iterable[Any]) -> tuple[Any, ...]:
+    """The distinct values of a list, in the order given, without nulls; null may be dynamic."""
+    dynamic = isinstance(domain, Dynamic)
+    bound = [domain.value(item) for item in raw if item is not None or dynamic]
     if dynamic:
         return distinct(bound)
     if isinstance(domain, Opaque):  # a JSON value need not be hashable

@@ -1,4 +1,4 @@
-"""A circuit breaker: an operator that fails again and again is not called for a while."""
+"""A circuit breaker: what fails again and again is not called for a while."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CircuitBreaker:
         self._window: deque[bool] = deque(maxlen=2 * self._share)
         self._among = 0  # faults in the window
         self._until: float | None = None
-        self._round = 0  # how often it has opened
+        self.round = 0  # how often it has opened
         self._why = self._last = ""
 
     def pause_left(self, now: float) -> float | None:
@@ -41,27 +41,33 @@ class CircuitBreaker:
     def enter(self, now: float) -> int | Fault:
         """May the operator be called now? If so, a number under which to report a failure."""
         if self._until is None:
-            return self._round
+            return self.round
         left = self.pause_left(now)
         if left is None:
             self._until = now + self._pause
-            return self._round
+            return self.round
         return Fault(
             f"set aside for another {left:.3g} s after {self._why}, the last: {self._last}",
             "set aside",
         )
 
-    def answered(self) -> None:
-        """A call was answered."""
+    def answered(self, times: int = 1) -> None:
+        """So many calls were answered."""
         self._in_a_row, self._until, self._pause = 0, None, self._first
-        self._note(False)
+        for _ in range(min(times, 2 * self._share)):
+            self._note(False)
 
-    def failed(self, entered: int, reason: str, now: float, *, at_once: bool = False) -> None:
+    @property
+    def spotless(self) -> bool:
+        """Whether it is closed, and none of the last calls failed."""
+        return self._until is None and not self._among
+
+    def failed(self, entered: int, reason: str, now: float, *, at_once: str = "") -> None:
         """A call failed. One that began before the pause does not extend it.
 
-        With `at_once` it opens after one failure: another one would take as long.
+        With `at_once`, which says why, it opens after one failure.
         """
-        if entered != self._round:
+        if entered != self.round:
             return
         self._in_a_row += 1
         self._note(True)
@@ -70,13 +76,15 @@ class CircuitBreaker:
         share = self._among >= self._share
         if self._until is None and not (row or share or at_once):
             return
-        if row or (at_once and self._until is None):
+        if at_once:
+            self._why = at_once
+        elif row:
             self._why = f"{self._in_a_row} fault{'s' * (self._in_a_row > 1)} in a row"
         elif share:
             self._why = f"{self._among} faults in {len(self._window)} calls"
         self._until = now + self._pause
         self._pause = min(2 * self._pause, self._longest)
-        self._round += 1
+        self.round += 1
         self._window.clear()
         self._among = 0
 

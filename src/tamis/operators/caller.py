@@ -1,4 +1,4 @@
-"""What a runner keeps for one operator: its executor, its circuit breaker and its batch size."""
+"""What a runner keeps for one operator: its executor, its circuit breakers and its batch size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from tamis.model.operator import Fault
 from tamis.operators.batch_size import BatchSizer
-from tamis.operators.breaker import CircuitBreaker
 from tamis.operators.executor import (
     Events,
     Executor,
@@ -19,6 +18,7 @@ from tamis.operators.executor import (
     StuckError,
 )
 from tamis.operators.operator import Operator
+from tamis.operators.operator_breaker import Entered, OperatorBreaker
 from tamis.operators.results import Answers
 
 
@@ -42,20 +42,28 @@ class FailedCall(NamedTuple):
 class OperatorCaller:
     """Calls one operator, and turns every failure into a value."""
 
-    def __init__(self, breaker: CircuitBreaker, executor: Executor, sizer: BatchSizer) -> None:
+    def __init__(self, breaker: OperatorBreaker, executor: Executor, sizer: BatchSizer) -> None:
         self.breaker, self.executor, self._sizer = breaker, executor, sizer
         self.close, self.batch_size = executor.close, sizer.size
 
-    def enter(self, now: float) -> int | Fault:
-        """May the operator be called now? If so, a number under which to report the outcome."""
-        blocked = self.executor.blocked
+    def enter(self, key: Hashable, now: float) -> Entered | Fault:
+        """May the operator be called with these constants now?"""
+        blocked = self.executor.blocked(self.breaker.trusts(key))
         if blocked is not None:
             return Fault(f"set aside until a call comes back: {blocked}", "set aside")
-        return self.breaker.enter(now)
+        return self.breaker.enter(key, now)
 
-    def pause_left(self, now: float) -> float | None:
+    def refusal(self, key: Hashable, now: float) -> Fault | None:
+        """Why a call with these constants would be refused; None if it may be made."""
+        if self.pause_left(now, key) is None:
+            return None
+        refused = self.enter(key, now)
+        return refused if isinstance(refused, Fault) else None
+
+    def pause_left(self, now: float, key: Hashable = ()) -> float | None:
         """For how many seconds the operator may not be called; None if it may."""
-        return math.inf if self.executor.blocked is not None else self.breaker.pause_left(now)
+        blocked = self.executor.blocked(self.breaker.trusts(key))
+        return self.breaker.pause_left(now, key) if blocked is None else math.inf
 
     def learn(self, key: Hashable, events: int, came: Answers | FailedCall, seconds: float) -> None:
         """Learn how long a call took. One that raised says nothing: it may have ended early."""

@@ -35,9 +35,8 @@ class StuckError(NotStartedError):
 class Executor:
     """Calls one operator, in the calling thread: for operators that are fast and trusted."""
 
-    @property
-    def blocked(self) -> str | None:
-        """Why no call can be made now; None if it can."""
+    def blocked(self, trusted: bool) -> str | None:
+        """Why no call can be made now; None if it can. `trusted`: the last one was answered."""
         return None
 
     def start(self, operator: Operator) -> None:

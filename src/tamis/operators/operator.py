@@ -19,7 +19,7 @@ from typing import Any, Self, overload
 from tamis.errors import OperatorError, TamisError, nearest, suggestion
 from tamis.model.condition import NAME
 from tamis.model.operator import KINDS, Parameter, Signature
-from tamis.model.printer import KEYWORDS
+from tamis.model.printer import KEYWORDS, constant_text
 from tamis.operators.serialization import PackCall, reduce_operator
 
 PLACES = ("here", "thread", "process")
@@ -35,6 +35,7 @@ class Operator:
     """
 
     function: Callable[..., Any]
+    pure = True  # its results are remembered
     pack_call: tuple[PackCall, int] | None = None  # of a pack: the call that makes it again
 
     def __init__(
@@ -46,11 +47,13 @@ class Operator:
         timeout: float = 1.0,
         run: str = "thread",
         batch: bool | str = False,
+        pure: bool = True,
     ) -> None:
         # The decorator may be applied again, for another name.
         self.function = function.function if isinstance(function, Operator) else function
         self.signature = signature
         self.cost, self.timeout, self.run, self.batch = cost, timeout, run, batch
+        self.pure = pure
         _check(self)
         self.kinds = tuple(each.kind for each in signature.parameters if each.free)
         self.read_as = tuple(name.replace(".", "_") for name in signature.reads)
@@ -129,8 +132,23 @@ class Operator:
         True, 1 and 1.0 are different keys, although they are equal in Python: a function may
         distinguish them.
         """
-        handed = self.handed(arguments)
-        return tuple((type(value), value) for value in handed.values())
+        return key_of(self.handed(arguments))
+
+    def shown(self, key: Hashable) -> str:
+        """A call with the constants of a key, as in a condition; a variable for what is not handed.
+
+        >>> parameters = Parameter("place", "text", False), Parameter("miles", "number", True)
+        >>> far = Operator(lambda at, place: 9, Signature("far", parameters, ("at",)))
+        >>> far.shown(far.key(["SFO", None]))
+        'far("SFO", ?miles)'
+        """
+        assert isinstance(key, tuple)
+        handed = {place: value for (place, _), (_, value) in zip(self._handed, key, strict=True)}
+        given = [
+            constant_text(handed[place]) if handed.get(place) is not None else f"?{each.name}"
+            for place, each in enumerate(self.signature.parameters)
+        ]
+        return f"{self.name}({', '.join(given)})"
 
     def __repr__(self) -> str:
         given = ", ".join(
@@ -161,6 +179,7 @@ def operator(
     timeout: float = 1.0,
     run: str = "thread",
     batch: bool | str = False,
+    pure: bool = True,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(
     function: Callable[..., Any] | None = None,
@@ -174,6 +193,7 @@ def operator(
     timeout: float = 1.0,
     run: str = "thread",
     batch: bool | str = False,
+    pure: bool = True,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Turn a function into an operator, and register it for every engine of this process.
 
@@ -187,7 +207,8 @@ def operator(
     gives one; a tuple or a list of tuples if it gives several. None, False and [] are false. With
     `batch` it gets a list for each attribute, with one entry per event, and returns a list of
     results; an exception in the place of a result is a fault of this event alone. With
-    `batch="pairs"` it also gets a list for each argument, with one entry per event.
+    `batch="pairs"` it also gets a list for each argument, with one entry per event. Results are
+    remembered, unless the function is not `pure`: its result depends on more than its parameters.
 
     >>> @operator(reads=("position.altitude",), arguments={"metres": "number"}, run="here")
     ... def above(position_altitude, metres):
@@ -206,7 +227,9 @@ def operator(
         if called is None:
             raise OperatorError(f"{function!r} has no name; pass one: operator(name=...)")
         signature = Signature(called, declared(called, arguments, gives), _names(called, reads))
-        made = Operator(function, signature, cost=cost, timeout=timeout, run=run, batch=batch)
+        made = Operator(
+            function, signature, cost=cost, timeout=timeout, run=run, batch=batch, pure=pure
+        )
         return register(made)
 
     return make if function is None else make(function)
@@ -218,6 +241,11 @@ _UNFIT = (
     inspect.isgeneratorfunction,
 )
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def key_of(handed: Mapping[str, Any]) -> Hashable:
+    """The key of constants: equal only if a function cannot tell them apart."""
+    return tuple((type(value), value) for value in handed.values())
 
 
 def _plain(value: Any) -> Any:
@@ -287,6 +315,8 @@ def _check(made: Operator) -> None:
     _check_numbers(made)
     if made.run not in PLACES:
         raise _wrong(called, f"unknown run={made.run!r}; known are {', '.join(PLACES)}")
+    if not isinstance(made.pure, bool):
+        raise _wrong(called, f"pure is True or False, not {made.pure!r}")
     if not isinstance(made.batch, bool) and made.batch != PAIRS:
         raise _wrong(called, f'batch is True, False or "pairs", not {made.batch!r}')
     if made.batch and not made.signature.reads:

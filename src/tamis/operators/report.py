@@ -8,19 +8,38 @@ from dataclasses import dataclass, field, replace
 
 from tamis.model.operator import Fault, Rows
 
+FAULTY = 100  # calls with constants whose faults a report has, for each operator
+_SHOWN = 5  # of these as text
+
+
+@dataclass
+class ConstantFaults:
+    """The faults of an operator with certain constants."""
+
+    faults: int = 0
+    last: str | None = None
+    set_aside_for: float | None = None  # seconds; None: it is called
+
+    def __str__(self) -> str:
+        aside = _aside(self.set_aside_for)
+        return f"{self.faults} faults{aside}" + (f"; the last: {self.last}" if self.last else "")
+
 
 @dataclass
 class CallCounts:
     """The calls of one operator.
 
     There were `calls` of the function for `events`, which took `seconds`. Each event has an answer,
-    or is counted under one kind of fault.
+    or is counted under one kind of fault. `constants` are the calls with constants that had faults,
+    as in a condition; only the latest few.
     """
 
     operator: str
     events: int = 0
     calls: int = 0
     seconds: float = 0.0
+    hits: int = 0  # events with a remembered result
+    misses: int = 0  # events without one, of an operator whose results are remembered
     raised: int = 0
     refused: int = 0
     timeouts: int = 0
@@ -28,6 +47,7 @@ class CallCounts:
     set_aside: int = 0
     set_aside_for: float | None = None  # seconds; inf: until a call comes back; None: it is called
     last: str | None = None  # the reason of the last fault
+    constants: dict[str, ConstantFaults] = field(default_factory=dict)
 
     @property
     def faults(self) -> int:
@@ -39,29 +59,58 @@ class CallCounts:
         """Events with an answer."""
         return self.events - self.faults
 
-    def enter(self, answers: Sequence[Rows | Fault]) -> None:
-        """Count the answers for some events."""
+    def enter(self, answers: Sequence[Rows | Fault]) -> bool:
+        """Count the answers for some events; returns whether there are faults."""
         self.events += len(answers)
+        faulty = False
         for answer in answers:
             if isinstance(answer, Fault):
+                faulty = True
                 kind = _COLUMN[answer.kind]
                 setattr(self, kind, getattr(self, kind) + 1)
                 if answer.kind != "set aside":
                     self.last = answer.reason
+        return faulty
+
+    def blame(self, call: str, fault: Fault) -> None:
+        """Count a fault of a call with constants."""
+        known = self.constants.pop(call, None) or ConstantFaults()
+        known.faults += 1
+        if fault.kind != "set aside":
+            known.last = fault.reason
+        self.constants[call] = known  # as the latest
+        if len(self.constants) > FAULTY:
+            del self.constants[next(iter(self.constants))]
+
+    def copy(self) -> CallCounts:
+        """Counts that do not change with these."""
+        return replace(
+            self, constants={call: replace(each) for call, each in self.constants.items()}
+        )
 
     def __str__(self) -> str:
         parts = [f"{self.operator}: {self.events} events, {self.calls} calls, {self.seconds:.3g} s"]
+        if self.hits:
+            parts.append(f"{self.hits} remembered")
         parts += [
             f"{getattr(self, column)} {kind}"
             for kind, column in _COLUMN.items()
             if getattr(self, column)
         ]
         text = ", ".join(parts)
-        if self.set_aside_for == math.inf:
-            text += "; set aside until a call that hangs comes back"
-        elif self.set_aside_for is not None:
-            text += f"; set aside for another {self.set_aside_for:.3g} s"
-        return text + (f"; the last fault: {self.last}" if self.last else "")
+        text += _aside(self.set_aside_for)
+        text += f"; the last fault: {self.last}" if self.last else ""
+        worst = sorted(self.constants.items(), key=lambda each: -each[1].faults)
+        lines = [text, *(f"  {call}: {each}" for call, each in worst[:_SHOWN])]
+        if len(worst) > _SHOWN:
+            lines.append(f"  and {len(worst) - _SHOWN} calls with other constants")
+        return "\n".join(lines)
+
+
+def _aside(seconds: float | None) -> str:
+    if seconds == math.inf:
+        return "; set aside until a call that hangs comes back"
+    return "" if seconds is None else f"; set aside for another {seconds:.3g} s"
 
 
 _COLUMN = {
@@ -79,18 +128,20 @@ class Report:
 
     `given_up`: how often a clause did not hold because operators returned too many rows to join.
     `undecided`: how often a condition did not hold because an event has too many values to try.
+    `remembered`: how many rows of results are in memory.
     `ignored`: how many values were ignored, because the schema does not know them, by name.
     """
 
     counts: tuple[CallCounts, ...]
     given_up: int = 0
     undecided: int = 0
+    remembered: int = 0
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, counts: Iterable[CallCounts]) -> Report:
         """An immutable copy."""
-        return cls(tuple(sorted((replace(each) for each in counts), key=lambda c: c.operator)))
+        return cls(tuple(sorted((each.copy() for each in counts), key=lambda c: c.operator)))
 
     def __getitem__(self, operator: str) -> CallCounts:
         for each in self.counts:
@@ -116,6 +167,11 @@ class Report:
         if self.undecided:
             lines.append(f"conditions on too many values, given up: {self.undecided}")
         if self.ignored:
-            most = sorted(self.ignored.items(), key=lambda each: (-each[1], each[0]))
-            lines.append("ignored: " + ", ".join(f"{name} ({many})" for name, many in most[:20]))
+            lines.append(self.ignored_text)
         return "\n".join(lines) or "no operator was called"
+
+    @property
+    def ignored_text(self) -> str:
+        """The names that were ignored most often, on one line."""
+        most = sorted(self.ignored.items(), key=lambda each: (-each[1], each[0]))
+        return "ignored: " + ", ".join(f"{name} ({many})" for name, many in most[:20])

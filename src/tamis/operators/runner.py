@@ -14,28 +14,29 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 from tamis.errors import OperatorError
 from tamis.model.operator import Fault, Rows
 from tamis.operators.batch_size import BatchSizer
-from tamis.operators.breaker import CircuitBreaker
-from tamis.operators.caller import OperatorCaller
+from tamis.operators.caller import FailedCall, OperatorCaller
 from tamis.operators.executor import Events, Executor
-from tamis.operators.operator import Operator
+from tamis.operators.operator import Operator, key_of
+from tamis.operators.operator_breaker import Entered, OperatorBreaker
 from tamis.operators.report import CallCounts, Report
-from tamis.operators.results import Answers
+from tamis.operators.results import Answers, answers
 from tamis.operators.thread_executor import ThreadExecutor
 
 
 class Runner:
     """Calls operators inline, in threads or in processes, with limits on time and on faults.
 
-    An operator is set aside for `pause` seconds after `faults` faults in a row, or when half of its
-    last `4 * faults` calls were faults; then one call may try. Each pause is twice as long as the
-    last one, up to `longest`. Each operator may have `left` abandoned calls in threads.
+    An operator with certain constants is set aside for `pause` seconds after `faults` faults in a
+    row, or when half of its last `4 * faults` calls were faults; then one call may try. Each pause
+    is twice as long as the last one, up to `longest`. Other constants are still called, unless the
+    operator is down (see `OperatorBreaker`). Each operator may have `left` abandoned calls in
+    threads.
 
     A runner is thread-safe. A fork or a pickle keeps the counts, but neither threads nor worker
     processes; new ones are started on demand.
@@ -69,7 +70,7 @@ class Runner:
         _RUNNERS.add(self)
 
     def call(self, operator: Operator, reads: Events, arguments: Sequence[Any]) -> Answers:
-        """One answer for each event: rows, or a fault.
+        """One answer for each event, from the operator: rows, or a fault.
 
         `reads` has, for each event, one value for each attribute that the operator reads;
         `arguments` has one entry for each parameter of the call, None for a variable.
@@ -78,13 +79,15 @@ class Runner:
             return self.call_pairs(operator, reads, [arguments] * len(reads))
         handed = operator.handed(arguments)
         _check_reads(operator, reads)
-        caller = self._caller(operator)
+        caller, keys = self._caller(operator), [key_of(handed)] * len(reads)
         if operator.batch:
-            return self._call_batch(caller, operator, reads, handed)
+            return self._call_batch(caller, operator, reads, handed, keys)
+        if operator.run == "here":
+            return self._call_here(caller, operator, reads, handed, keys)
         return [
             each
             for at in range(len(reads))
-            for each in self._call(caller, operator, reads[at : at + 1], handed)
+            for each in self._call(caller, operator, reads[at : at + 1], handed, keys[:1])
         ]
 
     def call_pairs(
@@ -92,31 +95,85 @@ class Runner:
     ) -> Answers:
         """Like `call` for an operator that takes pairs, with arguments for each event."""
         _check_reads(operator, reads)
-        events = [
-            (*event, *operator.handed(each).values())
-            for event, each in zip(reads, arguments, strict=True)
-        ]
-        return self._call_batch(self._caller(operator), operator, events, {})
+        caller, now = self._caller(operator), self._clock()
+        given = {id(each): tuple(operator.handed(each).items()) for each in arguments}
+        keys = [key_of(dict(given[id(each)])) for each in arguments]
+        # Constants that are set aside stay out of the calls of others.
+        with self._lock:
+            out = {key: caller.refusal(key, now) for key in dict.fromkeys(keys)}
+        found: Answers = [out[key] or () for key in keys]
+        called = [at for at, key in enumerate(keys) if out[key] is None]
+        events = [(*reads[at], *(value for _, value in given[id(arguments[at])])) for at in called]
+        mine = [keys[at] for at in called]
+        for at, answer in zip(
+            called, self._call_batch(caller, operator, events, {}, mine), strict=True
+        ):
+            found[at] = answer
+        refused = [at for at, key in enumerate(keys) if out[key] is not None]
+        if refused:
+            self._count(operator, [found[at] for at in refused], [keys[at] for at in refused])
+        return found
+
+    def _call_here(
+        self,
+        caller: OperatorCaller,
+        operator: Operator,
+        reads: Events,
+        handed: dict[str, Any],
+        keys: list[Hashable],
+    ) -> Answers:
+        """One call after the other in this thread; counted together up to the next fault."""
+        found: Answers = []
+        while len(found) < len(reads):
+            key, start = keys[0], len(found)
+            with self._lock:
+                entered = caller.enter(key, self._clock())
+            if isinstance(entered, Fault):
+                rest: Answers = [entered] * (len(reads) - start)
+                self._count(operator, rest, keys[start:])
+                return [*found, *rest]
+            begun = time.perf_counter()
+            for read in reads[start:]:
+                came = answers(operator, (read,), handed)
+                found.append(came if isinstance(came, Fault) else came[0])
+                if isinstance(found[-1], Fault):
+                    break
+            seconds = time.perf_counter() - begun
+            mine = found[start:]
+            self._count(operator, mine, keys[start : len(found)], len(mine), seconds)
+            with self._lock:
+                good = len(mine) - _failed(mine[-1])
+                if good:
+                    caller.breaker.answered(key, good)
+                if good < len(mine):
+                    assert isinstance(mine[-1], Fault)
+                    caller.breaker.failed(key, entered, mine[-1].reason, self._clock(), seconds)
+        return found
 
     def _call_batch(
-        self, caller: OperatorCaller, operator: Operator, events: Events, handed: dict[str, Any]
+        self,
+        caller: OperatorCaller,
+        operator: Operator,
+        events: Events,
+        handed: dict[str, Any],
+        keys: list[Hashable],
     ) -> Answers:
         """One answer for each event, from as many calls as are likely to meet the timeout.
 
         After a call that hangs, the rest is not tried: a batch loses one timeout at most.
         """
         if operator.run == "here":  # without a timeout
-            return self._call(caller, operator, events, handed)
-        key = tuple(handed.values())  # pairs share no constants: they have one key
+            return self._call(caller, operator, events, handed, keys)
+        size_key = tuple(handed.values())  # pairs share no constants: they have one key
         found: Answers = []
         while len(found) < len(events):
-            part = events[len(found) : len(found) + caller.batch_size(key)]
-            given = self._call(caller, operator, part, handed, key)
+            part = slice(len(found), len(found) + caller.batch_size(size_key))
+            given = self._call(caller, operator, events[part], handed, keys[part], size_key)
             found += given
             if any(isinstance(each, Fault) and each.kind == "timeout" for each in given):
-                rest = len(events) - len(found)
-                self.skipped(operator, rest, _NOT_TRIED)
-                found += [_NOT_TRIED] * rest
+                rest = keys[len(found) :]
+                self.skipped(operator, rest, NOT_TRIED)
+                found += [NOT_TRIED] * len(rest)
         return found
 
     def _call(
@@ -125,9 +182,12 @@ class Runner:
         operator: Operator,
         reads: Events,
         handed: dict[str, Any],
-        key: Hashable = None,
+        keys: list[Hashable],
+        size_key: Hashable = None,
     ) -> Answers:
         """One answer for each event, from one call; if it raised, from calls for its parts.
+
+        `keys` has the key of the constants of each event.
 
         The parts share one timeout. When it is used up, the remaining events are faults: a timeout
         if a part hung, else the exception of their part.
@@ -143,15 +203,18 @@ class Runner:
         todo: deque[tuple[int, int, Fault | None]] = deque(((0, len(reads), None),))
         while todo:
             start, end, otherwise = todo.popleft()
-            events = reads[start:end]
+            events, mine = reads[start:end], keys[start:end]
+            # The fault of a call for several constants blames none of them.
+            key = mine[0] if mine[0] == mine[-1] and len(set(mine)) == 1 else None
+            entered: Entered | Fault | None = None
             if left <= 0 and otherwise is not None:
-                entered: int | Fault = otherwise
-            else:
+                entered = otherwise
+            elif key is not None:
                 with self._lock:
-                    entered = caller.enter(self._clock())
+                    entered = caller.enter(key, self._clock())
             if isinstance(entered, Fault):
                 given: Answers = [entered] * len(events)
-                self._count(operator, given)
+                self._count(operator, given, mine)
                 found.update(enumerate(given, start))
                 continue
             # The first worker process has its own time to start; a replacement for one that died of
@@ -175,37 +238,45 @@ class Runner:
                 given = []
             else:
                 given = [came.fault] * len(events)
-            self._count(operator, given, 1, seconds)
+            self._count(operator, given, mine, 1, seconds)
             if sized:
                 with self._lock:
-                    caller.learn(key, len(events), came, seconds)
+                    caller.learn(size_key, len(events), came, seconds)
             if given:
-                stuck = not isinstance(came, list) and came.stuck
-                self._report_outcome(caller, entered, given, at_once=stuck)
+                self._report_outcome(caller, mine, entered, came, given, seconds)
                 if len(given) == len(reads):
                     return given
                 found.update(enumerate(given, start))
         return [found[at] for at in range(len(reads))]
 
-    def skipped(self, operator: Operator, events: int, fault: Fault) -> None:
+    def trusts(self, operator: Operator, key: Hashable) -> bool:
+        """Whether the last call with these constants was answered."""
+        return self._caller(operator).breaker.trusts(key)
+
+    def skipped(self, operator: Operator, keys: list[Hashable], fault: Fault) -> None:
         """Count events for which the caller made no call, since the operator would not answer.
 
-        So the report covers all events that needed an answer. These faults do not count for the
-        circuit breaker.
+        So the report covers all events that needed an answer. `keys` has the key of the constants
+        of each. These faults do not count for the circuit breakers.
         """
-        if events:
-            self._count(operator, [fault] * events)
+        if keys:
+            self._count(operator, [fault] * len(keys), keys)
 
     def report(self) -> Report:
-        """The counts of calls and faults, by operator."""
+        """The counts of calls and faults, by operator and by constants."""
         with self._lock:
             now = self._clock()
-            left = {
-                operator.name: caller.pause_left(now) for operator, caller in self._callers.items()
-            }
-            return Report.of(
-                replace(count, set_aside_for=left.get(name)) for name, count in self._counts.items()
-            )
+            counts = {name: count.copy() for name, count in self._counts.items()}
+            for operator, caller in self._callers.items():
+                count = counts.get(operator.name)
+                if count is None:
+                    continue
+                count.set_aside_for = caller.pause_left(now)
+                for key, left in caller.breaker.pauses(now).items():
+                    call = operator.shown(key)
+                    if call in count.constants:
+                        count.constants[call].set_aside_for = left
+            return Report.of(counts.values())
 
     def close(self) -> None:
         """End idle threads and worker processes; a later call starts new ones."""
@@ -222,7 +293,7 @@ class Runner:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            counts = {name: replace(count) for name, count in self._counts.items()}
+            counts = {name: count.copy() for name, count in self._counts.items()}
         kept = {name: value for name, value in vars(self).items() if name not in _PROCESS_ONLY}
         return {**kept, "_counts": counts}
 
@@ -234,7 +305,7 @@ class Runner:
         with self._lock:
             caller = self._callers.get(operator)
             if caller is None:
-                breaker = CircuitBreaker(self._faults, self._pause, self._longest)
+                breaker = OperatorBreaker(self._faults, self._pause, self._longest)
                 sizer = BatchSizer(operator.cost / 1000, operator.timeout)
                 caller = OperatorCaller(breaker, self._executor(operator.run), sizer)
                 self._callers[operator] = caller
@@ -250,27 +321,61 @@ class Runner:
 
         return ProcessExecutor()
 
+    def _counted(self, operator: Operator) -> CallCounts:
+        count = self._counts.get(operator.name)
+        if count is None:
+            count = self._counts[operator.name] = CallCounts(operator.name)
+        return count
+
     def _count(
-        self, operator: Operator, given: Answers, calls: int = 0, seconds: float = 0.0
+        self,
+        operator: Operator,
+        given: Answers,
+        keys: list[Hashable],
+        calls: int = 0,
+        seconds: float = 0.0,
     ) -> None:
         with self._lock:
-            count = self._counts.get(operator.name)
-            if count is None:
-                count = self._counts[operator.name] = CallCounts(operator.name)
+            count = self._counted(operator)
             count.calls += calls
             count.seconds += seconds
-            count.enter(given)
+            if count.enter(given):
+                for key, answer in zip(keys, given, strict=True):
+                    if isinstance(answer, Fault) and key != ():
+                        count.blame(operator.shown(key), answer)
 
     def _report_outcome(
-        self, caller: OperatorCaller, entered: int, given: Answers, *, at_once: bool
+        self,
+        caller: OperatorCaller,
+        keys: list[Hashable],
+        entered: Entered | None,
+        came: Answers | FailedCall,
+        given: Answers,
+        seconds: float,
     ) -> None:
-        """A call with any answer is a success; a refusal of the event counts as an answer."""
-        last = given[-1]
+        """Tell the circuit breakers. Constants with any answer succeeded; a refusal is an answer.
+
+        `entered` is None for a call with several constants: it blames those whose own results are
+        faults, but none if there are no results.
+        """
         with self._lock:
-            if isinstance(last, Fault) and all(_failed(each) for each in given):
-                caller.breaker.failed(entered, last.reason, self._clock(), at_once=at_once)
-            else:
-                caller.breaker.answered()
+            now, breaker = self._clock(), caller.breaker
+            if not isinstance(came, list) and came.stuck:
+                if entered is None:
+                    entered = breaker.unasked(keys[0])
+                breaker.failed_altogether(entered, "1 fault in a row", came.fault.reason, now)
+                return
+            if entered is None and not isinstance(came, list):
+                return
+            last = {key: answer for key, answer in zip(keys, given, strict=True) if _failed(answer)}
+            good = {key for key, answer in zip(keys, given, strict=True) if not _failed(answer)}
+            for key in good:
+                breaker.answered(key)
+            for key, fault in last.items():
+                if key not in good:
+                    assert isinstance(fault, Fault)
+                    mine = breaker.unasked(key) if entered is None else entered
+                    breaker.failed(key, mine, fault.reason, now, seconds)
 
 
 def _check_reads(operator: Operator, reads: Events) -> None:
@@ -286,7 +391,7 @@ def _failed(answer: Rows | Fault) -> bool:
     return isinstance(answer, Fault) and answer.kind != "refused"
 
 
-_NOT_TRIED = Fault("timeout: not tried, it hung for others of the batch", "timeout")
+NOT_TRIED = Fault("timeout: not tried, it hung for others of the batch", "timeout")
 _PROCESS_ONLY = ("_lock", "_callers")  # not part of a pickle
 _RUNNERS: weakref.WeakSet[Runner] = weakref.WeakSet()
 

@@ -29,6 +29,7 @@ from tamis.operators.operator import Operator
 from tamis.operators.results import Answers, answers, raised
 
 EXIT_WAIT = 5.0  # seconds that the exit waits for running calls
+_TRUSTED_MORE = 4  # times as many calls may hang before constants that were answered wait too
 
 
 @dataclass
@@ -60,11 +61,11 @@ class ThreadExecutor(Executor):
         # Idle threads hold no reference to this executor, so it is collected with its operator.
         weakref.finalize(self, self._pool.close).atexit = False
 
-    @property
-    def blocked(self) -> str | None:
+    def blocked(self, trusted: bool) -> str | None:
         """Too many calls were abandoned and have not come back."""
         abandoned = self._pool.abandoned
-        return f"{abandoned} calls hang" if abandoned >= self._most_abandoned else None
+        most = self._most_abandoned * (_TRUSTED_MORE if trusted else 1)
+        return f"{abandoned} calls hang" if abandoned >= most else None
 
     def call(
         self, operator: Operator, events: Events, handed: dict[str, Any], timeout: float

@@ -129,7 +129,9 @@ def read_events(
         while at < len(chunk.numbers):
             some = chunk.slice(at, pace.step)
             at += len(some.numbers)
-            yield from _readable(some, encoder, partial)
+            for read in _readable(some, encoder, partial):
+                encoder.count_ignored(read.valid.ignored)
+                yield read
 
 
 def _readable(chunk: EventChunk, encoder: Encoder, partial: bool) -> Iterator[ReadEvents]:

@@ -129,6 +129,22 @@ class Scheduler(ABC):
             self.statistics.cost[predicates] = self.statistics.cost[predicates[0]]
         self.statistics.learn_all(predicates, outcomes, own)
 
+    @property
+    def learns_by_default(self) -> bool:
+        """Whether it learns as this class does: `learn_results` and `learn_cost` are enough."""
+        kind = type(self)
+        return kind.learn is Scheduler.learn and kind.learn_all is Scheduler.learn_all
+
+    def learn_results(self, predicates: Int64s, outcomes: Int8s) -> None:
+        """Learn results of any events, in one go; an outcome below 0 is no result."""
+        self.statistics.learn_results(predicates, outcomes)
+
+    def learn_cost(self, predicates: Int64s, cost: float, times: int) -> None:
+        """Learn the mean cost of a call that was made so often and answers these predicates."""
+        known, first = self.statistics, int(predicates[0])
+        call, expected = int(self.graph.call[first]), float(known.cost[first])
+        known.cost[predicates] = known.learn_call(call, cost, expected, times)
+
     def _learn_call_cost(self, predicate: int, cost: float | None) -> float | None:
         """Learn a cost by call. Returns the cost where the predicate has no declared call."""
         call = int(self.graph.call[predicate]) if predicate < len(self.graph.call) else -1

@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.errors import SchedulerError
-from tamis.files.arrays import Int8s, Int64s
+from tamis.files.arrays import Floats, Int8s, Int64s
 from tamis.index.growth import grown
+from tamis.index.kernel import kernel
 from tamis.schedule.compiled.graph import FAULT, TRUE, check_outcome
 
 _FEW = 8  # predicates: up to here a loop is faster than array operations
@@ -163,16 +164,24 @@ class PredicateStatistics:
             self.cost[predicate] += (_cost(cost) - self.cost[predicate]) / (timed + 2)
             self._timed[predicate] = timed + 1
 
-    def learn_call(self, call: int, cost: float, expected: float) -> float:
+    def learn_results(self, predicates: Int64s, outcomes: Int8s) -> None:
+        """Like `learn` for one result after the other, without costs; below 0: no result."""
+        if len(predicates):
+            self.fit(int(predicates.max()) + 1)
+            self.learned += _learn_results(
+                predicates, outcomes, self.p, self.doubt, self._seen, self._memory, self._optimism
+            )
+
+    def learn_call(self, call: int, cost: float, expected: float, times: int = 1) -> float:
         """Learn the cost of a call; returns its mean. An unknown call starts from `expected`."""
         self._fit_calls(call + 1)
         timed = min(float(self._call_timed[call]), self._memory - 1)
         known = float(self.call_cost[call])
         if math.isnan(known):
             known = expected
-        known += (_cost(cost) - known) / (timed + 2)
+        known += (_cost(cost) - known) * times / (timed + 1 + times)
         self.call_cost[call] = known
-        self._call_timed[call] = timed + 1
+        self._call_timed[call] = min(timed + times, self._memory)
         return known
 
     def learn_all(self, predicates: Int64s, outcomes: Int8s, cost: float | None = None) -> None:
@@ -207,6 +216,29 @@ class PredicateStatistics:
     def _spread(self, p: float, seen: float) -> float:
         """`doubt` of a Beta distribution with mean p, after `seen` results and two expected."""
         return self._optimism * math.sqrt(p * (1 - p) / (seen + 3))
+
+
+@kernel
+def _learn_results(
+    predicates: Int64s,
+    outcomes: Int8s,
+    p: Floats,
+    doubt: Floats,
+    seen: Floats,
+    memory: float,
+    optimism: float,
+) -> int:
+    """How many results there were."""
+    learned = 0
+    for i in range(len(predicates)):
+        n, outcome = predicates[i], outcomes[i]
+        learned += outcome >= 0
+        if 0 <= outcome < FAULT:
+            before = min(seen[n], memory - 1)
+            p[n] += ((outcome == TRUE) - p[n]) / (before + 3)
+            seen[n] = before + 1
+            doubt[n] = optimism * math.sqrt(p[n] * (1 - p[n]) / (before + 4))
+    return learned
 
 
 def _share(p: float) -> float:

@@ -14,7 +14,7 @@ from tamis.engine import Engine
 from tamis.errors import ConditionError
 from tamis.model import semantics
 from tamis.model.condition import Condition
-from tamis.operators.runner import Runner
+from tamis.operators.remembering_runner import RememberingRunner
 from tamis.schedule.registry import schedulers
 from tamis.testing import operator_cases as cases
 
@@ -50,7 +50,9 @@ def compare_schedulers(
             for name in names or schedulers()
         }
         for engine in engines.values():
-            engine.calls.runner = Runner(faults=1_000_000)  # never gives up on an operator
+            engine.calls.runner = RememberingRunner(
+                faults=1_000_000
+            )  # never gives up on an operator
         live = _subscribed(chance, list(engines.values()))
         events = [cases.event(chance) for _ in range(_EVENTS)]
         expected = [

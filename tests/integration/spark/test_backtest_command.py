@@ -50,8 +50,10 @@ def test_one_condition(
     dead, without = prices.count(None), sum("at" not in each for each in events)
     assert f"1   price < 5  {matched:>6}" in said
     assert "over time: at from 2024-03-01 to 2024-03-04, by 2 hours" in said
-    assert "  1: event " in said
-    assert ": lot lot " in said
+    samples = said.partition("Samples:\n")[2].splitlines()
+    assert samples[0].split() == ["id", "event", "lot"]
+    assert samples[1].split()[0] == "1"
+    assert max(map(len, samples[:3])) <= 80
     assert (
         f"{matched:,} pairs; {matched:,} events matched, {300 - matched - dead:,} did not, "
         f"{dead:,} are dead" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import tamis.spark
-from tamis import Engine, operator
+from tamis import Engine, Schema, TamisError, operator
 from tamis.errors import SparkError
 from tests.integration.spark.streams import run_stream
 from tests.integration.spark.workload_files import (
@@ -130,6 +131,23 @@ def test_a_bad_event_fails_the_job_with_its_reason_or_is_left_out(spark: SparkSe
         events.transform(tamis.spark.match(bargains(), id="lot")).collect()
     skipping = tamis.spark.match(bargains(), id="lot", bad="skip")
     assert rows(events.transform(skipping)) == [(1, "cheap"), (3, "cheap")]
+
+
+def test_nan_is_absent_unless_it_is_refused(spark: SparkSession) -> None:
+    events = offers(spark, (1, 4.0, None, None), (2, math.nan, None, None))
+    engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "lot": "integer"}}))
+    engine.subscribe("price exists", id="priced")
+    engine.subscribe("price missing", id="free")
+    matched = tamis.spark.match(engine, id="lot")
+    assert rows(events.transform(matched)) == [(1, "priced"), (2, "free")]
+    refusing = tamis.spark.match(engine, id="lot", missing="refuse", bad="skip")
+    assert rows(events.transform(refusing)) == [(1, "priced")]
+    good, bad = tamis.spark.validate(engine.schema)(events)
+    assert (good.count(), bad.count()) == (2, 0)
+    good, bad = tamis.spark.validate(engine.schema, missing="refuse")(events)
+    assert [row["lot"] for row in bad.collect()] == [2]
+    with pytest.raises(TamisError, match="missing is one of 'absent', 'refuse', got 'drop'"):
+        tamis.spark.match(engine, id="lot", missing="drop")
 
 
 def test_no_events_and_no_matches(spark: SparkSession) -> None:

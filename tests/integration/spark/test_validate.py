@@ -48,8 +48,9 @@ GIVEN: list[tuple[Any, ...]] = [
 
 
 def reason(row: tuple[Any, ...]) -> str | None:
-    """What the event alone is refused with."""
+    """What the event alone is refused with; NaN is absent in a DataFrame."""
     _, kind, price, tags, seller = row
+    price = None if price != price else price
     rating = None if seller is None else seller[0]
     try:
         SCHEMA.event({"event_type": kind, "price": price, "tags": tags, "seller.rating": rating})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import threading
+import time
 
 import pytest
+from rich.console import Console
 
-from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
+from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedError
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -48,3 +51,21 @@ def test_a_step_is_cancelled_and_the_next_is_refused(fails: bool) -> None:
             assert interrupt.run(work, cancelled.set) == "done"
         with pytest.raises(StoppedError):
             interrupt.run(work, cancelled.set)
+
+
+def test_a_long_step_shows_that_it_goes_on() -> None:
+    file = io.StringIO()
+    with InterruptGuard() as interrupt:
+        steps = StartupSteps(Console(file=file, width=80), interrupt, every=0.0)
+
+        def work() -> int:
+            until = time.monotonic() + 60
+            while "so far" not in file.getvalue() and time.monotonic() < until:
+                time.sleep(0.01)
+            return 7
+
+        assert steps.run("Compiling: a while", work, lambda made: f"{made} compiled") == 7
+    lines = file.getvalue().splitlines()
+    assert lines[0] == "Compiling: a while"
+    assert lines[1] == "Compiling, 0 s so far"
+    assert lines[-1].startswith("✓ 7 compiled")

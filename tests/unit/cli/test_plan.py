@@ -141,6 +141,19 @@ def test_files(schema: str, tmp_path: Path, ending: str, capsys: Capture) -> Non
     assert found["measured_now"]["matches"] == pytest.approx(1 + 49 / 2)
 
 
+def test_names_that_the_schema_ignores_are_shown(
+    schema: str, tmp_path: Path, capsys: Capture
+) -> None:
+    subscriptions = _write(_subscriptions(), tmp_path / "subscriptions.parquet")
+    table = _events().append_column("prise", pa.array([None] * 40 + [1.5] * 60))
+    events = _write(table, tmp_path / "events.parquet")
+    given = ("--schema", schema, "--subscriptions", subscriptions, "--events", events)
+    assert run("plan", *given) == 0
+    assert "does not know, ignored: prise (60)" in " ".join(capsys.readouterr().out.split())
+    assert run("plan", *given, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["ignored"] == {"prise": 60}
+
+
 def test_own_data_without_events(schema: str, tmp_path: Path, capsys: Capture) -> None:
     subscriptions = _write(_subscriptions(), tmp_path / "subscriptions.csv")
     assert run("plan", "--schema", schema, "--subscriptions", subscriptions) == 0

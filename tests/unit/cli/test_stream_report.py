@@ -125,6 +125,26 @@ def test_plain_lines_without_a_terminal(job: StreamJob) -> None:
     assert file.getvalue() == f"{line(0, SOME, FACTS)}\n"
 
 
+def test_trouble_is_shown_once(job: StreamJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.cli.reports.stream._LINE_SECONDS", -1.0)
+    file = io.StringIO()
+    trouble = "1 condition was refused; 7: unknown attribute 'prise'"
+    with _Stream(job) as stream:
+        console = Console(file=file, width=400)
+        shown = StreamView(console, stream, lambda rows: [], "title", lambda: trouble)
+        for _ in range(3):
+            shown.update()
+        told = StreamView(console, stream, lambda rows: [], "title", lambda: trouble, told=trouble)
+        told.update()
+    assert len(file.getvalue().splitlines()) == 4
+    assert file.getvalue().count(trouble) == 1
+
+
+def test_ignored_names_are_shown() -> None:
+    facts = FACTS._replace(operators=Report((), ignored={"prise": 1500, "colour": 2}))
+    assert _shown(facts)["ignored values"] == ("1,502", "prise (1500), colour (2)")
+
+
 class _Gone(_Stream):
     """A stream whose Java was stopped as well, or has died by itself."""
 

@@ -17,7 +17,9 @@ SCHEMA = Schema.from_dict({"attributes": {"price": "integer"}})
 
 def _engine(function: Callable[[int], int], run: str) -> Engine:
     signature = Signature("whoami", (Parameter("n", "number", True),), ("price",))
-    engine = Engine(SCHEMA, operators=[Operator(function, signature, run=run, timeout=30.0)])
+    engine = Engine(
+        SCHEMA, operators=[Operator(function, signature, run=run, timeout=30.0, pure=False)]
+    )
     engine.subscribe("whoami(?n) and ?n > 0", id="all")
     return engine
 

@@ -270,3 +270,17 @@ def test_a_pickled_engine_answers_alike_and_goes_on(
     for event, answer in zip(batch, again.match_batch(batch), strict=True):
         assert set(answer) == expected(live, event) | {1000}
     assert [again.condition(id) for id in live] == [engine.condition(id) for id in live]
+
+
+def test_short_texts() -> None:
+    engine = Engine(Schema.from_dict({"attributes": {"price": "decimal", "title": "text"}}))
+    engine.subscribe("price < 5")
+    assert repr(engine) == "<Engine: 1 subscriptions over 2 attributes, matcher tamis>"
+    assert repr(engine.match_batch([{"price": 1}, {}])) == "<Matches: 1 of 2 events>"
+    assert repr(engine.schema).startswith("Schema(version=")
+
+
+def test_an_empty_id_is_refused_as_such() -> None:
+    engine = Engine(Schema.from_dict({"attributes": {"price": "decimal"}}))
+    with pytest.raises(SubscriptionError, match="an id cannot be empty text; leave it out"):
+        engine.subscribe("price < 5", id="")

@@ -25,7 +25,7 @@ NUMBER = (Parameter("n", "number", True),)
 def _engine(function: Callable[[int], Any]) -> Engine:
     """Two subscriptions that ask the operator, and one that asks nothing."""
     operators = [
-        Operator(function, Signature("meddles", NUMBER, ("price",)), run="here"),
+        Operator(function, Signature("meddles", NUMBER, ("price",)), run="here", pure=False),
         Operator(lambda price: [1, 2], Signature("counts", NUMBER, ("price",)), run="here"),
     ]
     engine = Engine(SCHEMA, operators=operators, scheduler="naive")

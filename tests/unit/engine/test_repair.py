@@ -82,7 +82,7 @@ def test_the_operators_are_those_of_the_day(monkeypatch: pytest.MonkeyPatch) -> 
     assert engine.match({"n": 1}) == ["old"]
     engine.subscribe("agrees() and n = 1", id="newer")
     assert engine.match({"n": 1}) == ["old"]
-    assert engine.report()["agrees"].calls > 2
+    assert engine.report()["agrees"].events > 2
     engine.check()
 
 
@@ -207,7 +207,7 @@ def _swap_ids(engine: Engine) -> None:
         lambda engine: engine.patterns.add(0, engine.patterns.check()[3]),
         lambda engine: engine.patterns._test.fill(-1),
         lambda engine: engine.calls.remove(min(engine.calls.texts())),
-        lambda engine: engine.calls._has.fill(False),
+        lambda engine: engine.calls._direct.only.fill(-1),
         lambda engine: engine.calls.predicates._users[0].add(1),
         lambda engine: engine.encoder.labels[2].add({"b": 1}),
         lambda engine: engine.encoder.labels[2].drop(["d"]),

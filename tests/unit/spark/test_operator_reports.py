@@ -15,6 +15,7 @@ import tamis.spark
 from tamis import Engine, Schema, operator
 from tamis.errors import SparkError
 from tamis.operators import CallCounts, Report
+from tamis.operators.report import ConstantFaults
 from tamis.spark.runtime.operator_reports import (
     clear,
     noted_calls,
@@ -56,6 +57,27 @@ def test_sums_and_differences() -> None:
     assert since(late, late) == Report(())
     assert total([]) == Report(())
     assert read_report(json.loads(json.dumps(report_document(late)))) == late
+
+
+def test_faulty_constants_and_ignored_names_add_up() -> None:
+    def some(faults: int, **ignored: int) -> Report:
+        constants = {"far(XXX)": ConstantFaults(faults, "no such place")}
+        counts = CallCounts(
+            "far", 9 * faults, 9, hits=3, raised=faults, last="x", constants=constants
+        )
+        return Report((counts,), ignored=ignored)
+
+    early, late = some(1, prise=2), some(4, prise=5, colour=1)
+    both = total([early, late])
+    assert both["far"].constants == {"far(XXX)": ConstantFaults(5, "no such place")}
+    assert both["far"].hits == 6
+    assert both.ignored == {"prise": 7, "colour": 1}
+    fresh = since(early, late)
+    assert fresh["far"].constants["far(XXX)"].faults == 3
+    assert fresh.ignored == {"prise": 3, "colour": 1}
+    assert read_report(json.loads(json.dumps(report_document(late)))) == late
+    old = {"operators": [{"operator": "far", "events": 1}], "given_up": 0}
+    assert read_report(old) == Report((CallCounts("far", 1),)), "written before"
 
 
 def test_what_a_block_asked_is_noted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tamis.cli.terminal.numbers import percent, rate, shortened
 from tamis.cli.terminal.printable import one_line
-from tamis.cli.terminal.tables import Cell, table
+from tamis.cli.terminal.tables import Cell, blank_repeats, table
 
 if TYPE_CHECKING:
     from tamis.spark.backtest.backtest_job import Backtest
@@ -25,6 +25,9 @@ _ID = 24  # letters of an id
 _SAMPLED = 3  # conditions whose samples are shown
 _REASONS = 5
 _VALUE = 40  # letters of a value
+_SAMPLE_KEYS = ("subscription", "sequence")
+_SAMPLE_HEADINGS = ("id", "event")
+_GAP = 2  # between columns
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _HEADINGS = ("id", "condition", "events", "share", "first", "last", "over time")
 
@@ -37,8 +40,7 @@ def show(console: Console, found: Backtest) -> None:
     if found.counts.num_rows <= _SAMPLED and found.samples.num_rows:
         console.print()
         console.print("Samples:")
-        for line in _samples(found):
-            console.print(line, soft_wrap=True)
+        console.print(_samples(found, console.width))
     console.print()
     _totals(console, found)
 
@@ -103,15 +105,36 @@ def _time_scale(found: Backtest) -> str:
     )
 
 
-def _samples(found: Backtest) -> Iterator[Text]:
-    for row in found.samples.to_pylist():
-        id, number = row.pop("subscription"), row.pop("sequence")
-        rest = ", ".join(
-            f"{name} {shortened(str(value), _VALUE)}"
-            for name, value in row.items()
-            if value is not None
-        )
-        yield Text(one_line(f"  {id}: event {number:,}: {rest}"))
+def _samples(found: Backtest, width: int) -> RenderableType:
+    """A table of the samples, with the columns that fit; a line says which do not."""
+    rows = found.samples.to_pylist()
+    names = [
+        name
+        for name in found.samples.column_names
+        if name not in _SAMPLE_KEYS and any(row[name] is not None for row in rows)
+    ]
+    cells = {name: [_sampled(row[name]) for row in rows] for name in names}
+    keys = [(str(row["subscription"]), f"{row['sequence']:,}") for row in rows]
+    used = sum(
+        max(map(len, (heading, *(key[at] for key in keys)))) + _GAP
+        for at, heading in enumerate(_SAMPLE_HEADINGS)
+    )
+    shown: list[str] = []
+    for name in names:
+        used += max(map(len, (one_line(name), *cells[name]))) + _GAP
+        if used - _GAP > width and shown:
+            break
+        shown.append(name)
+    left = names[len(shown) :]
+    caption = f"also: {', '.join(left)}; --columns chooses" if left else ""
+    made = ([*key, *(cells[name][at] for name in shown)] for at, key in enumerate(keys))
+    align = "lr" + "s" * len(shown)
+    headings = [*_SAMPLE_HEADINGS, *map(one_line, shown)]
+    return table(align, headings, blank_repeats(made, 1), shortened(caption, max(20, width)))
+
+
+def _sampled(value: Any) -> str:
+    return "" if value is None else shortened(one_line(str(value)), _VALUE)
 
 
 def _totals(console: Console, found: Backtest) -> None:

@@ -51,9 +51,11 @@ class StreamView:
         words: Words,
         title: str,
         trouble: Callable[[], str | None] = lambda: None,
+        told: str | None = None,
     ) -> None:
         self._console, self._stream, self._words, self._title = console, stream, words, title
         self._trouble = trouble
+        self._told = told  # trouble that was shown before, and is not shown again
         self._began = monotonic()
         self._printed = self._sampled = -1e9
         self._notifications: list[Text] = []
@@ -81,7 +83,9 @@ class StreamView:
         elif now - self._printed > _LINE_SECONDS:
             self._printed = now
             self._operators = self._stream.operators()
-            text = line(now - self._began, progress, self._facts())
+            facts = self._facts()
+            text = line(now - self._began, progress, facts)
+            self._told = facts.trouble or self._told
             self._console.print(Text(text), soft_wrap=True)
         return progress
 
@@ -90,6 +94,7 @@ class StreamView:
         changed, enough = keeper.changed()
         live = None if keeper.snapshot is None else len(keeper.snapshot)
         trouble = keeper.trouble or self._trouble()
+        trouble = None if trouble == self._told else trouble
         return StreamFacts(
             live, keeper.expired, changed, enough, keeper.compiling, trouble, self._operators
         )
@@ -109,7 +114,8 @@ class StreamView:
         )
         trouble = [Text(facts.trouble, style="red")] if facts.trouble else []
         label = [Text("last notifications", style="dim")] if self._notifications else []
-        taken = _OTHER_LINES + len(trouble) + (len(facts.operators) > 0)
+        extra = (len(facts.operators) > 0) + bool(facts.operators.ignored)
+        taken = _OTHER_LINES + len(trouble) + extra
         notifications = self._fitting(max(2, self._console.height - taken))
         return Group(Text(), head, Text(), figures, Text(), *trouble, *label, notifications)
 
@@ -144,6 +150,9 @@ def rows(
     found.append(("dead letters", f"{progress.dead:,}", reason and f"the last: {reason}"))
     if len(facts.operators):
         found.append(("operator faults", f"{facts.operators.faults:,}", faults(facts.operators)))
+    if facts.operators.ignored:
+        ignored = facts.operators.ignored_text.removeprefix("ignored: ")
+        found.append(("ignored values", f"{sum(facts.operators.ignored.values()):,}", ignored))
     return found
 
 

@@ -19,6 +19,7 @@ from tamis.cli.terminal.interrupt import InterruptGuard, StartupSteps, StoppedEr
 from tamis.cli.terminal.options import FOLDER, PATH, option, split_names
 from tamis.cli.terminal.printable import one_line
 from tamis.errors import SparkError
+from tamis.spark.stream.housekeeping import refused_text
 from tamis.spark.stream.progress import StreamStatus
 from tamis.spark.stream.stream import Stream, StreamJob
 
@@ -102,9 +103,12 @@ def run(
         steps = StartupSteps(console, interrupt)
         try:
             prepare(steps, stream, master)
+            told = refused_text(stream.versions.latest())
+            if told is not None:
+                console.print(Text(one_line(told)), soft_wrap=True)
             start(steps, stream)
             first = stream.look()
-            view = StreamView(console, stream, _words, "tamis spark run")
+            view = StreamView(console, stream, _words, "tamis spark run", told=told)
             follow(view, stream, interrupt)
         except StoppedError:
             console.print("Stopped during the start.")
@@ -135,7 +139,7 @@ def prepare(steps: StartupSteps, stream: Stream, master: str | None = None, **co
             "the subscriptions are compiled"
             if made is None
             else f"{made.subscriptions:,} subscriptions compiled"
-            + (f", {made.refused:,} refused: {made.reasons[0]}" if made.refused else "")
+            + (f", {made.refused:,} refused" if made.refused else "")
         ),
         stream.interrupt,
     )

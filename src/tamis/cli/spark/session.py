@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -19,6 +20,7 @@ from rich.text import Text
 from tamis.cli.terminal.console import bar, spinner
 from tamis.cli.terminal.interrupt import InterruptGuard, StoppedError
 from tamis.cli.terminal.options import PATH, option, split_names
+from tamis.cli.terminal.printable import one_line
 from tamis.errors import SparkError, SparkGoneError, TamisError
 
 if TYPE_CHECKING:
@@ -72,11 +74,14 @@ def declared_operators(modules: Sequence[str]) -> tuple[Operator, ...]:
 
 
 def print_operators(console: Console, report: Report) -> None:
-    """Print how often operators were called and failed, if any was."""
+    """Print how often operators were called and failed, if any was; and what was ignored."""
     if len(report):
         console.print("Operators:")
-        for each in str(report).splitlines():
+        for each in str(replace(report, ignored={})).splitlines():
             console.print(Text(f"  {each}"), soft_wrap=True)
+    if report.ignored:
+        what = f"Attributes that the schema does not know, {report.ignored_text}"
+        console.print(Text(one_line(what)), soft_wrap=True)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from rich.text import Text
 T = TypeVar("T")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL = 0.1  # seconds; signals are noticed between two waits
+_LINE_SECONDS = 10.0  # between two lines about a step, outside a terminal
 
 
 class StoppedError(Exception):
@@ -53,8 +54,15 @@ class InterruptGuard:
         """Wait for some seconds, or until the user asks to stop; gives whether that happened."""
         return self._requested.wait(seconds)
 
-    def run(self, work: Callable[[], T], cancel: Callable[[], object] | None = None) -> T:
+    def run(
+        self,
+        work: Callable[[], T],
+        cancel: Callable[[], object] | None = None,
+        tick: Callable[[], object] = lambda: None,
+    ) -> T:
         """Run a long step in a thread, where signals do not interrupt it.
+
+        `tick` is called now and then while it runs.
 
         When the user asks to stop, `cancel` is called once. The result of the step is returned all
         the same; the next step raises `StoppedError`. All steps run in one thread, because Spark
@@ -68,6 +76,7 @@ class InterruptGuard:
         step: Future[T] = Future()
         self._steps.put((step, work))
         while not wait([step], _POLL).done:
+            tick()
             if self.requested and cancel is not None:
                 cancel()
                 cancel = None
@@ -93,11 +102,14 @@ class InterruptGuard:
 class StartupSteps:
     """The steps before a stream runs, each of which takes seconds.
 
-    It shows a spinner during a step, in a terminal, and a line after it.
+    It shows a spinner with the time during a step, in a terminal, and a line after it. Elsewhere it
+    prints a line now and then.
     """
 
-    def __init__(self, console: Console, interrupt: InterruptGuard) -> None:
-        self._console, self._interrupt = console, interrupt
+    def __init__(
+        self, console: Console, interrupt: InterruptGuard, every: float = _LINE_SECONDS
+    ) -> None:
+        self._console, self._interrupt, self._every = console, interrupt, every
 
     def run(
         self,
@@ -113,13 +125,27 @@ class StartupSteps:
         if not self._console.is_terminal:
             self._console.print(Text(what))
         with self._console.status(Text(what)) as status:
+            shown = began
 
             def stop() -> None:
                 status.update(Text("Stopping, after this step"))
                 if cancel is not None:
                     cancel()
 
-            result = self._interrupt.run(work, stop)
+            def tick() -> None:
+                nonlocal shown
+                now = monotonic()
+                every = 1 if self._console.is_terminal else self._every
+                if self._interrupt.requested or now - shown < every:
+                    return
+                shown = now
+                if self._console.is_terminal:
+                    status.update(Text(f"{what} ({now - began:.0f} s so far)"))
+                else:
+                    first = what.partition(":")[0]
+                    self._console.print(Text(f"{first}, {now - began:.0f} s so far"))
+
+            result = self._interrupt.run(work, stop, tick)
         self.report(done(result), monotonic() - began)
         return result
 

@@ -14,14 +14,24 @@ import pyarrow as pa
 
 from tamis.encode.batch import EventBatch
 from tamis.engine.calls.clause_calls import ClauseCalls
-from tamis.engine.calls.evaluation import DEAREST, ClauseEntry, Evaluation
+from tamis.engine.calls.direct_calls import (
+    DROPPED,
+    NO_CALLS,
+    SCHEDULED,
+    UNKNOWN,
+    Collected,
+    Decided,
+    DirectCalls,
+    decide,
+)
+from tamis.engine.calls.evaluation import ClauseEntry, Evaluation
+from tamis.engine.calls.event_calls import DEAREST, EventCalls
 from tamis.engine.calls.interned_predicates import InternedPredicates
 from tamis.engine.compiled_condition import parse_calls
 from tamis.engine.saved_part import SavedPart, texts
 from tamis.errors import ConditionError, OperatorError
-from tamis.files.arrays import Bools, Int64s
+from tamis.files.arrays import Bools, Int64s, offsets
 from tamis.files.saved_checks import array_of, require
-from tamis.index.growth import grown
 from tamis.language import check, parse
 from tamis.match.answers import FoundSlots, Matches
 from tamis.match.bitmaps import Bitmaps
@@ -29,9 +39,10 @@ from tamis.model.operator import Fault, Rows, Signature
 from tamis.model.schema import Schema
 from tamis.operators.operator import Operator
 from tamis.operators.registry import Operators
+from tamis.operators.remembering_runner import RememberingRunner
 from tamis.operators.report import Report
-from tamis.operators.runner import Runner
-from tamis.schedule.base import Scheduler
+from tamis.operators.result_memory import SIZE
+from tamis.schedule.base import FALSE, NEVER, ON_FALSE, TRUE, Scheduler
 from tamis.schedule.exhaustive import ExhaustiveScheduler, PredicateCounts
 from tamis.schedule.registry import create, entry
 from tamis.schedule.statistics import PredicateEstimate
@@ -39,25 +50,31 @@ from tamis.schedule.statistics import PredicateEstimate
 Reads = tuple[Any, ...]
 Evaluator = Callable[[Reads, Reads], Rows | Fault]
 _AT_ONCE = 256  # events whose operators are evaluated together
+_NONE = np.zeros(0, np.int64)
 
 
 class CallFilter:
     """The clauses with calls, by slot; filters candidates by evaluating the calls."""
 
-    def __init__(self, operators: Operators, scheduler: str) -> None:
+    def __init__(self, operators: Operators, scheduler: str, remember: int = SIZE) -> None:
         self.operators, self.scheduler_name = operators, scheduler
-        self.runner = Runner()
+        self.remember(remember)
         self.given_up = 0  # joins that exceeded the limit
         # From statistics of past events, by the text of a predicate.
         self.known: dict[str, PredicateEstimate] = {}
         entry(scheduler)  # refuses an unknown name
         self._clear()
 
+    def remember(self, rows: int) -> None:
+        """Begin with an empty memory for so many rows of results."""
+        self.runner = RememberingRunner(remember=rows)
+
     def _clear(self) -> None:
         self._scheduler: Scheduler | None = None  # created with the first clause
         self._entries: dict[int, ClauseEntry] = {}
         self.predicates = InternedPredicates()  # the distinct predicates of all clauses
-        self._has = np.zeros(1, np.bool_)  # by slot; the last entry is for slots beyond the end
+        self._direct = DirectCalls()
+        self._first: dict[int, int] = {}  # for each owner, its first slot
 
     @property
     def scheduler(self) -> Scheduler:
@@ -93,8 +110,16 @@ class CallFilter:
                 self._expect(number, operator)
         # `p(?x) and not p(?y)` has a number twice; an outcome that kills either kills the clause.
         self.scheduler.add(slot, numbers, [literal.kills for literal in calls.calls], owner)
-        self._has = grown(self._has, slot + 2)
-        self._has[slot] = True
+        kills = calls.calls[0].kills
+        if owner in self._first:  # the alternatives of a clause may save its call
+            self._direct.set(self._first[owner], SCHEDULED)
+            self._direct.set(slot, SCHEDULED)
+            return
+        self._first[owner] = slot
+        if len(numbers) == 1 and not calls.joined and kills != NEVER:
+            self._direct.set(slot, numbers[0], TRUE if kills == ON_FALSE else FALSE)
+        else:
+            self._direct.set(slot, SCHEDULED)
 
     def _expect(self, number: int, operator: Operator) -> None:
         """Start a new predicate with the measured or declared cost of its call."""
@@ -148,7 +173,8 @@ class CallFilter:
         kept = self._entries.get(slot)
         if kept is None:
             return
-        self._has[slot] = False
+        self._direct.set(slot, NO_CALLS)
+        self._first.pop(kept.owner, None)
         self.scheduler.remove(slot)
         for number in kept.numbers:
             self.predicates.release(number, slot)
@@ -170,7 +196,7 @@ class CallFilter:
         """
 
         def evaluate(operator: Operator, reads: Reads, arguments: Reads) -> Rows | Fault:
-            return self.runner.call(operator, [reads], arguments)[0]
+            return self.runner.answers(operator, [reads], [arguments])[0]
 
         entries = (self._entries[slot] for slot in slots if slot in self._entries)
         found = {name: self.operators[name] for name in names if name in self.operators}
@@ -193,7 +219,7 @@ class CallFilter:
 
     def check(self) -> dict[int, int]:
         """Raise if an invariant is broken; return the owner of each slot."""
-        assert np.flatnonzero(self._has).tolist() == sorted(self._entries)
+        assert np.flatnonzero(self._direct.only != NO_CALLS).tolist() == sorted(self._entries)
         graph = self.scheduler.graph
         assert len(graph) == len(self._entries)
         assert all(slot in graph for slot in self._entries)
@@ -207,60 +233,79 @@ class CallFilter:
         """The candidates whose calls hold. `leaders` are the owners of all candidates."""
         if not self._entries:
             return found
-        pairs = np.flatnonzero(self._has.take(found.slots, mode="clip"))
-        if not len(pairs):
+        decided = self._decided(batch, found.starts, found.slots, leaders)
+        if decided is None:
             return found
-        events = np.searchsorted(found.starts, pairs, side="right") - 1
-        sure: dict[int, set[int]] = {}
-        if leaders is not None:
-            # A subscription that matches by a clause without calls is decided.
-            plain = np.flatnonzero(~self._has.take(found.slots, mode="clip"))
-            owners = leaders[plain]
-            mine = np.isin(owners, leaders[pairs])
-            where = np.searchsorted(found.starts, plain[mine], side="right") - 1
-            for event, owner in zip(where.tolist(), owners[mine].tolist(), strict=True):
-                sure.setdefault(event, set()).add(owner)
-        agreed = self._agreeing(batch, events, found.slots[pairs].astype(np.int64), sure)
-        return found.without(pairs[~agreed])
+        return self._direct.compact(found.starts, found.slots, decided)
 
     def filter_bits(self, batch: EventBatch, found: Bitmaps) -> None:
         """Clear the bits of candidates whose calls do not hold."""
         if not self._entries:
             return
-        used = np.minimum(found.slots, len(self._has) - 1)
-        bits = np.flatnonzero(self._has[used] & (found.slots >= 0))
+        used = np.minimum(found.slots, len(self._direct.only) - 1)
+        bits = np.flatnonzero((self._direct.only[used] != NO_CALLS) & (found.slots >= 0))
         events, which = found.pairs(bits)
         order = np.argsort(events, kind="stable")
         events, which = events[order], which[order]
         slots = found.slots[bits[which]].astype(np.int64)
-        wrong = ~self._agreeing(batch, events, slots, {})
-        found.clear(events[wrong], bits[which[wrong]])
+        decided = self._decided(batch, offsets(np.bincount(events, minlength=len(batch))), slots)
+        if decided is not None:
+            kept = self._direct.verdicts(slots, decided)
+            found.clear(events[~kept], bits[which[~kept]])
 
-    def _agreeing(
-        self, batch: EventBatch, events: Int64s, slots: Int64s, sure: dict[int, set[int]]
-    ) -> Bools:
-        """For each candidate, in order of events, whether its calls hold."""
-        agreed = np.zeros(len(slots), np.bool_)
+    def _decided(
+        self,
+        batch: EventBatch,
+        starts: Int64s,
+        slots: FoundSlots,
+        leaders: FoundSlots | None = None,
+    ) -> Decided | None:
+        """Decide the candidates that have calls; None if there are none."""
+        skipped = np.zeros(0, np.bool_)
+        if leaders is not None:
+            plain = self._direct.only.take(slots, mode="clip") == NO_CALLS
+            skipped = _matched_without(starts, plain, leaders)
+        scheduler = self.scheduler
+        needed = self._direct.collect(starts, slots, skipped, scheduler.graph.call)
+        if not scheduler.learns_by_default:  # every outcome is of interest to it
+            needed.of_pair[needed.of_pair >= 0] = SCHEDULED
+            none = np.zeros(0, np.int64)
+            needed = Collected(needed.of_pair, none, needed.request[:0], none, none, len(slots))
+        outcomes = np.full(len(needed.number), UNKNOWN, np.int8)
+        if not needed.scheduled and not len(needed.event):
+            return Decided(needed.of_pair, outcomes) if len(skipped) else None
+        open_ = np.flatnonzero(needed.of_pair == SCHEDULED) if needed.scheduled else _NONE
+        events = np.searchsorted(starts, open_, side="right") - 1
+        every = np.union1d(events, needed.event)
+        for at in range(0, len(every), _AT_ONCE):
+            part = every[at : at + _AT_ONCE]
+            calls = EventCalls(self.runner, batch, part.tolist())
+            ends = part[0], part[-1] + 1
+            mine = range(*np.searchsorted(needed.event, ends).tolist())
+            if len(mine):
+                decide(needed, mine, calls, self.predicates, scheduler, outcomes)
+            first, last = np.searchsorted(events, ends).tolist()
+            if first < last:
+                pairs = open_[first:last]
+                agreed = self._scheduled(calls, events[first:last], slots[pairs])
+                needed.of_pair[pairs] = np.where(agreed, NO_CALLS, DROPPED)
+        return Decided(needed.of_pair, outcomes)
+
+    def _scheduled(self, calls: EventCalls, events: Int64s, slots: FoundSlots) -> Bools:
+        """For each candidate of some events, whether its calls hold."""
+        evaluation = Evaluation(calls, self.scheduler, self._entries, self.predicates)
         distinct, firsts = np.unique(events, return_index=True)
         ends = np.append(firsts, len(events))[1:]
-        every = list(zip(distinct.tolist(), firsts.tolist(), ends.tolist(), strict=True))
-        for at in range(0, len(every), _AT_ONCE):
-            spans = every[at : at + _AT_ONCE]
-            evaluation = Evaluation(self.runner, self.scheduler, self._entries, self.predicates)
-            for event, first, last in spans:
-                mine = slots[first:last]
-                decided = sure.get(event)
-                if decided is not None:
-                    open_ = [s for s in mine.tolist() if self._entries[s].owner not in decided]
-                    mine = np.array(open_, np.int64)
-                if len(mine):
-                    evaluation.start(event, mine, batch.raw_values(event))
-            matched = evaluation.finish()
-            self.given_up += evaluation.given_up
-            for event, first, last in spans:
-                holding = matched.get(event)
-                if holding:
-                    agreed[first:last] = [slot in holding for slot in slots[first:last].tolist()]
+        spans = list(zip(distinct.tolist(), firsts.tolist(), ends.tolist(), strict=True))
+        for event, first, last in spans:
+            evaluation.start(event, slots[first:last].astype(np.int64))
+        matched = evaluation.finish()
+        self.given_up += evaluation.given_up
+        agreed = np.zeros(len(slots), np.bool_)
+        for event, first, last in spans:
+            holding = matched[event]
+            if holding:
+                agreed[first:last] = [slot in holding for slot in slots[first:last].tolist()]
         return agreed
 
     # -- saving ------------------------------------------------------------------------------------
@@ -335,3 +380,15 @@ class CallFilter:
         self._clear()
         for slot, owner, text, operators in clauses:
             self.add(slot, owner, parse_calls(text), text, operators)
+
+
+def _matched_without(starts: Int64s, plain: Bools, leaders: FoundSlots) -> Bools:
+    """The candidates with calls whose owner matches the event by a clause without calls."""
+    called, free = np.flatnonzero(~plain), np.flatnonzero(plain)
+    free = free[np.isin(leaders[free], leaders[called])]
+    found = np.zeros(len(plain), np.bool_)
+    if len(free):
+        events = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        owners = events * (int(leaders.max()) + 1) + leaders
+        found[called] = np.isin(owners[called], owners[free])
+    return found

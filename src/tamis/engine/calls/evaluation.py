@@ -9,26 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.engine.calls.clause_calls import ClauseCalls
-from tamis.engine.calls.interned_predicates import InternedPredicate, InternedPredicates
+from tamis.engine.calls.event_calls import UNBOUND, EventCalls
+from tamis.engine.calls.interned_predicates import (
+    InternedPredicate,
+    InternedPredicates,
+    OperatorCall,
+)
 from tamis.engine.calls.join import JoinLimitError, Row
 from tamis.files.arrays import Int64s
-from tamis.model.operator import Fault, Rows
+from tamis.model.operator import Fault
 from tamis.operators.operator import Operator
-from tamis.operators.results import Answers
-from tamis.operators.runner import Runner
 from tamis.schedule.base import FALSE, FAULT, TRUE, Run, Scheduler
-
-Values = Mapping[str, tuple[Any, ...]]
-DEAREST = 1e9  # milliseconds: the highest cost that a scheduler sees
-_HUNG = Fault("timeout: it hung for this event before", "timeout")
-_UNBOUND = object()  # instead of rows: the event lacks an attribute that the operator reads
 
 
 class ClauseEntry(NamedTuple):
@@ -46,12 +42,10 @@ class ClauseEntry(NamedTuple):
 class _RunningEvent:
     """An event whose clauses are not all decided."""
 
+    event: int
     run: Run
-    values: Values
-    given: dict[Hashable, Any] = field(default_factory=dict)  # results, by call
-    spent: dict[Hashable, float] = field(default_factory=dict)  # ms, of calls not yet reported
+    given: dict[OperatorCall, Any]  # results, by call
     bindings: dict[int, frozenset[Row]] = field(default_factory=dict)  # by predicate
-    late: set[Operator] = field(default_factory=set)  # timed out; not called again
     matched: set[int] = field(default_factory=set)
 
 
@@ -68,19 +62,20 @@ class Evaluation:
 
     def __init__(
         self,
-        runner: Runner,
+        calls: EventCalls,
         scheduler: Scheduler,
         entries: Mapping[int, ClauseEntry],
         predicates: InternedPredicates,
     ) -> None:
-        self._runner, self._scheduler = runner, scheduler
+        self._calls, self._scheduler = calls, scheduler
         self._entries, self._predicates = entries, predicates
         self._events: dict[int, _RunningEvent] = {}
         self.given_up = 0
 
-    def start(self, event: int, slots: Any, values: Values) -> None:
+    def start(self, event: int, slots: Any) -> None:
         """Add an event with the clauses that it may match."""
-        self._events[event] = _RunningEvent(self._scheduler.run(slots), values)
+        run = self._scheduler.run(slots)
+        self._events[event] = _RunningEvent(event, run, self._calls.given[event])
 
     def finish(self) -> dict[int, set[int]]:
         """Evaluate until all clauses are decided; return those that hold, by event."""
@@ -98,7 +93,7 @@ class Evaluation:
             if waiting:
                 most = max(waiting, key=lambda key: len(waiting[key]))
                 parked = waiting.pop(most)
-                self._call(parked)
+                self._calls.call([(each.running.event, each.what) for each in parked])
                 for running, number, what in parked:
                     self._report(running, number, what)
                     ready.append(running)
@@ -112,67 +107,9 @@ class Evaluation:
             if what.call not in running.given:
                 if what.operator.batch:
                     return waiting
-                self._call([waiting])
+                self._calls.call([(running.event, what)])
             self._report(running, number, what)
         return None
-
-    def _call(self, waiting: list[_WaitingEvent]) -> None:
-        """Call an operator for some events; each value of an attribute is a call of its own."""
-        operator = waiting[0].what.operator
-        pending: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]] = []
-        for each in waiting:
-            running, call = each.running, each.what.call
-            values = [running.values.get(name, ()) for name in operator.signature.reads]
-            reads = list(product(*values))
-            if not reads:
-                running.given[call] = _UNBOUND
-            elif operator in running.late:
-                # An event waits for an operator once; skipped calls are counted.
-                running.given[call] = _HUNG
-                self._runner.skipped(operator, len(reads), _HUNG)
-            else:
-                pending.append((each, reads))
-        if operator.batch:
-            begun = perf_counter()
-            found = iter(self._called(operator, pending) if pending else [])
-            spent = (
-                (perf_counter() - begun) * 1000 / max(1, sum(len(reads) for _, reads in pending))
-            )
-            for each, reads in pending:
-                mine = [next(found) for _ in reads]
-                self._given(each.running, each.what, mine, spent * len(reads))
-            return
-        for each, reads in pending:
-            begun = perf_counter()
-            mine = []
-            for read in reads:
-                mine += self._runner.call(operator, [read], each.what.predicate.arguments)
-                if isinstance(mine[-1], Fault):
-                    break  # a fault for one value is a fault
-            self._given(each.running, each.what, mine, (perf_counter() - begun) * 1000)
-
-    def _called(
-        self, operator: Operator, pending: list[tuple[_WaitingEvent, list[tuple[Any, ...]]]]
-    ) -> Answers:
-        """One call for all events."""
-        every = [read for _, reads in pending for read in reads]
-        if operator.pairs:
-            given = [each.what.predicate.arguments for each, reads in pending for _ in reads]
-            return self._runner.call_pairs(operator, every, given)
-        return self._runner.call(operator, every, pending[0][0].what.predicate.arguments)
-
-    def _given(
-        self,
-        running: _RunningEvent,
-        what: InternedPredicate,
-        found: list[Rows | Fault],
-        spent: float,
-    ) -> None:
-        united = _united(found)
-        running.given[what.call] = united
-        running.spent[what.call] = min(spent, DEAREST)
-        if isinstance(united, Fault) and united.kind == "timeout":
-            running.late.add(what.operator)
 
     def _report(self, running: _RunningEvent, number: int, what: InternedPredicate) -> None:
         """Report a predicate, and all others that the same call answers, to the scheduler.
@@ -180,11 +117,11 @@ class Evaluation:
         Only predicates of undecided clauses are reported; the others cost nothing.
         """
         given = running.given[what.call]
-        cost = running.spent.pop(what.call, None)
+        cost = self._calls.spent.pop((running.event, what.call), None)
         numbers = running.run.answered_with(number)
         if len(numbers) > 1:
             complete = self._report_all(running, numbers, what, cost)
-        elif given is _UNBOUND:
+        elif given is UNBOUND:
             # Neither the call nor its complement holds.
             complete = running.run.record(number, FAULT)
         else:
@@ -201,7 +138,7 @@ class Evaluation:
     ) -> Int64s:
         given = running.given[what.call]
         outcomes = np.full(len(numbers), FAULT, np.int8)
-        if given is not _UNBOUND:
+        if given is not UNBOUND:
             if not isinstance(given, Fault):
                 holding = self._predicates.group(what.call).answer(given, numbers)
                 outcomes = np.where(holding, TRUE, FALSE).astype(np.int8)
@@ -244,13 +181,3 @@ class Evaluation:
         if holds:
             running.matched.add(clause)
         return holds
-
-
-def _united(found: list[Rows | Fault]) -> Rows | Fault:
-    """The rows for all values of an attribute; one fault makes all a fault."""
-    rows: list[tuple[Any, ...]] = []
-    for each in found:
-        if isinstance(each, Fault):
-            return each
-        rows.extend(each)
-    return tuple(rows)

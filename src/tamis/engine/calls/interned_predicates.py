@@ -10,6 +10,9 @@ from tamis.engine.calls.clause_calls import CallPredicate
 from tamis.engine.lazy_dict import Interner
 from tamis.operators.operator import Operator
 
+OperatorCall = tuple[Operator, Hashable]
+"""An operator and the key of its constants."""
+
 
 class InternedPredicate(NamedTuple):
     """A predicate and the operator that answers it.
@@ -20,7 +23,7 @@ class InternedPredicate(NamedTuple):
 
     predicate: CallPredicate
     operator: Operator
-    call: Hashable  # equal for predicates that one call of the operator answers
+    call: OperatorCall  # equal for predicates that one call of the operator answers
 
 
 class InternedPredicates:

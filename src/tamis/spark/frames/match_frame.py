@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.frames import ABSENT, check_missing, nan_as_null
 from tamis.errors import EventError, SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_source import EventChunk, RowLayout
@@ -59,6 +60,7 @@ def match(
     schema: Schema | None = None,
     operators: Operator | Iterable[Operator] = (),
     bad: str = "raise",
+    missing: str = ABSENT,
     report: str | os.PathLike[str] | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
     """A function for `DataFrame.transform`, of batch and streaming DataFrames alike.
@@ -71,6 +73,7 @@ def match(
     version; an engine, of which a copy as of now is used; or a DataFrame of `id` and `condition`,
     with the `schema` of the events. `operators` are those that conditions call. An event that
     breaks a rule of the schema fails the job and says why; with `bad="skip"` it matches nothing.
+    NaN is absent, as null is; with `missing="refuse"` it breaks a rule.
     `tamis.spark.validate` separates such events from the rest. `report` is a folder in which
     workers note calls and faults of operators, for `tamis.spark.report` to add up.
 
@@ -82,6 +85,7 @@ def match(
     """
     if bad not in _BAD:
         raise SparkError(f"bad is one of {', '.join(map(repr, _BAD))}, got {bad!r}")
+    check_missing(missing)
     if id is None:
         raise SparkError(
             "id names the column that identifies events, and has to be given: a number that Spark "
@@ -92,7 +96,7 @@ def match(
     noted = None if report is None else str(Path(report).absolute())
 
     def matched(events: DataFrame) -> DataFrame:
-        return _transform(events, given, [id, *kept], bad, noted)
+        return _transform(events, given, [id, *kept], bad, noted, missing)
 
     return matched
 
@@ -151,6 +155,7 @@ def _transform(
     extras: Sequence[str | Column],
     bad: str,
     report: str | None,
+    missing: str,
 ) -> DataFrame:
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -171,6 +176,7 @@ def _transform(
         given.texts,
         bad,
         report,
+        missing,
     )
     if given.versions is None:
         return chosen.frame.mapInArrow(task.run, result)
@@ -193,11 +199,12 @@ class FrameTask(NamedTuple):
     texts: bool
     bad: str
     report: str | None  # the folder for reports of operators
+    missing: str = ABSENT
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engines = open_shards(self.folders, self.operators)
         chunks = (
-            EventChunk(np.arange(batch.num_rows), pa.Table.from_batches([batch]), self.layout)
+            EventChunk(np.arange(batch.num_rows), self._table(batch), self.layout)
             for batch in batches
         )
         with noted_calls(engines, self.report):
@@ -208,6 +215,10 @@ class FrameTask(NamedTuple):
                 for engine in engines:
                     found = engine.match_batch(events.valid.batch(engine.encoder))
                     yield from self._pairs(found, events)
+
+    def _table(self, batch: pa.RecordBatch) -> pa.Table:
+        table = pa.Table.from_batches([batch])
+        return nan_as_null(table) if self.missing == ABSENT else table
 
     def _pairs(self, found: Matches, events: ReadEvents) -> Iterator[pa.RecordBatch]:
         rows, ids = events.numbers[found.events], found.arrow_ids(self.texts)

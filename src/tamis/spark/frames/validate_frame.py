@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tamis.encode.frames import ABSENT, check_missing, nan_as_null
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
 from tamis.spark.frames.frame_columns import attribute_sources, check_unambiguous, quoted
@@ -24,20 +25,25 @@ if TYPE_CHECKING:
 REASON = "reason"
 
 
-def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], GoodAndBad]:
+def validate(
+    schema: Schema, *, reason: str = REASON, missing: str = ABSENT
+) -> Callable[[DataFrame], GoodAndBad]:
     """A function of a DataFrame, batch or streaming, that gives two: the good and the bad.
 
     The good are the events that are consistent with the schema (domains, and rules R1 to R3); the
     bad have one more column, `reason`. Both have all other columns. Together they are all rows, but
-    each of the two reads the events for itself: persist events that are costly to read.
+    each of the two reads the events for itself: persist events that are costly to read. NaN is
+    absent, as null is, unless `missing="refuse"`.
 
         good, bad = tamis.spark.validate(schema)(events)
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
 
+    check_missing(missing)
+
     def separate(events: DataFrame) -> GoodAndBad:
-        checked = with_reason(events, schema, reason)
+        checked = with_reason(events, schema, reason, missing)
         name = f"`{reason}`"
         good = checked.where(f"{name} is null").drop(reason)
         return good, checked.where(f"{name} is not null")
@@ -45,7 +51,9 @@ def validate(schema: Schema, *, reason: str = REASON) -> Callable[[DataFrame], G
     return separate
 
 
-def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> DataFrame:
+def with_reason(
+    events: DataFrame, schema: Schema, reason: str = REASON, missing: str = ABSENT
+) -> DataFrame:
     """All rows with one more column: why a row is refused, null for an event."""
     from pyspark.sql import functions
     from pyspark.sql.types import StringType
@@ -58,7 +66,7 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
     found = attribute_sources(schema, events.schema)
     for path in found:
         check_unambiguous(events, path)
-    check = _check(schema_document(schema), list(map(".".join, found)))
+    check = _check(schema_document(schema), list(map(".".join, found)), missing)
     arrow_udf: Any = getattr(functions, "arrow_udf")  # noqa: B009 - Spark's types leave it out
     # Spark may call a function again for each use of its result, unless that might change.
     refusal = arrow_udf(check, StringType()).asNondeterministic()
@@ -66,12 +74,13 @@ def with_reason(events: DataFrame, schema: Schema, reason: str = REASON) -> Data
     return events.withColumn(reason, refusal(*columns))
 
 
-def _check(schema: str, names: list[str]) -> Callable[..., pa.Array]:
+def _check(schema: str, names: list[str], missing: str) -> Callable[..., pa.Array]:
     def reasons(*columns: pa.Array) -> pa.Array:
         from tamis.encode.validation import validate
         from tamis.replay.json_lines import reason_column
 
         table = pa.table(list(columns), names=names)
+        table = nan_as_null(table) if missing == ABSENT else table
         return reason_column(validate(schema_encoder(schema), table).refused, table.num_rows)
 
     return reasons

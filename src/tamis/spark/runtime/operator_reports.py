@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -20,13 +21,24 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SparkError
 from tamis.files.atomic import atomic_file
 from tamis.files.names import own_files
-from tamis.operators.report import CallCounts, Report
+from tamis.operators.report import FAULTY, CallCounts, ConstantFaults, Report
 
 if TYPE_CHECKING:
     from tamis.engine import Engine
 
 NOTHING = Report(())
-_ADDED = ("events", "calls", "seconds", "raised", "refused", "timeouts", "nonsense", "set_aside")
+_ADDED = (
+    "events",
+    "calls",
+    "seconds",
+    "hits",
+    "misses",
+    "raised",
+    "refused",
+    "timeouts",
+    "nonsense",
+    "set_aside",
+)
 _ENDING = ".json"
 
 _noted: dict[tuple[int, str], tuple[Path, Report]] = {}  # by process and folder
@@ -48,13 +60,15 @@ def total(reports: Iterable[Report]) -> Report:
     """The sum of reports. The last fault is that of the last report with one."""
     counts: dict[str, CallCounts] = {}
     given_up = 0
+    ignored: Counter[str] = Counter()
     for each in reports:
         given_up += each.given_up
+        ignored.update(each.ignored)
         for count in each:
             known = counts.get(count.operator, CallCounts(count.operator))
             last = count.last or known.last
             counts[count.operator] = replace(_plus(known, count), last=last)
-    return replace(Report.of(counts.values()), given_up=given_up)
+    return replace(Report.of(counts.values()), given_up=given_up, ignored=dict(ignored))
 
 
 def total_of(documents: Iterable[str]) -> Report:
@@ -70,12 +84,22 @@ def since(before: Report, now: Report) -> Report:
         fresh = _plus(fresh, before[count.operator], -1)
         if fresh.events or fresh.calls:
             counts.append(replace(fresh, last=count.last if fresh.faults else None))
-    return replace(Report.of(counts), given_up=now.given_up - before.given_up)
+    ignored = Counter(now.ignored) - Counter(before.ignored)
+    given_up = now.given_up - before.given_up
+    return replace(Report.of(counts), given_up=given_up, ignored=dict(ignored))
 
 
 def _plus(one: CallCounts, other: CallCounts, sign: int = 1) -> CallCounts:
     added = {name: getattr(one, name) + sign * getattr(other, name) for name in _ADDED}
-    return replace(one, **added)
+    constants = dict(one.constants)
+    for call, each in other.constants.items():
+        known = constants.get(call, ConstantFaults())
+        faults = known.faults + sign * each.faults
+        last = each.last or known.last if sign > 0 else known.last
+        constants[call] = ConstantFaults(faults, last)
+    worst = sorted(constants.items(), key=lambda each: -each[1].faults)
+    kept = {call: each for call, each in worst[:FAULTY] if each.faults > 0}
+    return replace(one, **added, constants=kept)
 
 
 class CallCount:
@@ -100,7 +124,7 @@ def noted_calls(engines: Sequence[Engine], folder: str | None) -> Iterator[None]
         yield
     finally:
         fresh = count.report()
-        if folder is not None and (len(fresh) or fresh.given_up):
+        if folder is not None and (len(fresh) or fresh.given_up or fresh.ignored):
             _note(folder, fresh)
 
 
@@ -133,14 +157,18 @@ def report_json(given: Report) -> str:
 
 def report_document(given: Report) -> dict[str, Any]:
     """A report as a JSON document, without values of the moment."""
-    counts = [asdict(replace(each, set_aside_for=None)) for each in given]
-    return {"operators": counts, "given_up": given.given_up}
+    counts = [asdict(replace(each, set_aside_for=None)) for each in total([given])]
+    return {"operators": counts, "given_up": given.given_up, "ignored": dict(given.ignored)}
 
 
 def read_report(given: Mapping[str, Any]) -> Report:
     """The report that `report_document` wrote."""
-    counts = [CallCounts(**each) for each in given["operators"]]
-    return replace(Report.of(counts), given_up=int(given["given_up"]))
+    counts = []
+    for each in given["operators"]:
+        faulty = {call: ConstantFaults(**one) for call, one in each.get("constants", {}).items()}
+        counts.append(CallCounts(**{**each, "constants": faulty}))
+    ignored = {str(name): int(many) for name, many in given.get("ignored", {}).items()}
+    return replace(Report.of(counts), given_up=int(given["given_up"]), ignored=ignored)
 
 
 def _read(path: Path) -> Report:

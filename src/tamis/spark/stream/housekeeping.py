@@ -154,7 +154,9 @@ def refused_text(latest: Version | None) -> str | None:
     made = {} if latest is None else latest.made
     if not made.get("refused"):
         return None
-    return "; ".join([f"{made['refused']:,} conditions were refused", *made["reasons"][:1]])
+    many = made["refused"]
+    said = "1 condition was refused" if many == 1 else f"{many:,} conditions were refused"
+    return "; ".join([said, *made["reasons"][:1]])
 
 
 def changes_worth_version(latest: Version | None, every: int | None = None) -> int:

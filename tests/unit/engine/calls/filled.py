@@ -9,7 +9,7 @@ from tamis import Engine
 from tamis.errors import ConditionError
 from tamis.model import semantics
 from tamis.model.condition import Condition
-from tamis.operators.runner import Runner
+from tamis.operators.remembering_runner import RememberingRunner
 from tamis.testing import operator_cases as cases
 
 TRUTHS = cases.truths()
@@ -18,7 +18,7 @@ EVENTS = [cases.event(random.Random(number)) for number in range(20)]
 
 def patient(engine: Engine) -> Engine:
     """The engine, which sets no operator aside for its faults."""
-    engine.calls.runner = Runner(faults=1_000_000)
+    engine.calls.runner = RememberingRunner(faults=1_000_000)
     return engine
 
 

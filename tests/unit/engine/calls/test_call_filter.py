@@ -162,7 +162,7 @@ def test_a_batch_operator_is_called_once_for_the_events_that_want_it() -> None:
     signature = Signature("long", (), ("seen",))
     engine = Engine(cases.SCHEMA, operators=[Operator(long, signature, run="here", batch=True)])
     engine.subscribe("long() and price < 5")
-    events = [{"price": number % 10, "seen": {"x": 1}} for number in range(40)]
+    events = [{"price": number % 10, "seen": {"x": number}} for number in range(40)]
     assert [len(answer) for answer in engine.match_batch(events)] == [
         int(number % 10 < 5) for number in range(40)
     ]

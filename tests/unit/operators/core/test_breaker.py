@@ -42,7 +42,7 @@ def test_an_answer_between_faults_and_a_fault_that_took_long() -> None:
             breaker.answered()
     entered = breaker.enter(0)
     assert not isinstance(entered, Fault)
-    breaker.failed(entered, "stuck", 0, at_once=True)
+    breaker.failed(entered, "stuck", 0, at_once="1 fault in a row")
     refused = breaker.enter(10)
     assert isinstance(refused, Fault)
     assert refused.reason == "set aside for another 20 s after 1 fault in a row, the last: stuck"

@@ -168,15 +168,15 @@ def test_a_batch_that_raises_for_long_is_given_up(monkeypatch: pytest.MonkeyPatc
 def test_calls_that_were_not_tried_are_counted(runner: Runner) -> None:
     bad = _bad()
     late = Fault("timeout: it hung for this event before", "timeout")
-    runner.skipped(bad, 0, late)
+    runner.skipped(bad, [], late)
     assert len(runner.report()) == 0  # nobody asked
     runner.call(bad, [(0,)], (None,))
-    runner.skipped(bad, 3, late)
+    runner.skipped(bad, [()] * 3, late)
     count = runner.report()["bad"]
     assert (count.events, count.calls, count.answered, count.timeouts) == (4, 1, 1, 3)
     assert count.last == late.reason
     # Nothing was tried, so nothing failed: it is not set aside for it.
-    runner.skipped(bad, 100, late)
+    runner.skipped(bad, [()] * 100, late)
     assert kinds(runner.call(bad, [(0,)], (None,))) == ["answered"]
 
 

@@ -1,0 +1,123 @@
+"""Events come in: dicts, Arrow tables and DataFrames, of which some rows may be bad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.encode.arrow import events_from_arrow
+from tamis.encode.arrow_checks import checked_table
+from tamis.encode.batch import EventBatch
+from tamis.encode.encoder import Encoder
+from tamis.encode.frames import (
+    ABSENT,
+    REFUSE,
+    check_missing,
+    missing_cells,
+    without_missing,
+)
+from tamis.encode.validation import Refused, validate
+from tamis.errors import EventError
+from tamis.files.arrays import Int64s
+from tamis.match.answers import Matches
+from tamis.model.event import Event
+
+REFUSE_ALL, SKIP, REPORT = "refuse", "skip", "report"
+BAD = (REFUSE_ALL, SKIP, REPORT)
+
+
+class GoodEvents(NamedTuple):
+    """The good events of a batch, which rows they are, and the others with their reasons."""
+
+    batch: EventBatch
+    rows: Int64s
+    size: int  # rows in all
+    refused: list[Refused]
+
+    def spread(self, found: Matches, bad: str) -> Matches:
+        """The matches of all rows: a bad one matches nothing, and rows keep their numbers."""
+        counts = np.zeros(self.size, np.int64)
+        counts[self.rows] = np.diff(found.starts)
+        return found.spread(counts, tuple(self.refused) if bad == REPORT else ())
+
+
+def encode_events(encoder: Encoder, events: Any, missing: str | None) -> EventBatch:
+    """Validate and encode events; one bad event refuses them all."""
+    check_missing(missing)
+    if _is_arrow(events):
+        if missing == REFUSE:
+            for row, reason in sorted(missing_cells(events).items()):
+                raise EventError(reason, rule="R2").at_row(row)
+        return events_from_arrow(encoder, events, missing)
+    found = []
+    stamp = encoder.stamp  # before: a condition of another thread may bring attributes
+    for row, given in enumerate(_rows(events)):
+        try:
+            found.append(_event(encoder, given, missing))
+        except EventError as why:
+            raise why.at_row(row) from None
+    return _stamped(encoder.events(found), stamp)
+
+
+def good_events(encoder: Encoder, events: Any, missing: str | None) -> GoodEvents:
+    """Validate events, and encode the good ones."""
+    check_missing(missing)
+    if not _is_arrow(events):
+        return _good_rows(encoder, _rows(events), missing)
+    bad = missing_cells(events) if missing == REFUSE else {}
+    table = checked_table(events, "a list of events or an Arrow table", EventError, missing)
+    valid = validate(encoder, table)
+    reasons = {**{each.row: each.reason for each in valid.refused}, **bad}
+    refused = [Refused(*each) for each in sorted(reasons.items())]
+    rows = valid.rows
+    if bad:
+        kept = np.isin(rows, list(bad), invert=True)
+        valid = validate(encoder, table.take(rows[kept]))
+        rows = rows[kept][valid.rows]
+    encoder.count_ignored(valid.ignored)
+    return GoodEvents(valid.batch(encoder), rows, table.num_rows, refused)
+
+
+def _good_rows(encoder: Encoder, events: Iterable[Any], missing: str | None) -> GoodEvents:
+    found, rows, refused, size, stamp = [], [], [], 0, encoder.stamp
+    for row, given in enumerate(events):
+        size += 1
+        try:
+            found.append(_event(encoder, given, missing))
+            rows.append(row)
+        except EventError as why:
+            refused.append(Refused(row, str(why)))
+    batch = _stamped(encoder.events(found), stamp)
+    return GoodEvents(batch, np.array(rows, np.int64), size, refused)
+
+
+def _stamped(batch: EventBatch, stamp: int) -> EventBatch:
+    batch.stamp = stamp
+    return batch
+
+
+def _event(encoder: Encoder, given: Any, missing: str | None) -> Event:
+    return Event.of(encoder.schema, without_missing(given) if missing == ABSENT else given)
+
+
+def _is_arrow(events: Any) -> bool:
+    """Whether it is Arrow data; raises for what is no batch of events at all."""
+    if isinstance(events, (list, tuple)):
+        return False
+    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+        return True
+    if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, Iterable):
+        raise EventError(
+            "expected a list of events or an Arrow table, got "
+            f"{type(events).__name__}; a single event goes to match()"
+        )
+    return False
+
+
+def _rows(events: Iterable[Any]) -> Iterable[Any]:
+    try:
+        return iter(events)
+    except TypeError as why:  # for example an array of NumPy without dimensions
+        raise EventError(f"expected a list of events or an Arrow table: {why}") from None
