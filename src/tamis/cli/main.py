@@ -25,6 +25,7 @@ EXTRAS = {"pyspark": "spark", "pandas": "spark", "matplotlib": "lab", "duckdb": 
 
 COMMANDS = {
     "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
+    "match": ("tamis.cli.match:match", "Match events in files against subscriptions in files."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
     "log": ("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
     "check": ("tamis.cli.language:check", "Check a condition against a schema."),
