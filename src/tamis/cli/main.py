@@ -27,7 +27,7 @@ COMMANDS = {
     "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
     "match": ("tamis.cli.match:match", "Match events in files against subscriptions in files."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
-    "log": ("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
+    "log": ("tamis.cli.log:log", "Create, fill, read and look after a log."),
     "check": ("tamis.cli.language:check", "Check a condition against a schema."),
     "explain": ("tamis.cli.language:explain", "Explain why an event matches a condition or not."),
     "schema": ("tamis.cli.language:schema", "Check a schema file and summarise it."),

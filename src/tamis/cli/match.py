@@ -19,7 +19,8 @@ from rich.text import Text
 from tamis import Engine, Schema
 from tamis.cli.data import events as event_files
 from tamis.cli.data import subscription_rows
-from tamis.cli.data.events import BadEvent, EventFiles
+from tamis.cli.data.bad_events import BadEvents, absent_option, bad_option
+from tamis.cli.data.events import EventFiles
 from tamis.cli.data.formats import check_not_input
 from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
 from tamis.cli.data.subscriptions import (
@@ -30,7 +31,7 @@ from tamis.cli.data.subscriptions import (
 )
 from tamis.cli.language import explanation_text
 from tamis.cli.spark.session import declared_operators, operators_option, print_operators
-from tamis.cli.terminal.console import spinner, stderr_console, stdout_console
+from tamis.cli.terminal.console import print_lines, spinner, stderr_console, stdout_console
 from tamis.cli.terminal.numbers import rate
 from tamis.cli.terminal.options import PATH, option, split_names
 from tamis.cli.terminal.tables import table
@@ -40,10 +41,8 @@ from tamis.model.schema import IGNORE
 from tamis.replay.event_columns import column_at
 from tamis.replay.pipeline import BatchPace, ReadEvents, match_with
 
-REFUSE, SKIP, REPORT = "refuse", "skip", "report"
 _EVENT, _SUBSCRIPTION = "event", "subscription"
 _SHOWN = 20  # pairs in a terminal
-_REASONS = 5  # of bad events
 _EXPLAINED = 3  # events that match, and as many that do not
 
 
@@ -67,14 +66,8 @@ _EXPLAINED = 3  # events that match, and as many that do not
 @option("--out", f"File for the matches: {' '.join(OUTPUTS)}.  [default: standard output]", PATH)
 @option("--id", "Column that identifies events.  [default: their number, from 0]")
 @click.option("--columns", default="", help="Columns to add to the matches, separated by commas.")
-@option(
-    "--bad",
-    "Events that break the schema: refuse stops at the first, skip leaves them out and counts "
-    "them, report names each of them as well.",
-    click.Choice([REFUSE, SKIP, REPORT]),
-    REFUSE,
-)
-@click.option("--absent", multiple=True, help="A cell of CSV that is absent, such as NA.")
+@bad_option
+@absent_option
 @strict_option
 @click.option("--explain", "explained", help="Explain why events match this subscription, or not.")
 @operators_option
@@ -117,8 +110,8 @@ def match(
             return
         with spinner(console, "Compiling subscriptions"):
             found = subscribe_file(engine, subscriptions, strict=strict)
-        _print(console, found.report())
-        summary = _Summary(console, engine, source, bad)
+        print_lines(console, found.report())
+        summary = _Summary(console, engine, source, BadEvents(console, bad))
         rows = PairRows(engine, id, split_names(columns))
         with _output(out, summary) as write:
             for part, answer in summary.watch(match_with(engine, source.chunks(), BatchPace())):
@@ -126,8 +119,7 @@ def match(
             if not summary.events:
                 write(rows.none())
         summary.show(found)
-    if bad == REPORT and summary.bad:
-        raise click.exceptions.Exit(1)
+    summary.bad.leave()
 
 
 def _engine(schema: Path | None, modules: Sequence[str]) -> Engine:
@@ -173,12 +165,12 @@ class PairRows:
 class _Summary:
     """What was read and found, and the progress meanwhile."""
 
-    def __init__(self, console: Console, engine: Engine, source: EventFiles, bad: str) -> None:
-        self._console, self._engine, self._source, self._policy = console, engine, source, bad
-        self.events = self.matches = self.matched = self.bad = 0
+    def __init__(
+        self, console: Console, engine: Engine, source: EventFiles, bad: BadEvents
+    ) -> None:
+        self._console, self._engine, self._source, self.bad = console, engine, source, bad
+        self.events = self.matches = self.matched = 0
         self.hidden = 0  # matches that a terminal does not show
-        self._reasons: Counter[str] = Counter()
-        self._first: dict[str, BadEvent] = {}
         self._begun = perf_counter()
 
     def watch(
@@ -187,7 +179,7 @@ class _Summary:
         """Count what passes."""
         with self._console.status("Matching") if self._console.is_terminal else nullcontext() as at:
             for events, found in parts:
-                self._take_bad(events)
+                self.bad.take(self._source.bad(events))
                 self.events += len(events.valid)
                 self.matches += found.total
                 self.matched += int(np.count_nonzero(np.diff(found.starts)))
@@ -195,18 +187,7 @@ class _Summary:
                 if at is not None:
                     share = f"{self._source.read:.0%}, " if self._source.read else ""
                     at.update(f"{share}{self.events:,} events, {self.matches:,} matches")
-            self._take_bad(None)
-
-    def _take_bad(self, events: ReadEvents | None) -> None:
-        for each in self._source.bad(events):
-            if self._policy == REFUSE:
-                raise TamisError(f"{each}\n--bad skip leaves such events out")
-            if self._policy == REPORT:
-                _print(self._console, [str(each)])
-            self.bad += 1
-            if each.reason in self._reasons or len(self._reasons) < 1000:
-                self._reasons[each.reason] += 1
-                self._first.setdefault(each.reason, each)
+            self.bad.take(self._source.bad())
 
     def show(self, subscriptions: SubscriptionTable) -> None:
         seconds = perf_counter() - self._begun
@@ -215,10 +196,7 @@ class _Summary:
             f"{self.matches:,} matches with {subscriptions.table.num_rows:,} subscriptions; "
             f"{self.matched:,} events matched, {self.events - self.matched:,} did not"
         )
-        if self.bad:
-            lines.append(f"{self.bad:,} events are bad:")
-            for reason, many in self._reasons.most_common(_REASONS):
-                lines.append(f"  {many:,} × {reason} ({self._first[reason].place})")
+        lines += self.bad.report()
         schema = self._engine.schema
         ignored = [name for name in self._source.columns if name not in schema.attributes]
         ignored = [name for name in ignored if name not in schema.stems]
@@ -227,7 +205,7 @@ class _Summary:
             lines.append(f"not in the schema, and ignored: {', '.join(ignored[:12])}{more}")
         if self.hidden:
             lines.append(f"{self.hidden:,} matches are not shown; --out FILE writes all of them")
-        _print(self._console, lines)
+        print_lines(self._console, lines)
         print_operators(self._console, self._engine.report())
 
 
@@ -260,11 +238,6 @@ def _show_table(shown: Sequence[pa.Table]) -> None:
         stdout_console().print(table("s" * rows.num_columns, rows.column_names, cells))
 
 
-def _print(console: Console, lines: Sequence[str]) -> None:
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
-
-
 # -- explaining -----------------------------------------------------------------------------------
 
 
@@ -282,7 +255,7 @@ def _explain(engine: Engine, source: EventFiles, subscriptions: Path, id: str) -
     counts = Counter[bool]()
     for events, answer in match_with(engine, source.chunks(), BatchPace()):
         for bad in source.bad(events):
-            _print(stderr_console(), [f"{bad}"])
+            print_lines(stderr_console(), [str(bad)])
         for at, number in enumerate(events.numbers.tolist()):
             matches = bool(answer.starts[at + 1] - answer.starts[at])
             counts[matches] += 1

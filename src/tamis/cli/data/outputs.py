@@ -85,7 +85,7 @@ def _writer(out: Path, file: IO[bytes]) -> Iterator[Write]:
 def _flat(table: pa.Table) -> pa.Table:
     """A table for CSV: lists, structs and bytes become JSON in text."""
     columns = [
-        pa.array([None if each is None else _json(each) for each in column.to_pylist()])
+        pa.array([None if each is None else json_text(each) for each in column.to_pylist()])
         if types.is_nested(column.type) or types.is_binary(column.type)
         else column
         for column in table.columns
@@ -96,7 +96,7 @@ def _flat(table: pa.Table) -> pa.Table:
 def write_lines(file: IO[bytes], table: pa.Table) -> None:
     """Write a table as lines of JSON. Absent values are left out."""
     for row in table.to_pylist():
-        line = _json({name: value for name, value in row.items() if value is not None})
+        line = json_text({name: value for name, value in row.items() if value is not None})
         file.write(line.encode() + b"\n")
 
 
@@ -107,7 +107,7 @@ def stdout_lines(table: pa.Table) -> None:
     out.flush()
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """A value as JSON in ASCII, without any control character."""
     return json.dumps(value, default=_plain).replace("\x7f", "\\u007f")
 

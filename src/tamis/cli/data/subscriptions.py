@@ -46,6 +46,7 @@ class SubscriptionTable(NamedTuple):
     table: pa.Table  # id (int64 or string), condition or predicates, perhaps details
     places: Sequence[Place]  # of the rows
     refused: list[RefusedSubscription]
+    numbered: bool = False  # whether ids are numbers of rows, because files have no ids
 
     def refuse(self, rows: Iterable[tuple[int, str]]) -> SubscriptionTable:
         """Without some rows, which are refused for a reason."""
@@ -55,8 +56,9 @@ class SubscriptionTable(NamedTuple):
         kept = [row for row in range(self.table.num_rows) if row not in reasons]
         more = [RefusedSubscription(self.places[row], why) for row, why in reasons.items()]
         refused = sorted([*self.refused, *more], key=lambda each: each.place)
-        return SubscriptionTable(
-            self.table.take(pa.array(kept, pa.int64())), [self.places[row] for row in kept], refused
+        table = self.table.take(pa.array(kept, pa.int64()))
+        return self._replace(
+            table=table, places=[self.places[row] for row in kept], refused=refused
         )
 
     def report(self) -> list[str]:
@@ -103,7 +105,7 @@ def read_subscriptions(path: Path) -> SubscriptionTable:
     places = [place for part in parts for place in part.places]
     ids, wrong = _ids(parts, places)
     refused = [each for part in parts for each in part.refused]
-    found = SubscriptionTable(rest, places, refused).refuse(wrong.items())
+    found = SubscriptionTable(rest, places, refused, bool(lacking)).refuse(wrong.items())
     kind = pa.int64() if ids and isinstance(ids[0], int) else pa.string()
     kept = [id for row, id in enumerate(ids) if row not in wrong]
     return found._replace(table=found.table.add_column(0, ID, pa.array(kept, kind)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -51,6 +51,12 @@ def _console(out: TextIO) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PLAIN_WIDTH
     return console
+
+
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """Print lines as they are, however long."""
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
 
 
 @contextmanager
