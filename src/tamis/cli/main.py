@@ -55,6 +55,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, as in `tamis matchers >&-`
+            nothing = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nothing, "r" if name == "stdin" else "w"))
     with printable_output():
         return _call(arguments)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from tamis import Engine, Schema, TamisError
+from tamis.cli.data.events import all_events
 from tests.unit.cli.calls import Capture, refused, run
 
 SCHEMA = """
@@ -305,6 +308,24 @@ def test_a_full_disk(world: Path) -> None:
     assert started.returncode == 2
     assert b"No space left on device" in err
     assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_streams(world: Path, closed: str) -> None:
+    command = shlex.join([sys.executable, "-m", "tamis.cli.main", *_given(world, "-")])
+    ran = subprocess.run(
+        f"{command} {closed}", shell=True, input=b"", capture_output=True, timeout=60, check=False
+    )
+    assert ran.returncode == 0
+    assert b"Traceback" not in ran.stderr
+
+
+def test_a_line_that_never_ends(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.cli.data.events._LONGEST", 1000)
+    monkeypatch.setattr("tamis.cli.data.events._BLOCK", 100)
+    (world / "lots.jsonl").write_text('{"price": 1}\n' + "x" * 5000, encoding="utf-8")
+    with pytest.raises(TamisError, match="line 2: is longer than"):
+        all_events(world / "lots.jsonl", Engine(Schema.load(world / "schema.yaml")))
 
 
 def test_ctrl_c_leaves_no_file(world: Path) -> None:

@@ -127,8 +127,7 @@ class EventFiles:
         return self._line(int(block.places[np.searchsorted(block.rows, row)]))
 
     def _line(self, line: int) -> str:
-        name = "standard input" if self._file == STDIN else str(self._file)
-        return f"{name}, line {line:,}"
+        return f"{_name(self._file)}, line {line:,}"
 
     def _blocks(self, file: Path) -> Iterator[_RowBlock]:
         suffix = file.suffix.lower()
@@ -201,6 +200,10 @@ class EventFiles:
         return _RowBlock(table, lines[kept], first + kept, aside, read)
 
 
+def _name(file: Path) -> str:
+    return "standard input" if file == STDIN else str(file)
+
+
 # -- lines of JSON --------------------------------------------------------------------------------
 
 
@@ -236,16 +239,19 @@ def _document_blocks(path: Path) -> Iterator[_RowBlock]:
 def _line_blocks(path: Path, file: IO[bytes]) -> Iterator[_RowBlock]:
     size = 0 if path == STDIN else path.stat().st_size
     row = line = taken = 0
-    rest = b""
+    rest: list[bytes] = []  # of a line that goes on
     while True:
         data = file.read1(_BLOCK)  # type: ignore[attr-defined]  # what is there, without waiting
         if not taken:
             data = data.removeprefix(_MARK)
         taken += len(data)
-        texts = (rest + data).split(b"\n")
-        rest = texts.pop() if data else b""
-        if len(rest) > _LONGEST:
-            raise TamisError(f"{path}, line {line + len(texts) + 1:,}: is longer than 64 MB")
+        rest.append(data)
+        if data and b"\n" not in data:
+            if sum(map(len, rest)) > _LONGEST:
+                raise TamisError(f"{_name(path)}, line {line + 1:,}: is longer than 64 MB")
+            continue
+        texts = b"".join(rest).split(b"\n")
+        rest = [texts.pop()] if data else []
         places = [at for at, text in enumerate(texts) if text and not text.isspace()]
         if places:
             table = pa.table({LINE: pa.array([texts[at] for at in places], pa.binary())})
