@@ -22,12 +22,23 @@ class Record(NamedTuple):
     reason: str | None = None
 
 
+class OpenRecords(NamedTuple):
+    """The rows of an open file, without blank ones."""
+
+    rows: Iterator[Record]
+    file: TextIO
+
+    def read(self) -> int:
+        """How many bytes were read."""
+        return self.file.buffer.tell()
+
+
 @contextmanager
-def open_records(path: Path) -> Iterator[Iterator[Record]]:
-    """The rows of a file, without blank ones. A mark at the start, as of Excel, is dropped."""
+def open_records(path: Path) -> Iterator[OpenRecords]:
+    """Open a file for reading. A mark at its start, as of Excel, is dropped."""
     # Bytes that are not UTF-8 become surrogates, by which their rows are known.
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        yield _records(file, DELIMITERS[path.suffix.lower()])
+        yield OpenRecords(_records(file, DELIMITERS[path.suffix.lower()]), file)
 
 
 def _records(file: TextIO, delimiter: str) -> Iterator[Record]:

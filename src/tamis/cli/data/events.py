@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -146,17 +147,11 @@ class EventFiles:
     def _delimited_blocks(self, path: Path) -> Iterator[_RowBlock]:
         size = max(1, path.stat().st_size)
         with open_records(path) as records:
-            names = self._header(path, next(records, None))
-            row, taken = 0, 0
-            block: list[Record] = []
-            for record in records:
-                block.append(record)
-                taken += sum(map(len, record.fields)) + len(names)
-                if len(block) == _RECORDS:
-                    yield self._typed(names, block, row, min(1.0, taken / size))
-                    row += len(block)
-                    block = []
-            yield self._typed(names, block, row, 1.0)
+            names = self._header(path, next(records.rows, None))
+            first = 0
+            while block := list(islice(records.rows, _RECORDS)):
+                yield self._typed(names, block, first, min(1.0, records.read() / size))
+                first += len(block)
 
     def _header(self, path: Path, record: Record | None) -> list[str]:
         if record is None:

@@ -177,7 +177,7 @@ def _delimited_rows(path: Path) -> Iterator[_TextRow]:
     with open_records(path) as records:
         names: list[str] | None = None
         number = 0
-        for line, fields, unreadable in records:
+        for line, fields, unreadable in records.rows:
             if names is None and unreadable is None:
                 heading = [field.strip() for field in fields]
                 if {ID, CONDITION, PREDICATES} & set(heading):
