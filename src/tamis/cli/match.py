@@ -114,9 +114,10 @@ def match(
         summary = _Summary(console, engine, source, BadEvents(console, bad))
         rows = PairRows(engine, id, split_names(columns))
         with _output(out, summary) as write:
+            part = None
             for part, answer in summary.watch(match_with(engine, source.chunks(), BatchPace())):
                 write(rows.table(part, answer))
-            if not summary.events:
+            if part is None:
                 write(rows.none())
         summary.show(found)
     summary.bad.leave()

@@ -140,6 +140,8 @@ def test_no_events(world: Path, suffix: str, capsys: Capture) -> None:
     if suffix == "parquet":
         assert parquet.read_table(out).column_names == ["event", "subscription", "price"]
     assert "0 events" in capsys.readouterr().err
+    (world / "lots.jsonl").write_text("no event\n", encoding="utf-8")
+    assert run(*_given(world), "--out", str(out), "--columns", "tags", "--bad", "skip") == 0
 
 
 def test_bad_events(world: Path, capsys: Capture) -> None:
