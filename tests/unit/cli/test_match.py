@@ -173,6 +173,14 @@ def test_bad_events(world: Path, capsys: Capture) -> None:
     assert "is mandatory" in refused(capsys, *given, "--absent", "NA")
 
 
+def test_a_row_of_empty_cells_is_an_event(world: Path, capsys: Capture) -> None:
+    (world / "schema.yaml").write_text("attributes: {price: decimal, title: text}", "utf-8")
+    (world / "lots.csv").write_text("price,title\n,\n\n1,\n", encoding="utf-8")
+    (world / "wanted.csv").write_text("cheap,price < 5\nnone,price missing\n", encoding="utf-8")
+    assert run(*_given(world, "lots.csv")) == 0
+    assert _found(capsys.readouterr().out) == [(0, "none"), (1, "cheap")]
+
+
 def test_bad_lines(world: Path, capsys: Capture) -> None:
     (world / "lots.jsonl").write_bytes(b'\n{"price": 1}\n{"price": "x"}\n\xff\n[]\n{"price": 2}')
     assert run(*_given(world), "--bad", "report") == 1

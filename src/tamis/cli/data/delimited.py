@@ -54,9 +54,10 @@ def _records(file: TextIO, delimiter: str) -> Iterator[Record]:
             yield Record(line, [], said)
             continue
         whole = "".join(fields)
+        if len(fields) <= 1 and not whole.strip():
+            continue
         if whole.isascii() or _is_text(whole):
-            if whole and not whole.isspace():
-                yield Record(line, fields)
+            yield Record(line, fields)
         else:
             yield Record(line, fields, "is not UTF-8 text")
 

@@ -97,6 +97,7 @@ def test_a_comma_within_a_condition_needs_quotes(tmp_path: Path) -> None:
         ("a.csv", "1,price < 1,000\n2,x", 1, "has 3 fields, expected 2"),
         ("a.csv", "id,condition\n1\n2,x", 2, "has 1 field, expected 2"),
         ("a.csv", "id,condition\n,x\n2,x", 2, "the id is empty"),
+        ("a.csv", "id,condition\n,\n2,x", 2, "the id is empty"),
         ("a.csv", "id,condition\n1, \n2,x", 2, "the condition is empty"),
         ("a.csv", 'id,condition\n1,"x"y\n2,x', 2, "is not valid CSV"),
         ("a.csv", 'id,condition\n2,x\n1,"x\n3,y\n', 3, "never closed"),
