@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.encode.batch import EventBatch, Pairs, Texts
-from tamis.encode.clause import MISSING, Constraint, fold
+from tamis.encode.clause import MISSING, Constraint, Folded, fold
 from tamis.encode.codes import Codec, TextCodec, codec
 from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Row, Terms, from_rows
@@ -68,9 +68,12 @@ class Encoder:
 
     # -- subscriptions -----------------------------------------------------------------------------
 
-    def fold(self, clause: Clause) -> tuple[Constraint, ...]:
-        """The constraints of a clause; refuses one that can never hold. Has no side effect."""
-        return fold(clause, self.codecs, self.positions)
+    def fold(self, clause: Clause, known: Folded | None = None) -> tuple[Constraint, ...]:
+        """The constraints of a clause; refuses one that can never hold. Has no side effect.
+
+        `known` keeps what the clauses of one condition share; they must live as long as it does.
+        """
+        return fold(clause, self.codecs, self.positions, known)
 
     def terms(self, clauses: Sequence[Sequence[Constraint]]) -> EncodedClauses:
         """The terms of folded clauses; assigns labels to their text constants."""

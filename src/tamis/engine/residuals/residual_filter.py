@@ -6,6 +6,7 @@ in a kernel, over codes. Tests that are no intervals are answered before, once f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,15 @@ class ResidualFilter:
     def __len__(self) -> int:
         return self._programs.live
 
-    def add(self, slot: int, program: Program, terms: Terms) -> None:
-        """Keep the program of a slot; `terms` are those of its constraints."""
-        tests = [self._tests.intern(test) for test in program.tests]
-        self._programs.add(slot, program.steps, terms, tests)
+    def add(self, programs: Mapping[int, Program], terms: Terms) -> None:
+        """Keep the programs of slots, at least one; `terms` are those of their constraints."""
+        tests = [self._tests.intern(test) for each in programs.values() for test in each.tests]
+        self._programs.add({slot: each.steps for slot, each in programs.items()}, terms, tests)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all programs, without their special tests."""
+        return self._programs.nbytes
 
     def remove(self, slot: int) -> Terms | None:
         """Remove a slot; return the terms of its program if it has one."""
@@ -88,11 +94,9 @@ class ResidualFilter:
         if not len(events):
             return np.zeros(0, np.bool_)
         asked, answers, open_pairs = self._answers(batch, events, slots, encoder)
-        width = int(self._programs.view.attribute.max(initial=0)) + 1
-        if len(batch.pairs.attribute):
-            width = max(width, int(batch.pairs.attribute.max()) + 1)
+        view, width = self._programs.view, len(encoder.codecs)
         verdicts = run_programs(
-            batch.pairs, events, slots, self._programs.view, width, asked, answers, len(self._tests)
+            batch.pairs, events, slots, view, width, asked, answers, len(self._tests)
         )
         for place in open_pairs:
             event, slot = int(events[place]), int(slots[place])
@@ -108,7 +112,9 @@ class ResidualFilter:
 
         The answers come with sorted keys, as `run_programs` takes them.
         """
-        view, many = self._programs.view, max(1, len(self._tests))
+        if not len(self._tests):  # most residuals are intervals
+            return np.zeros(0, np.int64), np.zeros(0, np.int8), []
+        view, many = self._programs.view, len(self._tests)
         starts, rows = runs(view.start[slots], view.size[slots].astype(np.int64))
         special = np.flatnonzero(view.kind[rows] == SPECIAL)
         candidate = np.searchsorted(starts, special, side="right") - 1
