@@ -19,11 +19,13 @@ from tamis.encode.arrow_checks import checked_table, is_readable
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import rows_of
+from tamis.encode.nested_columns import flat_table
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, View
+from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, Schema, View
 
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
@@ -89,7 +91,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if not is_readable(kind):  # it would crash Arrow itself
             raise EventError(f"the column {name!r} is {kind}, a type that is not read")
-    table = _flat(table, encoder)
+    table = flat_table(table, encoder)
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
@@ -101,19 +103,21 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
         if array.null_count == size:
             continue
         at = encoder.positions.get(name)
-        if at is None and encoder.schema.unknown == IGNORE:
-            ignored[name] = size - array.null_count
+        if at is None and encoder.schema.unknown != REFUSE:
+            if not encoder.schema.is_open:
+                ignored[name] = size - array.null_count
             continue
         if at is None:
             suspect.append(np.flatnonzero(np.asarray(array.is_valid())))
             continue
         if at in columns:
             raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
-        read = _read(encoder, at, array)
+        wanted = every_text or encoder.patterned[at] > 0
+        read = _read(encoder, at, array, wanted)
         certain[at] = read.bad
         if len(read.column.codes):
             columns[at] = read.column
-            if read.texts is not None and (every_text or encoder.patterned[at] > 0):
+            if read.texts is not None and wanted:
                 texts[at] = read.texts
     for view, members in list(_views(encoder, columns, size)):
         if view is None:
@@ -146,7 +150,7 @@ def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
 
 def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     try:
-        plain = table.slice(row, 1).to_pylist()[0]
+        (plain,) = rows_of(table.slice(row, 1))
     except (ValueError, ArithmeticError, KeyError, pa.ArrowException) as why:
         return EventError(f"a value cannot be read: {why}", rule="R2")
     try:
@@ -158,7 +162,7 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
 
 def row_values(table: pa.Table, schema: Schema, row: int) -> Mapping[str, tuple[Any, ...]]:
     """The values of one row of a table of events, for operators."""
-    return Event.of(schema, table.slice(row, 1).to_pylist()[0]).values
+    return Event.of(schema, rows_of(table.slice(row, 1))[0]).values
 
 
 def as_table(given: Any) -> pa.Table:
@@ -171,30 +175,6 @@ def as_table(given: Any) -> pa.Table:
         return pa.table(given)
     except (TypeError, ValueError, pa.ArrowException) as why:
         raise EventError(f"expected a list of events or an Arrow table: {why}") from None
-
-
-def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
-    """Flatten structs to dotted columns, except structs that are opaque attributes."""
-    while True:
-        names = [
-            field.name
-            for field in table.schema
-            if types.is_struct(field.type)
-            and field.name not in encoder.positions
-            and (field.name in encoder.schema.stems or encoder.schema.unknown != IGNORE)
-        ]
-        if not names:
-            return table
-        keep, made = [], []
-        for field, column in zip(table.schema, table.columns, strict=True):
-            if field.name in names:
-                inner = pa.table({field.name: column}).flatten()
-                keep.extend(inner.column_names)
-                made.extend(inner.columns)
-            else:
-                keep.append(field.name)
-                made.append(column)
-        table = pa.Table.from_arrays(made, names=keep)
 
 
 def _one(chunked: pa.ChunkedArray) -> pa.Array:
@@ -222,7 +202,7 @@ def one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
+def _read(encoder: Encoder, at: int, array: pa.Array, texts_wanted: bool) -> _ReadColumn:
     rows: Rows | None = None
     unread = opaque = isinstance(encoder.codecs[at].domain, Opaque)
     if opaque:  # a list may be several values
@@ -246,7 +226,7 @@ def _read(encoder: Encoder, at: int, array: pa.Array) -> _ReadColumn:
         rows = bound if rows is None else rows[bound]
         # Arrow cannot filter every type; of opaque values only the count matters.
         array = array.slice(0, len(bound)) if unread else array.drop_null()
-    codes, wrong, texts = column_codes(encoder, at, array)
+    codes, wrong, texts = column_codes(encoder, at, array, texts=texts_wanted)
     bad = np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
     if rows is not None:
         bad = rows[bad]
@@ -281,6 +261,9 @@ def _views(
     at = encoder.positions[EVENT_TYPE]
     every = np.ones(size, np.bool_)
     if size == 0:
+        return
+    if schema.is_open:
+        yield schema.view(()), every
         return
     if at not in columns:
         if default is None:

@@ -13,12 +13,13 @@ from tamis.encode.arrow import events_from_arrow
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
 from tamis.encode.terms import joined
-from tamis.engine import bulk_load, repair, saved_engine, snapshot, warm_start
+from tamis.engine import bulk_load, declaration, repair, saved_engine, snapshot, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
+from tamis.engine.domain_growth import extend_domains
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
@@ -32,7 +33,7 @@ from tamis.match.bitmaps import Bitmaps
 from tamis.match.capabilities import Plans, match_bits
 from tamis.match.plan import LINES, Plan
 from tamis.match.registry import create
-from tamis.model.condition import Condition
+from tamis.model.condition import Call, Condition, leaves
 from tamis.model.event import Event
 from tamis.model.explain import Branch, Explanation, explain
 from tamis.model.schema import Schema
@@ -46,6 +47,9 @@ SCHEDULER = "adaptive"
 
 class Engine:
     """Live subscriptions over one schema, in memory.
+
+    Without a schema it has the open one: any JSON object is an event, and conditions may mention
+    any attribute.
 
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
     Conditions may call the registered operators and those in `operators`. `scheduler` is a name
@@ -66,13 +70,14 @@ class Engine:
 
     def __init__(
         self,
-        schema: Schema,
+        schema: Schema | None = None,
         matcher: str | Matcher = DEFAULT,
         *,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str = SCHEDULER,
         **options: Any,
     ) -> None:
+        schema = Schema.open() if schema is None else schema
         if not isinstance(schema, Schema):
             raise SchemaError(
                 f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"
@@ -102,10 +107,28 @@ class Engine:
             raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
         with self._lock.mutex:
             self._ready()
+            if schema.is_open:  # it need not have what conditions here mention
+                schema = self.schema.mentioning(schema.attributes)
             schema.check_extends(self.schema)
+            grown = schema.grown_attributes(self.schema)
+            if grown:
+                extend_domains(self, schema, grown)
+                return
             self.torn = True
             self.encoder.extend(schema)
             self.torn = False
+
+    def declare(self, schema: Schema) -> None:
+        """Move to another schema, from the open one for example, with all subscriptions.
+
+        Their conditions are checked against it first. If some do not fit, a `SchemaError` says
+        which and why, and nothing changes.
+        """
+        if not isinstance(schema, Schema):
+            raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+        with self._lock.mutex:
+            self._ready()
+            declaration.declare(self, schema)
 
     def _ready(self) -> None:
         """Refuse operators, and repair what an interrupt has left: the first step of each call."""
@@ -258,7 +281,10 @@ class Engine:
             rows = iter(events)
         except TypeError as why:  # for example an array of NumPy without dimensions
             raise EventError(f"expected a list of events or an Arrow table: {why}") from None
-        return self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
+        stamp = self.encoder.stamp  # before: a condition of another thread may bring attributes
+        batch = self.encoder.events([self._checked(row, given) for row, given in enumerate(rows)])
+        batch.stamp = stamp
+        return batch
 
     def _checked(self, row: int, given: Any) -> Event:
         try:
@@ -274,7 +300,8 @@ class Engine:
             condition = parsed(self.slot_table.source(id), self.schema)
             if condition is None:
                 return Explanation(True, (Branch(True, (), ()),))
-            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist())
+            names = {leaf.operator for leaf in leaves(condition) if isinstance(leaf, Call)}
+            evaluators = self.calls.evaluators(self.slot_table.slots(id).tolist(), names)
             with self._lock.in_operators:
                 return explain(condition, checked, self.schema, evaluators, fits)
 

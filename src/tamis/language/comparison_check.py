@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tamis.errors import ConditionError, nearest
 from tamis.language import spans
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
@@ -20,22 +18,21 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.printer import expression_text
+from tamis.model.schema import Schema
 
 _NUMBERS = ("integer", "decimal")
+DYNAMIC = "dynamic"
 
 
-def check_comparison(
-    comparison: Comparison, attributes: Mapping[str, Domain], text: str | None
-) -> None:
+def check_comparison(comparison: Comparison, schema: Schema, text: str | None) -> None:
     """Refuse unknown attributes, values of two kinds, and comparators that a kind lacks."""
-    _ComparisonCheck(comparison, attributes, text).check()
+    _ComparisonCheck(comparison, schema, text).check()
 
 
 class _ComparisonCheck:
-    def __init__(
-        self, comparison: Comparison, attributes: Mapping[str, Domain], text: str | None
-    ) -> None:
-        self.comparison, self.attributes, self.text = comparison, attributes, text
+    def __init__(self, comparison: Comparison, schema: Schema, text: str | None) -> None:
+        self.comparison, self.attributes, self.text = comparison, schema.attributes, text
+        self.words = {} if schema.is_open else schema.attributes  # that are in doubt
 
     def check(self) -> None:
         comparison = self.comparison
@@ -46,6 +43,9 @@ class _ComparisonCheck:
                 hint="use one of: " + " ".join(COMPLEMENTS),
             )
         left, right = self._kind(comparison.left), self._kind(comparison.right)
+        if DYNAMIC in (left, right):
+            self._check_dynamic(left, right)
+            return
         if left != right:
             other = " of another domain" if _shown(left) == _shown(right) else ""
             raise ConditionError(
@@ -64,6 +64,15 @@ class _ComparisonCheck:
                 hint="it has: " + " ".join(known),
             )
 
+    def _check_dynamic(self, left: str | Domain, right: str | Domain) -> None:
+        """The kinds of values are compared when an event comes; only numbers, text and booleans."""
+        for kind in (left, right):
+            if kind not in (DYNAMIC, "number", "text", "boolean"):
+                raise ConditionError(
+                    f"{_shown(kind)} is not compared with a dynamic attribute",
+                    span=self.comparison.span,
+                )
+
     def _kind(self, expression: Expression) -> str | Domain:
         """number, text, boolean or timestamp; or the domain, if it is one of names."""
         if isinstance(expression, AttributeValue):
@@ -73,7 +82,7 @@ class _ComparisonCheck:
                 raise ConditionError(f"{show(expression.sign)} is not one of + - * /")
             for side in (expression.left, expression.right):
                 kind = self._kind(side)
-                if kind != "number":
+                if kind not in ("number", DYNAMIC):
                     raise ConditionError(
                         f"{expression_text(side)} is {_shown(kind)}; arithmetic takes numbers",
                         span=self.comparison.span,
@@ -95,7 +104,7 @@ class _ComparisonCheck:
             )
         if domain.kind in _NUMBERS:
             return "number"
-        if domain.kind in ("text", "boolean", "timestamp"):
+        if domain.kind in ("text", "boolean", "timestamp", DYNAMIC):
             return domain.kind
         if "=" not in domain.comparators:
             raise ConditionError(
@@ -104,7 +113,7 @@ class _ComparisonCheck:
         return domain
 
     def _constant(self, value: Constant) -> str:
-        if isinstance(value, Word) and value in self.attributes:
+        if isinstance(value, Word) and value in self.words:
             raise ConditionError(
                 f"{str(value)!r} is an attribute",
                 span=spans.operand(self.text, self.comparison, value),

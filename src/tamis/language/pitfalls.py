@@ -18,8 +18,12 @@ _NULLS = ("null", "none", "nil")
 
 
 def doubtful_words(schema: Schema) -> set[str]:
-    """The bare words that `refuse_pitfalls` looks at; the second kind in any case."""
-    return {*schema.attributes, *_NULLS}
+    """The bare words that `refuse_pitfalls` looks at; the second kind in any case.
+
+    The attributes of an open schema are those that others happen to have mentioned: no reason to
+    refuse a word.
+    """
+    return {*_NULLS} if schema.is_open else {*schema.attributes, *_NULLS}
 
 
 def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> None:
@@ -29,9 +33,10 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None) -> N
     for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
         if not isinstance(item, Word) or item in names:
             continue
-        if item in schema.attributes or item.lower() in _NULLS:
+        names_attribute = item in schema.attributes and not schema.is_open
+        if names_attribute or item.lower() in _NULLS:
             span = spans.part_of_predicate(text, predicate, 2 + position)
-            _refuse_null(predicate, item, span)
+            _refuse_null(predicate, item, span, domain.kind == "dynamic")
             _refuse_attribute_name(item, span)
     if predicate.comparator in ("contains", "excludes") and _single_text(predicate, schema):
         negated = "not " if predicate.comparator == "excludes" else ""
@@ -54,10 +59,12 @@ def _refuse_attribute_name(word: Word, span: Span | None) -> None:
     )
 
 
-def _refuse_null(predicate: Predicate, word: Word, span: Span | None) -> None:
+def _refuse_null(predicate: Predicate, word: Word, span: Span | None, dynamic: bool) -> None:
     if word.lower() in _NULLS:
         name = name_text(predicate.attribute)
         state = "exists" if predicate.comparator == "!=" else "missing"
+        if predicate.comparator in ("=", "!=") and dynamic:
+            state = "is not null" if predicate.comparator == "!=" else "is null"
         raise ConditionError(
             f"{str(word)!r} is a word here, not an absent value",
             span=span,
@@ -67,7 +74,8 @@ def _refuse_null(predicate: Predicate, word: Word, span: Span | None) -> None:
 
 def _single_text(predicate: Predicate, schema: Schema) -> bool:
     name = predicate.attribute
-    if name == EVENT_TYPE or schema.attributes[name].kind != "text":
+    texts = ("text", "dynamic") if isinstance(predicate.value, str) else ("text",)
+    if name == EVENT_TYPE or schema.is_open or schema.attributes[name].kind not in texts:
         return False
     uses = [view[name] for view in schema.event_types.values() if name in view]
     return not any(use.multiple for use in uses)

@@ -15,12 +15,15 @@ from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
+from tamis.language.dynamic_check import check_dynamic
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
 from tamis.model.condition import (
     COMPLEMENTS,
+    IS_NULL,
     SIGNS,
+    STATES,
     Arithmetic,
     AttributeValue,
     Call,
@@ -39,6 +42,8 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.domain import Domain, RefusalError, show
+from tamis.model.dynamic import Dynamic
+from tamis.model.open_schema import schema_for
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
@@ -59,8 +64,9 @@ def check(
     `operators` are the operators that the condition may call, by name. A `stored` condition was
     accepted before; the pitfalls that are refused when somebody subscribes are its meaning.
     """
+    known = {} if operators is None else operators
     try:
-        _TypeCheck(schema, {} if operators is None else operators, text, stored).check(condition)
+        _TypeCheck(schema_for(schema, condition, known), known, text, stored).check(condition)
     except ConditionError as error:
         raise error.with_text(text) from None
 
@@ -85,13 +91,17 @@ class _TypeCheck(NamedTuple):
     def attributes(self) -> Mapping[str, Domain]:
         return self.schema.attributes
 
+    def _is_attribute(self, word: Constant) -> bool:
+        """Whether a bare word names an attribute; in an open schema it is just a word."""
+        return isinstance(word, Word) and word in self.attributes and not self.schema.is_open
+
     def check(self, condition: Condition) -> None:
         has_variables = False
         for leaf in leaves(condition):
             if isinstance(leaf, Predicate):
                 self._predicate(leaf)
             elif isinstance(leaf, Comparison):
-                check_comparison(leaf, self.attributes, self.text)
+                check_comparison(leaf, self.schema, self.text)
             elif isinstance(leaf, Call):
                 self._call(leaf)
                 has_variables = has_variables or any(True for _ in variables(leaf))
@@ -114,7 +124,7 @@ class _TypeCheck(NamedTuple):
                 span=spans.part_of_predicate(self.text, predicate, 0),
                 hint=nearest(predicate.attribute, self.attributes),
             )
-        if predicate.comparator not in domain.comparators:
+        if predicate.comparator not in (*domain.comparators, IS_NULL):
             raise ConditionError(
                 f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
                 f"{predicate.comparator!r}",
@@ -123,7 +133,7 @@ class _TypeCheck(NamedTuple):
             )
         comparator, value, span = predicate.comparator, predicate.value, predicate.span
         given: tuple[object, ...] = (value,)
-        if comparator in ("exists", "missing"):
+        if comparator in STATES:
             given = ()
             if value is not None:
                 raise ConditionError(f"{comparator!r} takes no value", span=span)
@@ -138,6 +148,8 @@ class _TypeCheck(NamedTuple):
             given = value
         if not self.stored and predicate.span is not None:
             refuse_pitfalls(predicate, self.schema, self.text)
+        if isinstance(domain, Dynamic):
+            check_dynamic(predicate, self.text)
         constant = domain.constant
         for position, item in enumerate(given):
             try:
@@ -229,7 +241,7 @@ class _TypeCheck(NamedTuple):
                 )
             return
         hint = None
-        if isinstance(given, Word) and given in self.attributes and not self.stored:
+        if self._is_attribute(given) and not self.stored:
             raise ConditionError(
                 f"{str(given)!r} is an attribute",
                 span=span,
@@ -278,7 +290,7 @@ class _TypeCheck(NamedTuple):
             raise ConditionError("the constraint compares constants only", span=constraint.span)
 
     def _operand(self, given: Constant, constraint: ValueConstraint) -> None:
-        if isinstance(given, Word) and given in self.attributes:
+        if self._is_attribute(given):
             raise ConditionError(
                 f"{str(given)!r} is an attribute and cannot be compared with variables",
                 span=spans.operand(self.text, constraint, given),

@@ -1,13 +1,15 @@
-"""The integrated event schema: domains, attributes, event types, and four extension rules.
+"""The integrated event schema: domains, attributes, event types, and five extension rules.
 
 A `Schema` is immutable. An extension returns a new schema with the next version. There is no other
 way to change a schema, so no change breaks a subscription or a publisher (Le Subscribe, sections
-2.1 and 2.2).
+2.1 and 2.2; the fifth rule is ours).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,19 +17,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import EventError, SchemaError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
 from tamis.model.domain import Timestamp as TimestampDomain
+from tamis.model.dynamic import Dynamic
 from tamis.model.named_domains import Enumerated
+from tamis.model.object_paths import Paths, object_paths
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
+    from tamis.model.growth import NewValues
 
 EVENT_TYPE = "event_type"
-REFUSE, IGNORE = "refuse", "ignore"
-"""What an attribute of an event means that the schema does not know there."""
+REFUSE, IGNORE, DYNAMIC = "refuse", "ignore", "dynamic"
+"""What an attribute of an event means that the schema does not know there. In an open schema it is
+dynamic as soon as a condition mentions it."""
 _VIEWS = 1024  # cached views, one per combination of event types
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
         domain.kind: domain
-        for domain in (Integer(), Decimal(), Text(), Boolean(), TimestampDomain(), Opaque())
+        for domain in (
+            *(Integer(), Decimal(), Text(), Boolean(), TimestampDomain(), Opaque()),
+            Dynamic(),
+        )
     }
 )
 
@@ -65,7 +74,8 @@ class Schema:
 
     An event that leaves `event_type` out is of the `default_event_type`. The only event type is the
     default, and it stays the default when others are created. `unknown` says what becomes of
-    attributes that the schema does not know: the event is refused, or they are ignored.
+    attributes that the schema does not know: the event is refused, or they are ignored, or, in an
+    open schema, they are dynamic (`Schema.open`).
 
     >>> schema = Schema.from_dict({"attributes": {"price": "decimal", "tags": "text"},
     ...                            "event_types": {"offer": {"price": "mandatory",
@@ -89,6 +99,13 @@ class Schema:
         named = (("event type", types), ("domain", domains), ("attribute", attributes))
         for kind, name in ((kind, name) for kind, names in named for name in names):
             check_name(f"{kind} {name!r}", name)
+        if unknown == DYNAMIC and (
+            types or domains or not all(isinstance(each, Dynamic) for each in attributes.values())
+        ):
+            raise SchemaError(
+                f"unknown: {DYNAMIC} makes an open schema, which declares nothing; with domains, "
+                f"event types or typed attributes, write {REFUSE} or {IGNORE}"
+            )
         if EVENT_TYPE in attributes:
             raise SchemaError(f"{EVENT_TYPE!r} is in every schema; leave it out")
         for name in domains:
@@ -97,13 +114,13 @@ class Schema:
         for name in attributes:
             parts = name.split(".")
             for end in range(1, len(parts)):
-                if (stem := ".".join(parts[:end])) in attributes:
+                if (stem := ".".join(parts[:end])) in attributes and unknown != DYNAMIC:
                     # A nested object could bind either.
                     raise SchemaError(f"attribute {name!r} is nested in attribute {stem!r}")
         self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains))
         # event_type comes first: its position does not move when attributes are created.
         self.attributes: Mapping[str, Domain] = MappingProxyType(
-            {EVENT_TYPE: Enumerated(types), **attributes}
+            {EVENT_TYPE: Dynamic() if unknown == DYNAMIC else Enumerated(types), **attributes}
         )
         for name, uses in types.items():
             for attribute in uses:
@@ -126,9 +143,10 @@ class Schema:
             hint = suggestion(default_event_type, types)
             raise SchemaError(f"default_event_type: unknown type {default_event_type!r}{hint}")
         self.default_event_type = default_event_type
-        if unknown not in (REFUSE, IGNORE):
-            raise SchemaError(f"unknown: expected {REFUSE} or {IGNORE}, got {unknown!r}")
+        if unknown not in (REFUSE, IGNORE, DYNAMIC):
+            raise SchemaError(f"unknown: expected {REFUSE}, {IGNORE} or {DYNAMIC}, got {unknown!r}")
         self.unknown = unknown
+        self.is_open = unknown == DYNAMIC
         # Where a nested object may hold attributes: the names before a dot.
         self.stems = frozenset(
             name[:at] for name in attributes for at, mark in enumerate(name) if mark == "."
@@ -145,12 +163,19 @@ class Schema:
             hint = suggestion(attribute, self.attributes)
             raise SchemaError(f"{where}: unknown attribute {attribute!r}{hint}") from None
 
+    @cached_property
+    def paths(self) -> Paths:
+        """Where the attributes are in nested objects."""
+        return object_paths(self.attributes)
+
     def view(self, types: Iterable[str]) -> View:
-        """The view over some event types."""
-        chosen = frozenset(types)
+        """The view over some event types; of an open schema, all attributes."""
+        chosen = frozenset() if self.is_open else frozenset(types)
         view = self._views.get(chosen)
         if view is None:
             uses: dict[str, Use] = {}
+            if self.is_open:
+                uses = dict.fromkeys(self.attributes, Use(False, True))
             for name in sorted(chosen - self.event_types.keys()):
                 raise EventError(
                     f"unknown event type {name!r}{suggestion(name, self.event_types)}",
@@ -175,7 +200,7 @@ class Schema:
 
         return Event.of(self, given)
 
-    # -- the four extension rules ----------------------------------------------------------------
+    # -- the five extension rules ----------------------------------------------------------------
 
     def create_domain(self, name: str, domain: Domain | Mapping[str, Any]) -> Schema:
         """Create a domain (first extension rule)."""
@@ -225,16 +250,44 @@ class Schema:
         }
         return self._next(event_types={**self.event_types, name: made})
 
+    def grow_domain(
+        self, name: str, values: NewValues, order: Iterable[tuple[str, str]] = ()
+    ) -> Schema:
+        """Let a domain grow by new values (fifth rule), with pairs (lower, higher) if it has them.
+
+        In a hierarchy, `values` maps names to parents. `name` is that of a domain, or an attribute.
+        Equal domains grow too: conditions may compare their attributes.
+        """
+        from tamis.model.growth import grown
+
+        where = f"grow domain {name!r}"
+        old = self.domains.get(name) or self._own_attributes().get(name)
+        if old is None:
+            hint = suggestion(name, [*self.domains, *self._own_attributes()])
+            raise SchemaError(f"{where}: unknown domain{hint}")
+        new = grown(old, values, order, where)
+
+        def followed(domains: Mapping[str, Domain]) -> dict[str, Domain]:
+            return {each: new if domain == old else domain for each, domain in domains.items()}
+
+        attributes = followed(self._own_attributes())
+        return self._next(domains=followed(self.domains), attributes=attributes)
+
     def check_extends(self, older: Schema) -> None:
-        """Raise unless this schema extends `older` by the four extension rules alone."""
+        """Raise unless this schema extends `older` by the five extension rules alone."""
+        from tamis.model.growth import check_growth
+
         if not isinstance(older, Schema):
             raise SchemaError(f"expected a Schema, got {type(older).__name__}")
         for name, domain in older.domains.items():
-            if self.domains.get(name) != domain:
-                raise SchemaError(f"domain {name!r} was changed or dropped; a schema only grows")
+            check_growth(domain, self.domains.get(name), f"domain {name!r}")
         for name, domain in older._own_attributes().items():
-            if self.attributes.get(name) != domain:
-                raise SchemaError(f"attribute {name!r} was changed or dropped; a schema only grows")
+            check_growth(domain, self.attributes.get(name), f"attribute {name!r}")
+        for name in self.grown_attributes(older):
+            for other, domain in older._own_attributes().items():
+                alike = domain == older.attributes[name]
+                if alike and self.attributes[other] != self.attributes[name]:
+                    raise SchemaError(f"{name!r} and {other!r} had one domain; let both grow")
         if list(self.attributes)[: len(older.attributes)] != list(older.attributes):
             raise SchemaError("attributes were reordered; new ones come last")
         if list(self.event_types)[: len(older.event_types)] != list(older.event_types):
@@ -265,6 +318,14 @@ class Schema:
                 f"unknown was changed from {older.unknown} to {self.unknown}; an extension keeps it"
             )
 
+    def grown_attributes(self, older: Schema) -> list[str]:
+        """The attributes whose domains have more values than in an older schema."""
+        return [
+            name
+            for name, domain in older._own_attributes().items()
+            if self.attributes[name] is not domain and self.attributes[name] != domain
+        ]
+
     def _own_attributes(self) -> dict[str, Domain]:
         return {name: d for name, d in self.attributes.items() if name != EVENT_TYPE}
 
@@ -279,6 +340,22 @@ class Schema:
         return Schema(**{**parts, **changed}, version=self.version + 1)
 
     # -- documents -------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls) -> Schema:
+        """The open schema: any JSON object is an event, and every attribute is dynamic.
+
+        It declares nothing. An attribute joins it when a condition mentions it; all else in events
+        is ignored.
+        """
+        return cls(unknown=DYNAMIC)
+
+    def mentioning(self, names: Iterable[str]) -> Schema:
+        """The open schema with these attributes; any other schema as it is."""
+        fresh = [name for name in dict.fromkeys(names) if name not in self.attributes]
+        if not self.is_open or not fresh:
+            return self
+        return self._next(attributes={**self._own_attributes(), **dict.fromkeys(fresh, Dynamic())})
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
@@ -296,6 +373,17 @@ class Schema:
             return load_schema(Path(path))
         except (TypeError, ValueError) as why:
             raise SchemaError(f"{path!r} is not a path: {why}") from None
+
+    @classmethod
+    def infer(cls, events: Any, name: str = "event") -> Schema:
+        """Propose a typed schema from a sample: dicts, lines of JSON, an Arrow table, a DataFrame.
+
+        Its domains are those that all values of the sample have; `dynamic` for a mixture. `name`
+        names the event type.
+        """
+        from tamis.model.schema_inference import infer_schema
+
+        return infer_schema(events, name)
 
     @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
@@ -324,6 +412,11 @@ class Schema:
 
         return write_schema(self)
 
+    @cached_property
+    def text(self) -> str:
+        """The document form as JSON; schemas are equal in every respect if their texts are."""
+        return json.dumps(self.to_dict())
+
     def to_yaml(self) -> str:
         """The document form as YAML text."""
         from tamis.model.schema_document import to_yaml
@@ -332,18 +425,9 @@ class Schema:
 
     def summary(self) -> str:
         """A summary for people."""
-        lines = [f"schema version {self.version}"]
-        for name, uses in self.event_types.items():
-            lines.append(f"{name} (default)" if name == self.default_event_type else name)
-            width = max((len(attribute) for attribute in uses), default=0)
-            for attribute, use in uses.items():
-                described = self.attributes[attribute].describe()
-                lines.append(f"  {attribute:<{width}}  {use!s:<18}  {described}")
-        used = {attribute for uses in self.event_types.values() for attribute in uses}
-        unused = [name for name in self._own_attributes() if name not in used]
-        if unused:
-            lines.append("attributes in no event type: " + ", ".join(unused))
-        return "\n".join(lines)
+        from tamis.model.schema_document import summary_of
+
+        return summary_of(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()

@@ -97,13 +97,15 @@ def placed(values: Any, rows: NDArray[np.int64], size: int) -> Any:
 
 def multiple(schema: Schema) -> set[str]:
     """The attributes that may have several values in one event."""
+    if schema.is_open:
+        return set(schema.attributes)
     several = {
         name for uses in schema.event_types.values() for name, use in uses.items() if use.multiple
     }
     return several | {EVENT_TYPE} if len(schema.event_types) > 1 else several
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def schema_encoder(document: str) -> Encoder:
     """The encoder of a schema, given as JSON; it validates events, and holds no subscriptions.
 

@@ -23,9 +23,11 @@ from pyarrow import json as arrow_json
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import Refused, ValidEvents, validate
+from tamis.encode.json_events import has_dynamic
+from tamis.encode.validation import Refused, ValidEvents, validate, validate_events
 from tamis.errors import EventError
 from tamis.model.domain import Opaque
+from tamis.model.dynamic import Dynamic
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 from tamis.replay.event_columns import (
@@ -99,6 +101,8 @@ class LineReader:
         """The events of lines, which are text, or bytes of UTF-8."""
         whole = one_chunk(lines) if isinstance(lines, pa.ChunkedArray) else lines
         texts, reasons = _texts(whole)
+        if has_dynamic(self._schema):
+            return self._parse_one_by_one(texts, reasons)
         trimmed = pc.ascii_trim(texts, characters=" \t\r\n")
         # With these two, no object can begin in one line and end in another: see _read.
         likely = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
@@ -114,7 +118,8 @@ class LineReader:
         plain: dict[int, Mapping[str, tuple[Any, ...]]] = {}
         for row in np.flatnonzero(left).tolist():
             if row not in reasons:
-                event = _event(self._schema, texts[row].as_py())
+                read = _read_line(texts[row].as_py())
+                event = read if isinstance(read, str) else _event(self._schema, read)
                 if isinstance(event, str):
                     reasons[row] = event
                 else:
@@ -129,6 +134,20 @@ class LineReader:
             rows = every[valid.rows]
         refused = [Refused(row, reasons[row]) for row in sorted(reasons)]
         return ParsedLines(replace(valid, rows=rows, refused=refused), len(texts))
+
+    def _parse_one_by_one(self, texts: pa.Array, reasons: dict[int, str]) -> ParsedLines:
+        """Lines whose values have kinds that differ from line to line."""
+        events: list[Any] = []
+        plain: list[Mapping[str, tuple[Any, ...]]] = []
+        for row, line in enumerate(texts.to_pylist()):
+            read = reasons.get(row) or _read_line(line)
+            found = read if isinstance(read, str) else _event(self._schema, read)
+            if isinstance(found, str):
+                reasons[row] = found
+            events.append(None if isinstance(read, str) else read.value)
+            plain.append({} if isinstance(found, str) else found)
+        table = self._table(plain)
+        return ParsedLines(validate_events(self._encoder, events, table, reasons), len(texts))
 
     # -- many lines at once ------------------------------------------------------------------------
 
@@ -237,7 +256,7 @@ class LineReader:
         columns = {}
         for name, kind in self.types.items():
             bound = [event.get(name) for event in events]
-            if isinstance(self._schema.attributes[name], Opaque):
+            if isinstance(self._schema.attributes[name], Opaque | Dynamic):
                 bound = [None if each is None else tuple(map(_written, each)) for each in bound]
             if not isinstance(kind, pa.ListType):
                 columns[name] = pa.array([each[0] if each else None for each in bound], kind)
@@ -246,18 +265,30 @@ class LineReader:
         return pa.table(columns)
 
 
-def _event(schema: Schema, line: str | None) -> Mapping[str, tuple[Any, ...]] | str:
-    """The values of one line, or why it is refused."""
+class _Line(NamedTuple):
+    """What a line has."""
+
+    value: Any
+
+
+def _read_line(line: str | None) -> _Line | str:
+    """The value of one line, or why there is none."""
     if line is None:
         return "there is no text"
     try:
-        return Event.of(schema, json.loads(line)).values
-    except EventError as why:
-        return str(why)
+        return _Line(json.loads(line))
     except json.JSONDecodeError as why:
         return f"not JSON: {why}"
     except (ValueError, RecursionError) as why:  # a number of ten thousand digits, or too deep
         return f"not JSON that can be read: {why}"
+
+
+def _event(schema: Schema, line: _Line) -> Mapping[str, tuple[Any, ...]] | str:
+    """The values of one line, or why it is refused."""
+    try:
+        return Event.of(schema, line.value).values
+    except EventError as why:
+        return str(why)
 
 
 def _written(value: Any) -> str:

@@ -56,6 +56,22 @@ def agrees_with_satisfies(make: Make) -> None:
 
 
 @check
+def open_schema(make: Make) -> None:
+    """Random conditions and JSON objects without a schema agree with `satisfies`."""
+    chooser = cases.RandomChooser(16)
+    engine = Engine(matcher=make())
+    conditions: dict[int, Condition] = {}
+    while len(conditions) < 120:  # attributes join as conditions mention them
+        condition = cases.condition(chooser, schema=cases.OPEN)
+        try:
+            conditions[int(engine.subscribe(condition))] = condition
+        except NeverTrueError:
+            continue
+    agree(engine, conditions, [cases.open_event(chooser) for _ in range(40)])
+    engine.check()
+
+
+@check
 def language_examples(make: Make) -> None:
     """One subscription for each form of the language."""
     engine = Engine(cases.SCHEMA, make())
@@ -102,6 +118,23 @@ _EXAMPLES = (
     "price exists or tags missing",
     "(price < 1 or number > 1) and (title exists or open = false)",
     "not (price < 1 and number > 1)",
+    "any < 1.5",
+    "not any < 1.5",
+    "any != 1",
+    "any = 9223372036854775807",
+    'any > "a"',
+    'any in (1, "a", true)',
+    'not any in (1, "a")',
+    'any like "%b"',
+    'not any like "a%"',
+    'any contains 1 and any excludes "a"',
+    "any",
+    "not any",
+    "any is null",
+    "any is not null and any missing or price is null",
+    "any is null and other is null and (any exists or number > 1)",
+    "any = @other",
+    "not any < @number",
 )
 
 
@@ -131,6 +164,24 @@ def labels_move(make: Make) -> None:
         for last in ("", "a", "b", "z")
     ]
     agree(engine, conditions, events)
+    engine.check()
+
+
+@check
+def domains_grow(make: Make) -> None:
+    """Domains grow by new values: clauses get new terms, and those that were empty come back."""
+    chooser = cases.RandomChooser(14)
+    engine = Engine(cases.SCHEMA, make())
+    conditions = subscribe_random(engine, chooser, 60)
+    empty = parse("small = 1 or period < XVI", engine.schema)  # nothing is below XVI yet
+    conditions[int(engine.subscribe(empty))] = empty
+    for _ in range(4):
+        agree(engine, conditions, [cases.event(chooser, engine.schema) for _ in range(10)])
+        engine.extend(cases.grown(chooser, engine.schema))
+        conditions |= subscribe_random(engine, chooser, 10)
+    engine.extend(engine.schema.grow_domain("century", ["XV"], [("XV", "XVI")]))
+    agree(engine, conditions, [{"event_type": "single", "period": "XV"}])
+    agree(engine, conditions, [cases.event(chooser, engine.schema) for _ in range(30)])
     engine.check()
 
 

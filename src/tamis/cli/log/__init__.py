@@ -20,6 +20,8 @@ COMMANDS = {
     "verify": (f"{_MAINTENANCE}:verify", "Read all of a log, and say what is damaged or lost."),
     "repair": (f"{_MAINTENANCE}:repair", "Mend a damaged log."),
     "trim": (f"{_MAINTENANCE}:trim", "Delete old rows."),
+    "extend": (f"{_MAINTENANCE}:extend", "Extend the schema."),
+    "schema": (f"{_MAINTENANCE}:schema", "Print the schema as YAML."),
     "upgrade": (f"{_MAINTENANCE}:upgrade", "Rewrite a log of an earlier format."),
 }
 

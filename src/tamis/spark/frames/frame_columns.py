@@ -57,8 +57,10 @@ def attribute_sources(schema: Schema, struct: StructType, known: Iterable[str] =
 
     Raises a `SparkError` if a mandatory attribute has no column, if a column has a wrong type, and
     if a column is named almost like an attribute that has none. Columns that are `known` for
-    another use, and all others, are left alone.
+    another use, and all others, are left alone. In an open schema every column may hold attributes.
     """
+    if schema.is_open:
+        return [(field.name,) for field in struct.fields]
     found: dict[str, Path] = {}
     others: dict[str, DataType] = {}
     for path, kind in _leaves(struct, schema):

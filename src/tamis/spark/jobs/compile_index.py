@@ -6,7 +6,8 @@ when all of them are there.
 
 From a log, a shard is compiled from that of the previous version and the changes since, if there
 is a previous version with as many shards and the same modules; else from all changes of the log.
-Refused conditions are kept beside the shard, and tried again for the next version.
+Refused conditions are kept beside the shard, and tried again for the next version. A condition is
+read by the schema of its number, and a version has the schema of its own.
 
 With statistics of past events, clauses are placed for these, and schedulers start from their
 estimates. Otherwise the last events of the log are used.
@@ -82,8 +83,9 @@ def compile_log(
     publishes nothing; if all are wrong, so does `some`.
     """
     versions.check_log(log)
-    where = _stats_folder(stats, Schema.from_dict(log.schema))
     at = log.end if sequence is None else sequence
+    schema = log.schema_at(at)
+    where = _stats_folder(stats, schema)
     before = versions.at(at)
     if before is not None and before.sequence == at:
         _check_same(before, shards, stats, modules)
@@ -106,7 +108,7 @@ def compile_log(
         )
         compiled = _made(spark, task, shards, progress)
         _check_refusals(compiled, strict=strict, some=some)
-        _describe(draft, compiled, at, log.schema, log.ids, how)
+        _describe(draft, compiled, at, schema.to_dict(), log.ids, how)
     return _published(versions, at)
 
 

@@ -26,10 +26,11 @@ from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
 from tamis.model.domain import Opaque
+from tamis.model.dynamic import Dynamic
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
-from tamis.replay.pipeline import BatchPace, ReadEvents, read_events
+from tamis.replay.pipeline import BatchPace, ReadEvents, encoder_of, read_events
 from tamis.spark.backtest.tally import ranks
 from tamis.spark.stats.attribute_values import attribute_values, event_table
 
@@ -66,7 +67,7 @@ class ValueTask(NamedTuple):
         for events in read_events(
             self.events.chunks(share), encoder, BatchPace(_AT_ONCE, _AT_ONCE)
         ):
-            yield from _value_rows(encoder, events.valid)
+            yield from _value_rows(encoder, events.valid.recoded(encoder))
             sample.offer(events, encoder)
         part = sample.written()
         if part is not None:
@@ -74,9 +75,16 @@ class ValueTask(NamedTuple):
 
 
 def tracked(encoder: Encoder) -> list[str]:
-    """The attributes that are counted: the event type only if there are several."""
+    """The attributes that are counted: the event type only if there are several.
+
+    A dynamic attribute has values of several types, and statistics have one for each attribute.
+    """
     several = len(encoder.schema.event_types) > 1
-    return [name for name in encoder.schema.attributes if several or name != EVENT_TYPE]
+    return [
+        name
+        for name, domain in encoder.schema.attributes.items()
+        if (several or name != EVENT_TYPE) and not isinstance(domain, Dynamic)
+    ]
 
 
 def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:
@@ -138,7 +146,8 @@ class _ShareSample:
         rank = ranked(events.numbers, self._job.seed)
         rows = np.flatnonzero(rank <= np.uint64(self._job.limit))
         if len(rows):
-            some = validate(encoder, events.valid.table.take(pa.array(rows)))
+            own = encoder_of(events.chunk, encoder)
+            some = validate(own, events.valid.table.take(pa.array(rows))).recoded(encoder)
             self._ranks = np.concatenate([self._ranks, rank[rows]])
             self._events.append(event_table(encoder, some, tracked(encoder)))
             if len(self._ranks) > 4 * self._job.most:
