@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,9 +21,9 @@ from tamis import Engine, Schema
 from tamis.cli.data import events as event_files
 from tamis.cli.data import subscription_rows
 from tamis.cli.data.bad_events import BadEvents, absent_option, bad_option
-from tamis.cli.data.events import EventFiles
+from tamis.cli.data.events import EventFiles, check_events, event_of
 from tamis.cli.data.formats import check_not_input
-from tamis.cli.data.outputs import OUTPUTS, check_output, stdout_lines, table_output
+from tamis.cli.data.outputs import OUTPUTS, check_output, json_text, stdout_lines, table_output
 from tamis.cli.data.subscriptions import (
     SubscriptionTable,
     read_subscriptions,
@@ -35,6 +36,8 @@ from tamis.cli.terminal.console import print_lines, spinner, stderr_console, std
 from tamis.cli.terminal.numbers import rate
 from tamis.cli.terminal.options import PATH, option, split_names
 from tamis.cli.terminal.tables import table
+from tamis.encode.json_events import has_dynamic
+from tamis.engine.ids import Id
 from tamis.errors import TamisError, suggestion
 from tamis.match.answers import Matches
 from tamis.model.schema import IGNORE
@@ -48,7 +51,9 @@ _EXPLAINED = 3  # events that match, and as many that do not
 
 @click.command()
 @option(
-    "--schema", "Schema of the events, YAML or JSON.", click.Path(path_type=Path, dir_okay=False)
+    "--schema",
+    "Schema of the events, YAML or JSON.  [default: events have any attributes]",
+    click.Path(path_type=Path, dir_okay=False),
 )
 @option(
     "--subscriptions",
@@ -86,6 +91,9 @@ def match(
 ) -> None:
     """Match events in files against subscriptions in files.
 
+    Without --schema, events may have any attributes, each a number, text, boolean or null, as the
+    event has it.
+
     Writes a row for each match: the number of the event and the id of the subscription. Without
     --out, the rows go to standard output, as JSON lines; in a terminal, as a table of the first.
     The summary goes to standard error. The file OUT appears when all is done, or not at all.
@@ -102,14 +110,17 @@ def match(
     if out is not None:
         check_not_input(out, (schema, subscriptions, events))
     console = stderr_console()
-    engine = _engine(schema, modules)
-    source = EventFiles(events, engine.schema, absent)
-    with engine:
+    check_events(events)
+    known = None if schema is None else Schema.load(schema)
+    with Engine(known, operators=declared_operators(modules)) as engine:
         if explained is not None:
-            _explain(engine, source, subscriptions, explained)
+            id_ = _subscribe_one(engine, subscriptions, explained)
+            _explain(engine, EventFiles(events, engine.schema, absent), id_)
             return
         with spinner(console, "Compiling subscriptions"):
             found = subscribe_file(engine, subscriptions, strict=strict)
+        # Only now: the attributes of an open schema are those that conditions mention.
+        source = EventFiles(events, engine.schema, absent)
         print_lines(console, found.report())
         summary = _Summary(console, engine, source, BadEvents(console, bad))
         rows = PairRows(engine, id, split_names(columns))
@@ -123,18 +134,12 @@ def match(
     summary.bad.leave()
 
 
-def _engine(schema: Path | None, modules: Sequence[str]) -> Engine:
-    if schema is None:
-        raise TamisError("a schema is needed: give the file of one with --schema")
-    return Engine(Schema.load(schema), operators=declared_operators(modules))
-
-
 class PairRows:
     """Matches as tables: the event, the subscription, and columns of the event."""
 
     def __init__(self, engine: Engine, id: str | None, columns: Sequence[str]) -> None:
         self._texts = any(isinstance(each, str) for each in engine.ids()[:1])
-        self._id, self._columns = id, columns
+        self._id, self._columns, self._dynamic = id, columns, has_dynamic(engine.schema)
         for name in columns:
             if name in (_EVENT, _SUBSCRIPTION):
                 raise TamisError(f"--columns: {name!r} is a column of the matches themselves")
@@ -154,13 +159,37 @@ class PairRows:
         made |= {name: self._column(events, name).take(rows) for name in self._columns}
         return pa.table(made)
 
-    @staticmethod
-    def _column(events: ReadEvents, name: str) -> Any:
+    def _column(self, events: ReadEvents, name: str) -> Any:
+        if self._dynamic and events.chunk.lines is not None:
+            return _texts_at(events.chunk.lines, name)
         found = column_at(events.table, name.split("."))
         if found is None:
             known = events.table.column_names
             raise TamisError(f"the events have no column {name!r}{suggestion(name, known)}")
         return found
+
+
+def _texts_at(lines: pa.ChunkedArray, name: str) -> pa.Array:
+    """An attribute of lines of JSON as text, which holds values of any kind."""
+    found: list[str | None] = []
+    for line in lines.to_pylist():
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):  # a bad event
+            value = None
+        value = _inner(value, name)
+        found.append(value if isinstance(value, str | None) else json_text(value))
+    return pa.array(found, pa.string())
+
+
+def _inner(value: Any, name: str) -> Any:
+    """The value of an attribute, which may be in objects within the event."""
+    if not isinstance(value, dict):
+        return None
+    if name in value:
+        return value[name]
+    outer, _, rest = name.partition(".")
+    return _inner(value.get(outer), rest) if rest else None
 
 
 class _Summary:
@@ -242,8 +271,8 @@ def _show_table(shown: Sequence[pa.Table]) -> None:
 # -- explaining -----------------------------------------------------------------------------------
 
 
-def _explain(engine: Engine, source: EventFiles, subscriptions: Path, id: str) -> None:
-    """Print why some events match a subscription, and why some others do not."""
+def _subscribe_one(engine: Engine, subscriptions: Path, id: str) -> Id:
+    """Subscribe one of a file's subscriptions."""
     found = read_subscriptions(subscriptions)
     ids = [str(each) for each in found.table["id"].to_pylist()]
     if id not in ids:
@@ -251,6 +280,11 @@ def _explain(engine: Engine, source: EventFiles, subscriptions: Path, id: str) -
         raise TamisError(f"{subscriptions}: no subscription has the id {id!r}{hint}")
     engine.subscribe_table(found.table.slice(ids.index(id), 1))
     (known,) = engine.ids()
+    return known
+
+
+def _explain(engine: Engine, source: EventFiles, id: Id) -> None:
+    """Print why some events match a subscription, and why some others do not."""
     console = stdout_console()
     left = {True: _EXPLAINED, False: _EXPLAINED}
     counts = Counter[bool]()
@@ -262,10 +296,7 @@ def _explain(engine: Engine, source: EventFiles, subscriptions: Path, id: str) -
             counts[matches] += 1
             if left[matches]:
                 left[matches] -= 1
-                event = events.valid.table.slice(at, 1).to_pylist()[0]
                 console.print(Text(f"event {number:,} ({source.place(number)})", "bold"))
-                console.print(explanation_text(engine.explain(known, event)))
+                console.print(explanation_text(engine.explain(id, event_of(events, at))))
     every = counts[True] + counts[False]
-    console.print(
-        Text(f"{counts[True]:,} of {every:,} events match {id}: {engine.condition(known)}")
-    )
+    console.print(Text(f"{counts[True]:,} of {every:,} events match {id}: {engine.condition(id)}"))

@@ -156,6 +156,22 @@ def test_ids_that_are_numbers(world: Path, capsys: Capture) -> None:
     assert _said(capsys, "cancel", "numbers", "2", "1") == "2 subscriptions ended; 1 are live.\n"
 
 
+def test_a_log_without_a_schema(world: Path, capsys: Capture) -> None:
+    assert run("log", "create", "open") == 0
+    run("log", "subscribe", "open", "a.b > 4", "--id", "ann")
+    (world / "any.jsonl").write_text('{"a": {"b": 5}}\n{"c": [null]}\n', encoding="utf-8")
+    (world / "any.csv").write_text("a.b,c\n5,x\n", encoding="utf-8")
+    assert "2 events were published, numbers 1 to 2" in _said(
+        capsys, "publish", "open", "any.jsonl"
+    )
+    assert "1 events were published" in _said(capsys, "publish", "open", "any.csv")
+    assert _lines(_said(capsys, "tail", "open", "--plain")) == [
+        {"a": {"b": 5}},
+        {"c": [None]},
+        {"a.b": 5, "c": "x"},
+    ]
+
+
 def test_stats(world: Path, capsys: Capture) -> None:
     empty = json.loads(_said(capsys, "stats", "log", "--json"))
     assert (empty["begin"], empty["end"], empty["events"]) == (0, 0, 0)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pytest
@@ -262,9 +262,44 @@ def test_mistakes(
     assert said in refused(capsys, *_given(world), *arguments)
 
 
-def test_without_a_schema(world: Path, capsys: Capture) -> None:
-    given = (*_given(world)[:1], *_given(world)[3:])
-    assert "a schema is needed" in refused(capsys, *given)
+OPEN: list[dict[str, Any]] = [
+    {"action": "opened", "issue": {"number": 7, "labels": ["bug", "ui"]}, "n": 5},
+    {"action": "closed", "issue": {"number": "7"}, "n": None},
+    {"other": [1, {"a": 2}]},
+]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
+def test_without_a_schema(world: Path, suffix: str, capsys: Capture) -> None:
+    path = world / f"open.{suffix}"
+    expected = [(0, "five"), (0, "labels"), (0, "seven"), (1, "null"), (1, "text"), (2, "null")]
+    if suffix == "csv":
+        path.write_text(
+            'action,issue.number,issue.labels,n\nopened,7,"[""bug"", ""ui""]",5\n'
+            'closed,"""7""",,null\n,,,\nx,007,True,0\n',
+            encoding="utf-8",
+        )
+    elif suffix == "parquet":
+        parquet.write_table(pa.Table.from_pylist(OPEN[:1]), path)
+        expected = expected[:3]
+    elif suffix == "json":
+        path.write_text(json.dumps(OPEN, indent=1), encoding="utf-8")
+    else:
+        path.write_text("\n".join(map(json.dumps, OPEN)), encoding="utf-8")
+    (world / "any.csv").write_text(
+        "seven,issue.number = 7\nlabels,issue.labels contains bug\nfive,n > 4\nnull,n is null\n"
+        'text,"issue.number = ""7"""\n',
+        encoding="utf-8",
+    )
+    given = ("match", "--subscriptions", str(world / "any.csv"), "--events", str(path))
+    assert run(*given) == 0
+    assert _found(capsys.readouterr().out) == expected
+    assert run(*given, "--columns", "issue.number") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {str(row["issue.number"]) for row in rows if row["event"] < 2} == {"7"}
+    assert run(*given, "--explain", "seven") == 0
+    said = capsys.readouterr().out
+    assert "yes  issue.number = 7: issue.number is 7" in said
 
 
 # -- as a process ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 | boolean | true or false, in any case of letters |
 | timestamp | ISO 8601 |
 | text, enumerated, hierarchy, opaque | the cell as it is |
+| dynamic | JSON, if it is JSON; else text |
 
 An empty cell is an absent attribute. Where an attribute may have several values, a cell that begins
 with [ is a JSON array.
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, RefusalError, refuse
+from tamis.model.dynamic import Dynamic
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import arrow_types, multiple
 
@@ -52,7 +54,11 @@ class CellReader:
         texts = pc.if_else(pc.is_in(texts, self._absent), pa.scalar(None, pa.string()), texts)
         domain = self._attributes.get(name)
         read = None if domain is None else _single(domain)
-        if domain is not None and name in self._multiple and not isinstance(domain, Opaque):
+        if (
+            domain is not None
+            and name in self._multiple
+            and not isinstance(domain, Opaque | Dynamic)
+        ):
             read = _several(domain, read)
         return TypedColumn(texts, {}) if read is None else _read(texts, read, self._kinds[name])
 
@@ -74,6 +80,18 @@ def _read(texts: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> Typ
     which = np.asarray(encoded.indices.fill_null(-1))
     rows = np.flatnonzero(np.isin(which, list(reasons)))
     return TypedColumn(column, {row: reasons[int(which[row])] for row in rows.tolist()})
+
+
+def dynamic_value(text: str) -> Any:
+    """The value of a cell of a dynamic attribute: 5, true and [1, 2] are JSON, 007 is text."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _single(domain: Domain) -> Callable[[str], Any] | None:

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.cli.data.cells import CellReader
+from tamis.cli.data.cells import CellReader, dynamic_value
 from tamis.cli.data.delimited import Record, field_count, open_records
 from tamis.cli.data.formats import (
     DELIMITERS,
@@ -28,8 +28,10 @@ from tamis.cli.data.formats import (
     is_arrow_file,
     reading,
 )
+from tamis.encode.json_events import has_dynamic
 from tamis.engine import Engine
 from tamis.errors import TamisError, suggestion
+from tamis.model.dynamic import Dynamic
 from tamis.model.schema import Schema
 from tamis.replay.event_source import READ, EventChunk, Int64s, RowLayout
 from tamis.replay.json_lines import JSON as LINE
@@ -77,7 +79,7 @@ class EventFiles:
     def __init__(self, path: Path, schema: Schema, absent: Iterable[str] = ()) -> None:
         self.path, self._schema = path, schema
         self.files = [path] if path == STDIN else input_files(path, FORMATS)
-        self._cells = CellReader(schema, absent)
+        self._cells, self._dynamic = CellReader(schema, absent), has_dynamic(schema)
         self._document = json.dumps(schema.to_dict())
         self._file, self._first = self.files[0], 0  # of the block that is read
         self._block: _RowBlock | None = None
@@ -163,7 +165,7 @@ class EventFiles:
             if not name or names.count(name) > 1:
                 what = f"two columns are named {name!r}" if name else "a column has no name"
                 raise TamisError(f"{path}, line {record.line}: {what}")
-        if not set(names) & set(self._schema.attributes):
+        if not self._schema.is_open and not set(names) & set(self._schema.attributes):
             hint = suggestion(names[0], self._schema.attributes)
             raise TamisError(
                 f"{path}, line {record.line}: expected the names of attributes, got "
@@ -192,7 +194,20 @@ class EventFiles:
         kept = np.array([at for at in whole if at not in wrong], np.int64)
         lines = np.array([record.line for record in records], np.int64)
         aside = [(first + at, int(lines[at]), why) for at, why in sorted(wrong.items())]
-        return _RowBlock(table, lines[kept], first + kept, aside, read)
+        if self._dynamic:  # no column holds values of several kinds
+            table = pa.table({LINE: pa.array(self._json(table), pa.binary())})
+        return _RowBlock(table, lines[kept], first + kept, aside, read, self._dynamic)
+
+    def _json(self, table: pa.Table) -> list[bytes]:
+        """Rows as lines of JSON, without absent cells: null is a value of a dynamic attribute."""
+        rows: list[dict[str, Any]] = [{} for _ in range(table.num_rows)]
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            domain = self._schema.attributes.get(name)
+            dynamic = isinstance(domain, Dynamic) or (domain is None and self._schema.is_open)
+            for row, cell in zip(rows, column.to_pylist(), strict=True):
+                if cell is not None:
+                    row[name] = dynamic_value(cell) if dynamic else cell
+        return [json.dumps(row, default=str).encode() for row in rows]
 
 
 def _name(file: Path) -> str:
@@ -291,6 +306,21 @@ def _table_blocks(path: Path, batches: Iterable[pa.RecordBatch], size: int) -> I
         row += batch.num_rows
         read = row / size if size else 0.0
         yield _RowBlock(pa.Table.from_batches([batch]), None, rows, [], read)
+
+
+def check_events(path: Path) -> None:
+    """Refuse a path that has no files of events, before other work is done."""
+    if path != STDIN:
+        input_files(path, FORMATS)
+
+
+def event_of(events: ReadEvents, at: int) -> Any:
+    """A valid event as it came."""
+    row = int(events.valid.rows[at])
+    lines = events.chunk.lines
+    if lines is not None:
+        return json.loads(lines[row].as_py())
+    return events.chunk.table.slice(row, 1).to_pylist()[0]
 
 
 def all_events(path: Path, engine: Engine) -> pa.Table:

@@ -24,11 +24,15 @@ from tamis.store.published import JSON
 
 @click.command()
 @log_argument
-@option("--schema", "Schema of the events, YAML or JSON.", PATH, required=True)
+@option(
+    "--schema",
+    "Schema of the events, YAML or JSON.  [default: events have any attributes]",
+    PATH,
+)
 @option("--ids", "The ids of subscriptions.", click.Choice(list(ID_TYPES)), "text")
-def create(folder: Path, schema: Path, ids: str) -> None:
+def create(folder: Path, schema: Path | None, ids: str) -> None:
     """Create an empty log in the folder LOG."""
-    made = Log.create(folder, Schema.load(schema), ids)
+    made = Log.create(folder, Schema.open() if schema is None else Schema.load(schema), ids)
     stdout_console().print(Text(f"The log is {made.folder}."), soft_wrap=True)
 
 
