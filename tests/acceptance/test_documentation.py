@@ -18,6 +18,7 @@ from tamis.cli.main import tamis
 from tamis.match import registry
 from tamis.schedule import registry as schedule_registry
 from tests.acceptance.pages import PAGES, ROOT, blocks
+from tests.unit.cli.calls import run
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _MODULE = re.compile(r"`(tamis(?:\.\w+)+)[`(]")
@@ -56,6 +57,7 @@ def test_python_blocks_run_and_print_what_they_say(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
+    monkeypatch.chdir(ROOT)  # as a reader of a clone does
     if _needs_spark(page):
         # A process has one session: a page must find that of the tests, not start its own.
         request.getfixturevalue("spark")
@@ -146,8 +148,24 @@ def _shown_commands(page: Path) -> Iterator[tuple[list[str], set[str]]]:
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["tamis"]:
-                size = 3 if words[1] in ("spark", "log") else 2
+                size = 3 if words[1] in ("spark", "log", "keys") else 2
                 yield words[1:size], {word for word in words if word.startswith("--")}
+
+
+def test_the_shell_lines_of_the_flights_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs" / "flights.md").read_text(encoding="utf-8")
+    lines = [line for block in _SHELL.findall(text) for line in block.splitlines()]
+    commands = [line for line in lines if line.startswith("tamis ")]
+    for line in commands:
+        assert run(*shlex.split(line)[1:]) == 0
+    assert len(commands) == 2
+    said = capsys.readouterr()
+    assert "501 events" in said.err
+    assert "38 matches with 3 subscriptions" in said.err
+    assert "14 of 501 events match coast" in said.out
 
 
 def _commands(group: click.Group) -> dict[str, set[str]]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.cli.data_files import read_conditions, read_events
+from tamis.cli.data.events import all_events
+from tamis.cli.data.subscriptions import read_subscriptions
 from tamis.cli.language import _read_event
 from tamis.model.schema import Schema
 from tamis.replay.log_events import LogEvents
@@ -215,9 +216,9 @@ class Doors:
         else:
             path.write_bytes(utf8("\n".join(any_line(draw) for _ in range(3)), draw))
         if suffix == ".txt" or draw.random() < 0.2:
-            read_conditions(path)
+            read_subscriptions(path)
         else:
-            self._world.engine.match_batch(read_events(path, self._world.schema))
+            self._world.engine.match_batch(all_events(path, self._world.engine))
 
 
 def _event(draw: random.Random) -> Any:

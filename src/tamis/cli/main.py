@@ -31,10 +31,11 @@ EXTRAS = {
 
 COMMANDS = {
     "demo": ("tamis.cli.demo.command:demo", "Match auctions live on Spark."),
+    "match": ("tamis.cli.match:match", "Match events in files against subscriptions in files."),
     "serve": ("tamis.cli.serve:serve", "Serve a data folder: publish, subscribe, be notified."),
     "keys": ("tamis.cli.keys:keys", "Look after the API keys of a service."),
     "spark": ("tamis.cli.spark:spark", "Run jobs on Spark."),
-    "log": ("tamis.cli.log:log", "Look after a log: verify, repair, trim, upgrade."),
+    "log": ("tamis.cli.log:log", "Create, fill, read and look after a log."),
     "check": ("tamis.cli.language:check", "Check a condition against a schema."),
     "explain": ("tamis.cli.language:explain", "Explain why an event matches a condition or not."),
     "schema": ("tamis.cli.language:schema", "Check a schema file and summarise it."),
@@ -62,6 +63,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, as in `tamis matchers >&-`
+            nothing = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nothing, "r" if name == "stdin" else "w"))
     with printable_output():
         return _call(arguments)
 

@@ -14,7 +14,8 @@ import click
 from rich.text import Text
 
 from tamis import Engine, Schema
-from tamis.cli.data_files import read_events, read_subscriptions
+from tamis.cli.data.events import all_events
+from tamis.cli.data.subscriptions import strict_option, subscribe_file
 from tamis.cli.reports.plan import MatchTiming, show
 from tamis.cli.terminal.console import spinner, stdout_console
 from tamis.cli.terminal.options import (
@@ -48,6 +49,7 @@ class _PlanInput(NamedTuple):
 @option("--schema", "Schema of your own data.", PATH)
 @option("--subscriptions", "Number of a workload's subscriptions, or your own file.")
 @option("--events", "Number of a workload's events, or your own file.")
+@strict_option
 @option("--stats", "Folder of statistics of past events, to plan for.", PATH)
 @matcher_option
 @seed_option()
@@ -60,6 +62,7 @@ def plan(
     schema: Path | None,
     subscriptions: str | None,
     events: str | None,
+    strict: bool,
     stats: Path | None,
     options: tuple[str, ...],
     seed: int,
@@ -71,8 +74,8 @@ def plan(
 
     Give the FOLDER of a saved engine, a --workload, or your own data: --schema with the files
     --subscriptions and --events. Subscriptions are a table of id and condition (or predicates);
-    events have a column for each attribute. Formats: .parquet, .arrow, .csv, and .jsonl with one
-    object on each line.
+    wrong ones are left out and reported, unless --strict refuses the file. Events have a column for
+    each attribute. Formats: .parquet, .arrow, .csv, .tsv, and .jsonl with one object on each line.
 
     The events are matched three times, and the best of the last two times is shown next to the
     expected time. Events are optional for an engine in a folder, and with --stats of past events
@@ -89,7 +92,7 @@ def plan(
             source = _saved(folder, subscriptions, events, given)
         else:
             assert schema is not None
-            source = _own(schema, subscriptions, events, given)
+            source = _own(schema, subscriptions, events, strict, given)
         if stats is not None:
             from tamis.store.stats import Stats
 
@@ -132,18 +135,24 @@ def _saved(
     if subscriptions is not None:
         raise click.UsageError("Leave --subscriptions out: the engine in FOLDER has its own.")
     engine = Engine.open(folder, **options)
-    given = None if events is None else read_events(Path(events), engine.schema)
+    given = None if events is None else all_events(Path(events), engine)
     return _PlanInput(engine, given, str(folder))
 
 
 def _own(
-    schema: Path, subscriptions: str | None, events: str | None, options: Mapping[str, Any]
+    schema: Path,
+    subscriptions: str | None,
+    events: str | None,
+    strict: bool,
+    options: Mapping[str, Any],
 ) -> _PlanInput:
     if subscriptions is None:
         raise click.UsageError("With --schema, give a file with --subscriptions as well.")
     engine = Engine(Schema.load(schema), _MATCHER, **options)
-    engine.subscribe_table(read_subscriptions(Path(subscriptions)))
-    given = None if events is None else read_events(Path(events), engine.schema)
+    found = subscribe_file(engine, Path(subscriptions), strict=strict, empty=True)
+    for line in found.report():
+        click.echo(line, err=True)
+    given = None if events is None else all_events(Path(events), engine)
     return _PlanInput(engine, given, subscriptions)
 
 

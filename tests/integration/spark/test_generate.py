@@ -160,7 +160,7 @@ def test_a_log_is_compiled(spark: SparkSession, tmp_path: Path, capsys: Capture)
 
 def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "out" / "events").mkdir(parents=True)
-    (tmp_path / "conditions.txt").touch()
+    (tmp_path / "conditions.xlsx").touch()
     engine = Engine(Schema.from_dict(make_variant("dexin", 0).schema))
     engine.save(tmp_path / "engine")
     some = ("--events", "1", "--subscriptions", "1", "--out", str(tmp_path / "out"))
@@ -178,7 +178,7 @@ def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
         (("match", *nowhere), "there are no parquet files"),
         (compile_, "either --conditions and --schema, or --log"),
         ((*given, str(tmp_path / "nothing.csv")), "there is no such file"),
-        ((*given, str(tmp_path / "conditions.txt")), "the format is unknown"),
-        ((*given, str(tmp_path)), "found none"),
+        ((*given, str(tmp_path / "conditions.xlsx")), "the format is unknown"),
+        ((*given, str(tmp_path)), "the folder has no files"),
     ):
         assert said in refused(capsys, "spark", *arguments)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from tamis.cli.data.subscription_rows import FORMATS
+from tamis.cli.data.subscriptions import strict_option, subscribe_file
 from tamis.cli.reports.backtest import show
 from tamis.cli.spark.session import (
-    SHOWN_REFUSALS,
     declared_operators,
     events_option,
     log_option,
@@ -41,13 +42,14 @@ _PICTURE = "plot.png"
     "--conditions",
     "file",
     type=PATH,
-    help="File of conditions: .parquet .csv .jsonl with ids, or .txt with one on each line.",
+    help=f"File or folder of conditions: {' '.join(FORMATS)}.",
 )
 @option(
     "--subscriptions",
     "Test these instead: folder of an index, of a version, or of a saved engine.",
     PATH,
 )
+@strict_option
 @option("--time", "Column that dates events.  [default: events keep their order]")
 @option("--buckets", "Most buckets of time.  [default: 60]", click.IntRange(1, 100_000))
 @option("--samples", "Samples of each condition.  [default: 5]", click.IntRange(0))
@@ -62,6 +64,7 @@ def backtest(
     log: Path | None,
     file: Path | None,
     subscriptions: Path | None,
+    strict: bool,
     time: str | None,
     buckets: int | None,
     samples: int | None,
@@ -77,7 +80,7 @@ def backtest(
     over_time.parquet, totals.parquet, samples.parquet and a picture.
 
     A wrong CONDITION is refused, with the place of the mistake. Wrong conditions in a file are left
-    out and reported.
+    out and reported; --strict refuses the file.
     """
     tested = sum((bool(conditions), file is not None, subscriptions is not None))
     _check_options(tested, events, log, schema, subscriptions)
@@ -99,7 +102,7 @@ def backtest(
     else:
         known = Schema.from_dict(past.schema) if isinstance(past, Log) else Schema.load(str(schema))
         engine = Engine(known, operators=declared_operators(modules))
-        given = _subscribe(console, engine, conditions, file)
+        given = _subscribe(console, engine, conditions, file, strict)
     with given if isinstance(given, Engine) else nullcontext():
         backtest_job.check_given(past, given, time=time, columns=[] if samples == 0 else names)
         found = run_on_spark(
@@ -149,26 +152,16 @@ def _check_options(
 
 
 def _subscribe(
-    console: Console, engine: Engine, conditions: tuple[str, ...], file: Path | None
+    console: Console, engine: Engine, conditions: tuple[str, ...], file: Path | None, strict: bool
 ) -> Engine:
     """Fill an engine. A wrong condition raises; in a file it is left out and reported."""
-    from tamis.cli.data_files import read_conditions
-    from tamis.replay.live_subscriptions import subscribe_rows
-
     for number, condition in enumerate(conditions, 1):
         engine.subscribe(condition, id=number)
-    if file is None:
-        return engine
-    table = read_conditions(file)
-    with spinner(console, f"Compiling {table.num_rows:,} conditions"):
-        refused = subscribe_rows(engine, table, stored=False)
-    if refused:
-        console.print(f"{len(refused):,} of {table.num_rows:,} conditions were refused:")
-        for row, reason in refused[:SHOWN_REFUSALS]:
-            console.print(f"  {table['id'][row].as_py()!r}: {reason}", soft_wrap=True)
-        console.print()
-    if not len(engine):
-        raise TamisError(f"{file}: there is no condition to test")
+    if file is not None:
+        with spinner(console, "Compiling conditions"):
+            found = subscribe_file(engine, file, strict=strict)
+        for line in found.report():
+            console.print(line, soft_wrap=True)
     return engine
 
 

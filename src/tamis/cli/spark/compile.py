@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from tamis.cli.data.formats import PARQUET, input_files
+from tamis.cli.data.subscription_rows import FORMATS
+from tamis.cli.data.subscriptions import read_subscriptions, strict_option
 from tamis.cli.spark.session import (
     SHOWN_REFUSALS,
     log_option,
@@ -22,22 +25,20 @@ from tamis.cli.terminal.options import FOLDER, PATH, option
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.spark.jobs.compile_index import CompiledIndex
     from tamis.spark.runtime.job_runner import Progress
 
-_JSON = (".json", ".jsonl", ".ndjson")
-_FORMATS = (".parquet", ".csv", *_JSON)
-_WHOLE_NUMBER = "^-?[0-9]{1,18}$"
-
 
 @click.command(name="compile")
 @option(
     "--conditions",
-    f"Table of id and condition: {' '.join(_FORMATS)}, or a folder of such files.",
+    f"File or folder of conditions: {' '.join(FORMATS)}.",
     PATH,
 )
+@strict_option
 @schema_option
 @log_option
 @option("--index", "Folder of the index; it gets a new version.", FOLDER, required=True)
@@ -47,6 +48,7 @@ _WHOLE_NUMBER = "^-?[0-9]{1,18}$"
 @master_option
 def compile_(
     conditions: Path | None,
+    strict: bool,
     schema: Path | None,
     log: Path | None,
     index: Path,
@@ -58,8 +60,9 @@ def compile_(
     """Compile subscriptions into a version of an index.
 
     Give --conditions with their --schema, or a --log, whose live subscriptions are compiled. Wrong
-    conditions are left out and reported. A version never changes; the next one is another folder.
-    With --stats, from `tamis spark stats`, the version is planned for events like those.
+    conditions are left out and reported. With --strict, or if all are wrong, nothing is published.
+    A version never changes; the next one is another folder. With --stats, from `tamis spark stats`,
+    the version is planned for events like those.
     """
     if (conditions is None) == (log is None) or (conditions is None) != (schema is None):
         raise click.UsageError("Give either --conditions and --schema, or --log.")
@@ -75,16 +78,17 @@ def compile_(
     # Check everything before Spark starts, which takes a while.
     if stats is not None:
         Stats.open(stats)
-    how: dict[str, Any] = {"shards": shards, "stats": stats, "modules": modules}
-    source: Log | tuple[Path, Schema]
+    how: dict[str, Any] = {"shards": shards, "stats": stats, "modules": modules, "strict": strict}
+    source: Log | tuple[_Conditions, Schema]
     if conditions is not None and schema is not None:
-        _format(conditions)
         if versions.latest() is not None:
             raise TamisError(
                 f"{versions.folder}: holds a version already, and conditions have no sequence "
                 "number to say which is newer; name another folder"
             )
-        source = conditions, Schema.load(schema)
+        source = _Conditions.read(conditions, strict), Schema.load(schema)
+        for line in source[0].report:
+            console.print(line, soft_wrap=True)
     else:
         assert log is not None
         source = Log.open(log)
@@ -92,12 +96,12 @@ def compile_(
     def job(spark: SparkSession, progress: Progress) -> tuple[CompiledIndex, float]:
         begun = perf_counter()
         if isinstance(source, Log):
-            made = compile_log(spark, source, versions, progress=progress, **how)
+            made = compile_log(spark, source, versions, progress=progress, some=True, **how)
         else:
-            path, known = source
+            given, known = source
 
             def compiled() -> CompiledIndex:
-                return compile_conditions(_frame(spark, path), versions, known, **how)
+                return compile_conditions(given.frame(spark), versions, known, **how)
 
             made = run_job(spark, compiled, progress=progress)
         return made, perf_counter() - begun
@@ -116,39 +120,23 @@ def compile_(
     console.print(f"The version is {made.version.folder}.", soft_wrap=True)
 
 
-def _format(conditions: Path) -> str:
-    """The format of the files, which is their suffix."""
-    if not conditions.exists():
-        raise TamisError(f"{conditions}: there is no such file or folder")
-    suffix = conditions.suffix.lower()
-    if conditions.is_dir():
-        suffixes = {each.suffix.lower() for each in conditions.iterdir() if each.is_file()}
-        known = sorted(suffixes.intersection(_FORMATS))
-        if len(known) != 1:
-            found = f"found {' and '.join(known)}" if known else "found none"
-            raise TamisError(
-                f"{conditions}: expected files of one format out of {' '.join(_FORMATS)}; {found}"
-            )
-        suffix = known[0]
-    if suffix not in _FORMATS:
-        raise TamisError(
-            f"{conditions}: the format is unknown; expected one of {' '.join(_FORMATS)}"
-        )
-    return suffix
+class _Conditions(NamedTuple):
+    """Conditions of files: a table, or parquet files, which workers read."""
 
+    table: pa.Table | None
+    files: list[Path]
+    report: list[str]
 
-def _frame(spark: SparkSession, conditions: Path) -> DataFrame:
-    suffix, path = _format(conditions), str(conditions.absolute())
-    if suffix == ".parquet":
-        return spark.read.parquet(path)
-    if suffix == ".csv":
-        found = spark.read.csv(path, header=True, escape='"', multiLine=True)
-        return _with_numeric_ids(found) if "id" in found.columns else found
-    return spark.read.json(path)
+    @classmethod
+    def read(cls, path: Path, strict: bool) -> _Conditions:
+        files = input_files(path, FORMATS)
+        if all(each.suffix.lower() == PARQUET for each in files):
+            return cls(None, files, [])
+        found = read_subscriptions(path)
+        found.check(path, strict=strict)
+        return cls(found.table, files, found.report())
 
-
-def _with_numeric_ids(found: DataFrame) -> DataFrame:
-    """CSV has no types: ids become numbers if all of them are written as whole numbers."""
-    if found.where(f"id is null or not id rlike '{_WHOLE_NUMBER}'").isEmpty():
-        return found.withColumn("id", found["id"].cast("bigint"))
-    return found
+    def frame(self, spark: SparkSession) -> DataFrame:
+        if self.table is None:
+            return spark.read.parquet(*[str(each.absolute()) for each in self.files])
+        return spark.createDataFrame(self.table)

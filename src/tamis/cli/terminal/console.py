@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -36,12 +37,26 @@ def stdout_console() -> Console:
 
     Numbers are not highlighted, and a user's text is never read as markup.
     """
-    out = sys.stdout
-    file = out.stream if isinstance(out, PrintableStream) else None  # rich steers the terminal
+    return _console(sys.stdout)
+
+
+def stderr_console() -> Console:
+    """The same on standard error, for commands that write data to standard output."""
+    return _console(sys.stderr)
+
+
+def _console(out: TextIO) -> Console:
+    file = out.stream if isinstance(out, PrintableStream) else out  # rich steers the terminal
     console = PrintableConsole(file=file, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PLAIN_WIDTH
     return console
+
+
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """Print lines as they are, however long."""
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
 
 
 @contextmanager

@@ -12,15 +12,22 @@ _MOST = 10**10  # more than any machine holds
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+log_argument = click.argument("folder", metavar="LOG", type=PATH)
 
 
 def option(
-    name: str, help: str, type: Any = None, default: Any = None, *, required: bool = False
+    name: str,
+    help: str,
+    type: Any = None,
+    default: Any = None,
+    *,
+    required: bool = False,
+    callback: Callable[..., Any] | None = None,
 ) -> Callable[[_Command], _Command]:
     """An option with a value. The help shows its default, if there is one."""
     # To click, a default of None is a value too.
     shown = {} if default is None else {"default": default, "show_default": True}
-    return click.option(name, type=type, required=required, help=help, **shown)
+    return click.option(name, type=type, required=required, help=help, callback=callback, **shown)
 
 
 def seed_option(default: int = 1, of: str = "the random numbers") -> Callable[[_Command], _Command]:

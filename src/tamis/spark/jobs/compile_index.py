@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 
 SHARD = 3_000_000  # subscriptions: about a gigabyte of index
+_REASONS = 5  # that an error shows
 _MORE, _LESS = 2, 4  # times as many or as few: then all shards are compiled anew
 
 
@@ -72,11 +73,14 @@ def compile_log(
     stats: str | os.PathLike[str] | None = None,
     modules: Sequence[str] = (),
     progress: Progress | None = None,
+    strict: bool = False,
+    some: bool = False,
 ) -> CompiledIndex:
     """A version of all subscriptions that are live at a sequence number, by default the log's end.
 
     `stats` is a folder of statistics of past events that all workers can see. Workers import
-    `modules`, which declare the operators that conditions call.
+    `modules`, which declare the operators that conditions call. If a condition is wrong, `strict`
+    publishes nothing; if all are wrong, so does `some`.
     """
     versions.check_log(log)
     at = log.end if sequence is None else sequence
@@ -102,7 +106,9 @@ def compile_log(
         task = LogShardTask(
             str(log.folder), str(draft), since, at, shards, folders, where, tuple(modules)
         )
-        _describe(draft, _made(spark, task, shards, progress), at, schema.to_dict(), log.ids, how)
+        compiled = _made(spark, task, shards, progress)
+        _check_refusals(compiled, strict=strict, some=some)
+        _describe(draft, compiled, at, schema.to_dict(), log.ids, how)
     return _published(versions, at)
 
 
@@ -115,12 +121,14 @@ def compile_conditions(
     shards: int | None = None,
     stats: str | os.PathLike[str] | None = None,
     modules: Sequence[str] = (),
+    strict: bool = False,
 ) -> CompiledIndex:
     """A version of the subscriptions of a DataFrame with `id` and `condition`.
 
     `stats` is a folder of statistics of past events that all workers can see. Workers import
     `modules`, which declare the operators that conditions call. Rows without an id are refused. So
-    is a sequence number that has a version already.
+    is a sequence number that has a version already. If all conditions are wrong, nothing is
+    published; if one is, `strict` publishes nothing.
     """
     where = _stats_folder(stats, schema)
     ids = _kind(conditions)
@@ -130,8 +138,21 @@ def compile_conditions(
     with versions.publish(sequence, new=True) as draft:
         document = json.dumps(schema.to_dict())
         task = RowShardTask(document, str(draft), shards, where, tuple(modules))
-        _describe(draft, task.run(conditions), sequence, schema.to_dict(), ids, how)
+        compiled = task.run(conditions)
+        _check_refusals(compiled, strict=strict, some=True)
+        _describe(draft, compiled, sequence, schema.to_dict(), ids, how)
     return _published(versions, sequence)
+
+
+def _check_refusals(made: Sequence[CompiledShard], *, strict: bool, some: bool) -> None:
+    """Raise if conditions were refused and therefore nothing is to be published."""
+    refused, left = sum(each.refused for each in made), sum(each.subscriptions for each in made)
+    if refused and (strict or (some and not left)):
+        lines = [f"nothing was published: {refused:,} of {refused + left:,} conditions are wrong"]
+        lines += [f"  {reason}" for each in made for reason in each.reasons][:_REASONS]
+        if refused > _REASONS:
+            lines.append(f"  and {refused - _REASONS:,} more")
+        raise SparkError("\n".join(lines))
 
 
 def _stats_folder(stats: str | os.PathLike[str] | None, schema: Schema) -> str | None:

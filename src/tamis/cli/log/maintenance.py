@@ -1,4 +1,4 @@
-"""`tamis log`: look after a log. These commands need no Spark."""
+"""`tamis log verify`, `repair`, `trim`, `extend`, `schema` and `upgrade`: look after a log."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tamis.cli.terminal.console import bar, stdout_console
 from tamis.cli.terminal.numbers import file_size
+from tamis.cli.terminal.options import log_argument
 from tamis.cli.terminal.tables import table
 
 if TYPE_CHECKING:
@@ -19,16 +20,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 20  # findings
 _DAMAGED = 1  # exit code
-_log = click.argument("folder", metavar="LOG", type=click.Path(path_type=Path))
 
 
-@click.group()
-def log() -> None:
-    """Look after a log: verify, repair, trim or upgrade it, or extend its schema."""
-
-
-@log.command()
-@_log
+@click.command()
+@log_argument
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def verify(folder: Path, as_json: bool) -> None:
     """Read all of a log, and say what is damaged or lost.
@@ -51,8 +46,8 @@ def verify(folder: Path, as_json: bool) -> None:
     raise click.exceptions.Exit(0 if report.good else _DAMAGED)
 
 
-@log.command()
-@_log
+@click.command()
+@log_argument
 @click.option(
     "--skip-lost",
     is_flag=True,
@@ -78,8 +73,8 @@ def repair(folder: Path, skip_lost: bool, reason: str) -> None:
         console.print(Text(f"The log is whole again.{kept}"))
 
 
-@log.command()
-@_log
+@click.command()
+@log_argument
 @click.argument("before", type=click.IntRange(0))
 def trim(folder: Path, before: int) -> None:
     """Delete old rows: those before the sequence number BEFORE.
@@ -93,8 +88,8 @@ def trim(folder: Path, before: int) -> None:
     stdout_console().print(Text(f"The log now begins at {begin:,}."))
 
 
-@log.command()
-@_log
+@click.command()
+@log_argument
 @click.argument("schema", type=click.Path(path_type=Path))
 def extend(folder: Path, schema: Path) -> None:
     """Extend the schema of a log: SCHEMA is a YAML or JSON file with the whole new schema.
@@ -112,8 +107,8 @@ def extend(folder: Path, schema: Path) -> None:
     stdout_console().print(Text(f"Version {version} of the schema applies after {number:,}."))
 
 
-@log.command()
-@_log
+@click.command()
+@log_argument
 def schema(folder: Path) -> None:
     """Print the schema of a log, as YAML: what it has now, to edit and to extend."""
     from tamis.store.log import Log
@@ -121,8 +116,8 @@ def schema(folder: Path) -> None:
     click.echo(Log.open(folder).schema_at().to_yaml(), nl=False)
 
 
-@log.command()
-@_log
+@click.command()
+@log_argument
 def upgrade(folder: Path) -> None:
     """Rewrite a log of an earlier format in the current one, while nobody appends to it.
 

@@ -1,0 +1,31 @@
+"""`tamis log`: create and fill a log, look into it, look after it. No command needs Spark."""
+
+from __future__ import annotations
+
+import click
+
+from tamis.cli.lazy import LazyGroup
+
+_MAINTENANCE = "tamis.cli.log.maintenance"
+_SUBSCRIPTIONS = "tamis.cli.log.subscriptions"
+
+COMMANDS = {
+    "create": ("tamis.cli.log.publish:create", "Create an empty log."),
+    "publish": ("tamis.cli.log.publish:publish", "Append the events of a file."),
+    "subscribe": (f"{_SUBSCRIPTIONS}:subscribe", "Append a subscription, or those of a file."),
+    "cancel": (f"{_SUBSCRIPTIONS}:cancel", "End subscriptions."),
+    "export": (f"{_SUBSCRIPTIONS}:export", "Write the live subscriptions to a file."),
+    "tail": ("tamis.cli.log.contents:tail", "Print the last events, and those that follow."),
+    "stats": ("tamis.cli.log.contents:stats", "Count what a log holds."),
+    "verify": (f"{_MAINTENANCE}:verify", "Read all of a log, and say what is damaged or lost."),
+    "repair": (f"{_MAINTENANCE}:repair", "Mend a damaged log."),
+    "trim": (f"{_MAINTENANCE}:trim", "Delete old rows."),
+    "extend": (f"{_MAINTENANCE}:extend", "Extend the schema."),
+    "schema": (f"{_MAINTENANCE}:schema", "Print the schema as YAML."),
+    "upgrade": (f"{_MAINTENANCE}:upgrade", "Rewrite a log of an earlier format."),
+}
+
+
+@click.group(cls=LazyGroup, table=COMMANDS)
+def log() -> None:
+    """Create, fill, read and look after a log."""
