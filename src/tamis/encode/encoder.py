@@ -50,13 +50,16 @@ class Encoder:
         self.extend(schema)
 
     def extend(self, schema: Schema) -> None:
-        """Adopt an extension of the schema: new attributes, new event types."""
+        """Adopt an extension of the schema: new attributes and event types, and grown domains.
+
+        The names of a grown domain get other codes: the clauses that mention it need new terms.
+        """
         codecs, positions = list(self.codecs), dict(self.positions)
         labels, dynamic = dict(self.labels), set(self.dynamic)
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(codecs):
-                if codecs[position].domain != domain:  # event_type grows at its end
-                    codecs[position] = codec(domain, grows=True)
+                if codecs[position].domain != domain:
+                    codecs[position] = codec(domain, grows=name == EVENT_TYPE)
                 continue
             positions[name] = position
             codecs.append(codec(domain, grows=name == EVENT_TYPE))

@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
+from tamis.errors import SchemaError
 from tamis.model.condition import (
     COMPLEMENTS,
     IS_NULL,
@@ -29,6 +30,7 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.dynamic import Dynamic, kind_of_value
+from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
 
 T = TypeVar("T")
@@ -240,10 +242,9 @@ def condition(chooser: Chooser, depth: int = _DEPTH, schema: Schema = SCHEMA) ->
     if shape in ("and", "or"):
         parts = tuple(condition(chooser, depth - 1, schema) for _ in range(chooser.number(2, 3)))
         return And(parts) if shape == "and" else Or(parts)
+    alike = schema is SCHEMA or schema.attributes.keys() == SCHEMA.attributes.keys()
     return (
-        comparison(chooser)
-        if schema is SCHEMA and chooser.number(0, 15) == 0
-        else predicate(chooser, schema)
+        comparison(chooser) if alike and chooser.number(0, 15) == 0 else predicate(chooser, schema)
     )
 
 
@@ -305,3 +306,27 @@ def open_event(chooser: Chooser) -> dict[str, Any]:
 
     names = ("a", "a.b", "b.c", "tags", "x", "x.y", "other", EVENT_TYPE)
     return {name: value(3) for name in names if chooser.number(0, 1)}
+
+
+def grown(chooser: Chooser, schema: Schema = SCHEMA) -> Schema:
+    """The schema with a new value in one of its domains, somewhere among the others."""
+    names = [
+        name for name, each in schema.domains.items() if isinstance(each, Enumerated | Hierarchy)
+    ]
+    name = chooser.pick(names)
+    domain = schema.domains[name]
+    assert isinstance(domain, Enumerated | Hierarchy)
+    new = f"{name} {len(domain.values)}"
+    for _ in range(chooser.number(0, 3)):
+        lower, higher = (
+            {chooser.pick(domain.values) for _ in range(chooser.number(0, 2))} for _ in range(2)
+        )
+        try:
+            if isinstance(domain, Hierarchy):
+                return schema.grow_domain(name, {new: higher, **dict.fromkeys(lower, (new,))})
+            if domain.order is not None:
+                pairs = [*((low, new) for low in lower), *((new, high) for high in higher)]
+                return schema.grow_domain(name, [new], pairs)
+        except SchemaError:  # it would change how old values compare
+            continue
+    return schema.grow_domain(name, [new])

@@ -62,6 +62,10 @@ class ResidualFilter:
         """Labels of a text attribute were renumbered."""
         self._programs.follow(attribute, moved)
 
+    def forget_evaluators(self) -> None:
+        """The domains of attributes have changed."""
+        self._tests.forget_evaluators()
+
     def filter(self, batch: EventBatch, found: Matches, encoder: Encoder) -> Matches:
         """The candidates whose residual holds."""
         if not self._programs.live:
