@@ -8,7 +8,7 @@ from typing import Any
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.dynamic import Dynamic, distinct
-from tamis.model.open_event import collect, open_values
+from tamis.model.open_schema import collect, open_values
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
 

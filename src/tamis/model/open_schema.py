@@ -1,13 +1,23 @@
-"""The attributes that a condition mentions: an open schema has these and no others."""
+"""The open schema: its attributes are those that conditions mention, and all else is ignored.
+
+A name with dots is a path into nested objects; a key of an object may itself have dots. A path goes
+through arrays: it collects the values of all elements. A list has several values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from tamis.errors import ConditionError, SchemaError
+from tamis.errors import ConditionError, EventError, SchemaError
 from tamis.model.condition import Call, Comparison, Condition, Predicate, attributes_of, leaves
+from tamis.model.domain import RefusalError
+from tamis.model.dynamic import Dynamic, distinct
 from tamis.model.operator import Signature
 from tamis.model.schema import Schema
+
+_LISTS = (list, tuple, set, frozenset)
+_DYNAMIC = Dynamic()
 
 
 def schema_for(
@@ -28,3 +38,58 @@ def _mentioned(condition: Condition, operators: Mapping[str, Signature]) -> Iter
             yield from (name for name in attributes_of(leaf) if isinstance(name, str))
         elif isinstance(leaf, Call) and leaf.operator in operators:
             yield from operators[leaf.operator].reads
+
+
+# -- events ---------------------------------------------------------------------------------------
+
+
+def open_values(schema: Schema, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of the attributes of an open schema; an `EventError` for an invalid number."""
+    return {
+        name: bound
+        for name, found in collect(schema, given).items()
+        if (bound := _values(name, found))
+    }
+
+
+def collect(schema: Schema, given: Any, at: str = "") -> dict[str, list[Any]]:
+    """The values of attributes within an object or a list of objects, which has the path `at`."""
+    found: dict[str, list[Any]] = {}
+    paths, attributes = schema.paths, schema.attributes
+    stack: list[tuple[str, Any]] = [(at, given)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, _LISTS):
+            stack.extend((path, item) for item in reversed([*node]))
+        elif isinstance(node, Mapping):
+            keys = paths[path]
+            for key in keys.keys() & node.keys():
+                name, raw = keys[key], node[key]
+                if name in attributes:
+                    found.setdefault(name, []).extend(_items(raw))
+                if name in paths:
+                    stack.append((name, raw))
+    return found
+
+
+def _items(raw: Any) -> list[Any]:
+    """The items of lists, also of lists within lists; anything else as it is."""
+    if not isinstance(raw, _LISTS):
+        return [raw]
+    items: list[Any] = []
+    stack = [raw]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, _LISTS):
+            stack.extend(reversed([*item]))
+        else:
+            items.append(item)
+    return items
+
+
+def _values(name: str, found: list[Any]) -> tuple[Any, ...]:
+    try:
+        values = [_DYNAMIC.value(raw) for raw in found]
+    except RefusalError as why:
+        raise EventError(f"{name!r}: {why}", rule="R2", attribute=name) from None
+    return (values[0],) if len(values) == 1 else distinct(values)

@@ -275,48 +275,11 @@ class Schema:
 
     def check_extends(self, older: Schema) -> None:
         """Raise unless this schema extends `older` by the five extension rules alone."""
-        from tamis.model.growth import check_growth
+        from tamis.model.schema_extension import check_extension
 
         if not isinstance(older, Schema):
             raise SchemaError(f"expected a Schema, got {type(older).__name__}")
-        for name, domain in older.domains.items():
-            check_growth(domain, self.domains.get(name), f"domain {name!r}")
-        for name, domain in older._own_attributes().items():
-            check_growth(domain, self.attributes.get(name), f"attribute {name!r}")
-        for name in self.grown_attributes(older):
-            for other, domain in older._own_attributes().items():
-                alike = domain == older.attributes[name]
-                if alike and self.attributes[other] != self.attributes[name]:
-                    raise SchemaError(f"{name!r} and {other!r} had one domain; let both grow")
-        if list(self.attributes)[: len(older.attributes)] != list(older.attributes):
-            raise SchemaError("attributes were reordered; new ones come last")
-        if list(self.event_types)[: len(older.event_types)] != list(older.event_types):
-            raise SchemaError("event types were dropped or reordered; new ones come last")
-        for name, uses in older.event_types.items():
-            now = self.event_types[name]
-            for attribute, use in uses.items():
-                if now.get(attribute) != use:
-                    raise SchemaError(f"event type {name!r}: its use of {attribute!r} was changed")
-            for attribute in now.keys() - uses.keys():
-                if now[attribute].mandatory:
-                    raise SchemaError(
-                        f"event type {name!r}: the new attribute {attribute!r} must be optional"
-                    )
-        if self.default_event_type != older.default_event_type:
-            raise SchemaError(
-                f"default_event_type was changed from {older.default_event_type or 'none'} to "
-                f"{self.default_event_type or 'none'}; an extension keeps it: "
-                + (
-                    f"write default_event_type: {older.default_event_type}"
-                    if older.default_event_type
-                    else "leave default_event_type out"
-                )
-            )
-
-        if self.unknown != older.unknown:
-            raise SchemaError(
-                f"unknown was changed from {older.unknown} to {self.unknown}; an extension keeps it"
-            )
+        check_extension(older, self)
 
     def grown_attributes(self, older: Schema) -> list[str]:
         """The attributes whose domains have more values than in an older schema."""
