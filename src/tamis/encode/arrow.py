@@ -6,8 +6,7 @@ single event, which raises the same error as that event alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,14 @@ from pyarrow import types
 from tamis.encode.arrow_checks import checked_table, is_readable
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
+from tamis.encode.element_table import element_table
+from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, IGNORE, Schema, View
+from tamis.model.schema import EVENT_TYPE, IGNORE, View
 
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
@@ -46,9 +47,16 @@ class EncodedTable(NamedTuple):
     table: pa.Table  # without structs
     columns: dict[int, Column]
     texts: dict[int, Texts]
+    elements: dict[int, Elements]
     certain: Rows  # rows with a value outside its domain; may repeat
     suspect: Rows  # rows that break a rule, judging by presence only; may repeat
     ignored: dict[str, int]  # values that the schema does not know, by name
+    stamp: int
+
+    @property
+    def events(self) -> EncodedEvents:
+        """All rows, of which none may be invalid."""
+        return EncodedEvents(self.table, self.columns, self.texts, self.elements, self.stamp)
 
 
 class RefusedRow(NamedTuple):
@@ -71,13 +79,7 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     for row, why in refusals(encoder, encoded):
         raise why.at_row(row)
     encoder.count_ignored(encoded.ignored)
-    return EventBatch(
-        encoded.table.num_rows,
-        columns=encoded.columns,
-        texts=encoded.texts,
-        stamp=encoder.stamp,
-        raw=partial(row_values, encoded.table, encoder.schema),
-    )
+    return encoded.events.batch(encoder)
 
 
 def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> EncodedTable:
@@ -85,7 +87,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
 
     Raw texts are kept for attributes with patterns; with `every_text`, for every text attribute.
     """
-    table = as_table(table)
+    table, stamp = as_table(table), encoder.stamp
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if not is_readable(kind):  # it would crash Arrow itself
             raise EventError(f"the column {name!r} is {kind}, a type that is not read")
@@ -93,6 +95,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
+    elements: dict[int, Elements] = {}
     certain: dict[int, Rows] = {}
     suspect = [np.zeros(0, np.int64)]
     ignored: dict[str, int] = {}
@@ -109,6 +112,18 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
             continue
         if at in columns:
             raise EventError(f"two columns are named {name!r}", attribute=name, rule="R2")
+        if at in encoder.elements:
+            structs, rows, bad = element_table(array, ignored, name, encoder.schema.unknown)
+            inner = encode(encoder.elements[at].encoder, structs, every_text=every_text)
+            certain[at] = np.concatenate([bad, rows[inner.certain]])
+            suspect.append(rows[inner.suspect])
+            if len(rows) or len(bad):
+                bound = np.unique(np.concatenate([rows, bad]))
+                columns[at] = Column(np.zeros(len(bound), np.int64), bound)
+                elements[at] = Elements(inner.events, rows)
+            for each, many in inner.ignored.items():
+                ignored[f"{name}.{each}"] = many
+            continue
         read = _read(encoder, at, array)
         certain[at] = read.bad
         if len(read.column.codes):
@@ -125,10 +140,13 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
                 at = encoder.positions[name]
                 if at in columns and name != EVENT_TYPE:
                     many = _drop(at, columns, texts, certain, members)
+                    if at in elements:
+                        elements[at] = elements[at].of_events(~members)
                     ignored[name] = ignored.get(name, 0) + many
         suspect.append(_breaks(encoder, columns, view, members, size))
     bad = np.concatenate([suspect[0], *certain.values()])
-    return EncodedTable(table, columns, texts, bad, np.concatenate(suspect), ignored)
+    every = np.concatenate(suspect)
+    return EncodedTable(table, columns, texts, elements, bad, every, ignored, stamp)
 
 
 def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
@@ -154,11 +172,6 @@ def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     except EventError as why:
         return why
     return None
-
-
-def row_values(table: pa.Table, schema: Schema, row: int) -> Mapping[str, tuple[Any, ...]]:
-    """The values of one row of a table of events, for operators."""
-    return Event.of(schema, table.slice(row, 1).to_pylist()[0]).values
 
 
 def as_table(given: Any) -> pa.Table:

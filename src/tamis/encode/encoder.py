@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +16,13 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs, Texts
 from tamis.encode.clause import MISSING, Constraint, fold
 from tamis.encode.codes import Codec, TextCodec, codec
+from tamis.encode.element_conditions import ElementConditions, ElementEngine, numbers_of
 from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Row, Terms, from_rows
 from tamis.model.condition import Clause
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.structs import Structs
 
 _IGNORED = 1000  # names of ignored attributes
 OTHER_NAMES = "…"  # under which all further ones are counted
@@ -36,8 +38,13 @@ class EncodedClauses(NamedTuple):
 class Encoder:
     """Codes for one schema. Attributes are identified by their position in the schema."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(
+        self, schema: Schema, engines: Callable[[Schema], ElementEngine] | None = None
+    ) -> None:
+        """`engines` makes engines for conditions on elements; without it there are none."""
         self.labels: dict[int, Labels] = {}
+        self.elements: dict[int, ElementConditions] = {}
+        self._engines = engines
         self.codecs: list[Codec] = []
         self.positions: dict[str, int] = {}
         self.patterned: Counter[int] = Counter()  # text attributes whose raw texts are needed
@@ -58,6 +65,8 @@ class Encoder:
             self.codecs.append(codec(domain, grows=name == EVENT_TYPE))
             if isinstance(self.codecs[-1], TextCodec):
                 self.labels[position] = Labels()
+            elif isinstance(domain, Structs):
+                self.elements[position] = ElementConditions(domain.element, self._engines)
 
     def restamp(self) -> None:
         """Invalidate all batches so far: from now on their codes would differ.
@@ -86,7 +95,25 @@ class Encoder:
                             self.restamp()  # earlier batches did not keep the raw texts
                         self.patterned[constraint.attribute] += 1
         moved = self.count_texts(texts) if texts else {}
+        if self.elements:
+            self._hold(clauses)
         return EncodedClauses(from_rows([self._rows(clause) for clause in clauses]), moved)
+
+    def forget_reserved(self) -> None:
+        """Forget the numbers of conditions on elements that were compiled and not used."""
+        for conditions in self.elements.values():
+            conditions.forget_reserved()
+
+    def _hold(self, clauses: Sequence[Sequence[Constraint]]) -> None:
+        """Count the uses of conditions on elements."""
+        uses: dict[int, Counter[int]] = {}
+        for constraint in (each for clause in clauses for each in clause):
+            if constraint.attribute in self.elements:
+                closed = ((low, high - 1) for low, high in constraint.intervals)
+                uses.setdefault(constraint.attribute, Counter()).update(numbers_of(closed))
+        for at, numbers in uses.items():
+            if self.elements[at].hold(numbers):
+                self.restamp()  # earlier batches do not have them
 
     def count_texts(self, texts: Mapping[int, Mapping[str, int]]) -> dict[int, Moved]:
         """Count uses of texts as constants; return the labels that moved."""
@@ -110,6 +137,8 @@ class Encoder:
                 self.patterned[constraint.attribute] -= bool(constraint.patterns)
         for at, texts in self._texts(terms).items():
             self.labels[at].drop(texts)
+        for at, conditions in self.elements.items():
+            conditions.release(numbers_in(terms, at))
 
     def check(self, terms: Terms, clauses: Iterable[Sequence[Constraint]]) -> None:
         """Raise if other constants or patterns are in use than those of the terms and clauses."""
@@ -120,6 +149,8 @@ class Encoder:
         uses = self._texts(terms)
         for at, labels in self.labels.items():
             labels.check(Counter(uses.get(at, ())))
+        for at, conditions in self.elements.items():
+            conditions.check(numbers_in(terms, at))
 
     def _texts(self, terms: Terms) -> dict[int, list[str]]:
         """The text constants of terms, by attribute.
@@ -173,6 +204,9 @@ class Encoder:
 
     def events(self, events: Sequence[Event]) -> EventBatch:
         """Encode validated events."""
+        stamp = self.stamp
+        published = [event.values for event in events]
+        bound = self._with_elements(events) if self.elements else published
         ends: list[int] = [0]
         attributes: list[int] = []
         codes: list[int] = []
@@ -182,7 +216,7 @@ class Encoder:
             if event.ignored:
                 self.count_ignored(Counter(event.ignored))
             for at, values in sorted(
-                (positions[name], values) for name, values in event.values.items()
+                (positions[name], values) for name, values in bound[row].items()
             ):
                 if at in labels:
                     codes.extend(labels[at].codes(values))
@@ -202,9 +236,27 @@ class Encoder:
                 at: Texts(texts, np.arange(len(texts)), np.array(rows, np.int64))
                 for at, (texts, rows) in raw.items()
             },
-            stamp=self.stamp,
-            raw=[event.values for event in events].__getitem__,
+            stamp=stamp,
+            raw=published.__getitem__,
         )
+
+    def _with_elements(self, events: Sequence[Event]) -> list[dict[str, tuple[Any, ...]]]:
+        """The values of events, with the codes of lists of structs in their place."""
+        found = [dict(event.values) for event in events]
+        for name in self.schema.lists:
+            lists = [event.elements.get(name, ()) for event in events]
+            if any(lists):
+                every = self.elements[self.positions[name]].codes(lists)
+                for values, codes in zip(found, every, strict=True):
+                    if codes:
+                        values[name] = codes
+        return found
+
+
+def numbers_in(terms: Terms, attribute: int) -> list[int]:
+    """The numbers of conditions on the elements of an attribute, with repetitions."""
+    mine = np.flatnonzero(terms.attribute == attribute)
+    return numbers_of(zip(terms.low[mine].tolist(), terms.high[mine].tolist(), strict=True))
 
 
 def closed(low: int, high: int, bottom: int, top: int) -> tuple[int, int]:

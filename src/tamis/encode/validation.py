@@ -10,15 +10,16 @@ reply. A pipeline keeps the valid rows and sets the others aside, each with its 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.arrow import encode, events_from_arrow, refusals, row_values
+from tamis.encode.arrow import encode, events_from_arrow, refusals
 from tamis.encode.batch import Column, EventBatch, Texts
+from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
 from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
@@ -42,6 +43,7 @@ class ValidEvents:
     refused: list[Refused]  # the other rows
     columns: dict[int, Column]
     texts: dict[int, Texts]  # of every text attribute
+    elements: dict[int, Elements]  # of lists of structs
     schema: Schema
     stamp: int  # of the encoder that made the codes
 
@@ -52,19 +54,12 @@ class ValidEvents:
         """The events as a batch of an encoder. Another schema validates them again."""
         if not same_codes(self.schema, encoder.schema):
             return events_from_arrow(encoder, self.table)
-        columns = self.columns
-        if self.texts and encoder.stamp != self.stamp:
-            columns = dict(columns)
-            for at, (texts, which, rows) in self.texts.items():
-                labels = np.array(encoder.labels[at].codes(texts), np.int64)
-                columns[at] = Column(labels[which], rows)
-        return EventBatch(
-            len(self.rows),
-            columns=columns,
-            texts={at: texts for at, texts in self.texts.items() if encoder.patterned[at] > 0},
-            stamp=encoder.stamp,
-            raw=partial(row_values, self.table, encoder.schema),
-        )
+        return self.encoded.batch(encoder)
+
+    @property
+    def encoded(self) -> EncodedEvents:
+        """The events alone."""
+        return EncodedEvents(self.table, self.columns, self.texts, self.elements, self.stamp)
 
 
 def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEvents:
@@ -80,32 +75,13 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
     else:
         refused = [Refused(row, str(why)) for row, why in refusals(encoder, encoded)]
     rows = np.arange(encoded.table.num_rows, dtype=np.int64)
-    found = ValidEvents(
-        encoded.table, rows, refused, encoded.columns, encoded.texts, encoder.schema, encoder.stamp
-    )
-    return _without_refused(found) if refused else found
-
-
-def _without_refused(given: ValidEvents) -> ValidEvents:
-    good = np.ones(len(given.rows), np.bool_)
-    good[[row for row, _ in given.refused]] = False
-    place = np.cumsum(good) - 1  # position of each valid row among the valid ones
-    size = int(np.count_nonzero(good))
-    columns: dict[int, Column] = {}
-    texts: dict[int, Texts] = {}
-    for at, (codes, rows) in given.columns.items():
-        kept = good if rows is None else good[rows]
-        if not kept.any():
-            continue
-        left = None if rows is None else place[rows[kept]]
-        if left is not None and len(left) == size and (np.diff(left) > 0).all():
-            left = None  # every remaining event has one value
-        columns[at] = Column(codes[kept], left)
-        if at in given.texts:
-            distinct, which, _ = given.texts[at]
-            texts[at] = Texts(distinct, which[kept], left)
-    table = given.table.filter(pa.array(good))
-    return replace(given, table=table, rows=given.rows[good], columns=columns, texts=texts)
+    events = encoded.events
+    if refused:
+        good = np.ones(len(rows), np.bool_)
+        good[[row for row, _ in refused]] = False
+        rows, events = rows[good], events.filter(good)
+    table, columns, texts, elements, stamp = events
+    return ValidEvents(table, rows, refused, columns, texts, elements, encoder.schema, stamp)
 
 
 @lru_cache(maxsize=64)

@@ -25,6 +25,9 @@ from tamis.model.condition import (
     Condition,
     Literal,
     Not,
+    NumberedSome,
+    Or,
+    Some,
     ValueConstraint,
     parts_of,
 )
@@ -62,10 +65,26 @@ def compile_condition(
         raise ConditionError(f"a condition is text, got {type(condition).__name__}")
     check_condition(parsed, schema, operators.signatures, text, language, stored=stored)
     try:
-        compiled = _compile_clauses(expand(parsed), encoder, operators)
+        indexed = number_elements(parsed, encoder) if encoder.elements else parsed
+        compiled = _compile_clauses(expand(indexed), encoder, operators)
     except ConditionError as error:
         raise error.with_text(text) from None
     return CompiledCondition(condition if language == NATIVE else parsed, compiled)
+
+
+def number_elements(condition: Condition, encoder: Encoder) -> Condition:
+    """A condition with numbers in place of conditions on elements: `items contains 3`."""
+    if isinstance(condition, Some):
+        conditions = encoder.elements[encoder.positions[condition.attribute]]
+        number = conditions.number(condition.condition)
+        name, span = condition.attribute, condition.span
+        return NumberedSome(name, "contains", number, span, condition)
+    if isinstance(condition, Not):
+        return Not(number_elements(condition.part, encoder))
+    if isinstance(condition, And | Or):
+        parts = tuple(number_elements(part, encoder) for part in condition.parts)
+        return type(condition)(parts)
+    return condition
 
 
 def _compile_clauses(
@@ -87,7 +106,7 @@ def _compile_clauses(
 
 def compile_clause(clause: PartialClause, encoder: Encoder, operators: Operators) -> CompiledClause:
     """Compile a clause that has passed the type check; refuse one that can never hold."""
-    ordinary, calls, constraints, _ = parts_of(clause.literals)
+    ordinary, calls, constraints, *_ = parts_of(clause.literals)
     folded = encoder.fold(ordinary)
     residual = compile_residual(clause, encoder)
     if not calls:
@@ -108,7 +127,7 @@ def parse_calls(text: str) -> ClauseCalls:
         Literal(part.part, False) if isinstance(part, Not) else Literal(part, True)
         for part in literals
     )
-    _, calls, constraints, _ = parts_of(clause)
+    _, calls, constraints, *_ = parts_of(clause)
     collected = collect_calls(calls, constraints)
     assert collected is not None
     return collected

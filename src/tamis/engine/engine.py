@@ -19,6 +19,7 @@ from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
+from tamis.engine.element_engine import element_engine
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
@@ -84,7 +85,7 @@ class Engine:
                 raise MatcherError("the matcher holds clauses already; each engine needs its own")
         self._lock = EngineLock()  # kernels release the GIL and share scratch buffers
         self.torn = False  # during a change, and after one that was interrupted
-        self.encoder = Encoder(schema)
+        self.encoder = Encoder(schema, element_engine)
         self.matcher = matcher if isinstance(matcher, Matcher) else create(matcher, **options)
         self.slot_table = SlotTable()
         self.patterns = PatternFilter()
@@ -142,6 +143,7 @@ class Engine:
         with self._lock.mutex:
             self._ready()
             checked = self.slot_table.check_new(id)
+            self.encoder.forget_reserved()
             source, compiled = self.compile(condition, language, stored=stored)
             slots = self.slot_table.reserve(len(compiled))
             self.torn = True
@@ -168,6 +170,7 @@ class Engine:
         """
         with self._lock.mutex:
             self._ready()
+            self.encoder.forget_reserved()
             return bulk_load.subscribe_table(self, table, progress, language, stored)
 
     def unsubscribe(self, id: Id) -> None:
@@ -243,9 +246,13 @@ class Engine:
 
     def encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         """Validate and encode events, to match the same batch several times."""
-        if self.torn:
+        if self.torn or self.encoder.elements:  # elements are matched by an engine of their own
             with self._lock.mutex:
                 self._ready()
+                return self._encode(events)
+        return self._encode(events)
+
+    def _encode(self, events: Iterable[Mapping[str, Any]] | Any) -> EventBatch:
         if isinstance(events, Mapping) or not isinstance(events, (list, tuple)):
             if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
                 return events_from_arrow(self.encoder, events)
@@ -280,8 +287,10 @@ class Engine:
 
     def report(self) -> Report:
         """The calls of operators, and the attributes of events that the schema ignores."""
-        ignored = dict(self.encoder.ignored)
-        return replace(self.calls.report(), undecided=self.residuals.undecided, ignored=ignored)
+        ignored, undecided = dict(self.encoder.ignored), self.residuals.undecided
+        for conditions in self.encoder.elements.values():
+            undecided += 0 if conditions.engine is None else conditions.engine.report().undecided
+        return replace(self.calls.report(), undecided=undecided, ignored=ignored)
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
         """The plan of the matcher: where it keeps the subscriptions, the expected cost, and why.

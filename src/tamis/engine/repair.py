@@ -20,6 +20,7 @@ from tamis.engine.bulk_load import parsed, subscribe_table
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.compiled_condition import CompiledClause, compile_condition
 from tamis.engine.condition_sources import ConditionSource, TableRow
+from tamis.engine.element_engine import element_engine
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
@@ -40,7 +41,7 @@ def repair(engine: Engine) -> None:
     vars(fresh).update(
         _lock=EngineLock(),
         torn=False,
-        encoder=Encoder(engine.schema),
+        encoder=Encoder(engine.schema, element_engine),
         matcher=engine.matcher,
         slot_table=SlotTable(),
         patterns=PatternFilter(),

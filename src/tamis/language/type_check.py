@@ -15,6 +15,7 @@ from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
+from tamis.language.element_check import element_schema, refuse_mixed
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
@@ -31,6 +32,7 @@ from tamis.model.condition import (
     Expression,
     Leaf,
     Predicate,
+    Some,
     ValueConstraint,
     Variable,
     Word,
@@ -39,6 +41,7 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.domain import Domain, RefusalError, show
+from tamis.model.element_names import refuse_call
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
@@ -80,6 +83,7 @@ class _TypeCheck(NamedTuple):
     operators: Mapping[str, Signature]
     text: str | None
     stored: bool
+    stem: str = ""  # of names in the text, such as `item.`
 
     @property
     def attributes(self) -> Mapping[str, Domain]:
@@ -92,6 +96,10 @@ class _TypeCheck(NamedTuple):
                 self._predicate(leaf)
             elif isinstance(leaf, Comparison):
                 check_comparison(leaf, self.attributes, self.text)
+            elif isinstance(leaf, Some):
+                self._some(leaf)
+            elif self.stem:
+                raise refuse_call(leaf)
             elif isinstance(leaf, Call):
                 self._call(leaf)
                 has_variables = has_variables or any(True for _ in variables(leaf))
@@ -102,21 +110,29 @@ class _TypeCheck(NamedTuple):
             check_size(condition)
             self._clauses(condition)
 
+    def _some(self, some: Some) -> None:
+        """Refuse a list that is not one of structs; check the condition on elements."""
+        element = element_schema(some, self.schema, self.stem)
+        stem = f"{some.variable}."
+        self._replace(schema=element, operators={}, stem=stem).check(some.condition)
+
     # -- predicates --------------------------------------------------------------------------------
 
     def _predicate(self, predicate: Predicate) -> None:
         if not isinstance(predicate.attribute, str):
             raise ConditionError(f"{show(predicate)} is not a condition")
         domain = self.attributes.get(predicate.attribute)
+        if self.schema.lists:
+            refuse_mixed(predicate, self.schema, self.stem)
         if domain is None:
             raise ConditionError(
-                f"unknown attribute {predicate.attribute!r}",
+                f"unknown attribute {self.stem + predicate.attribute!r}",
                 span=spans.part_of_predicate(self.text, predicate, 0),
                 hint=nearest(predicate.attribute, self.attributes),
             )
         if predicate.comparator not in domain.comparators:
             raise ConditionError(
-                f"{predicate.attribute!r} is {domain.kind}, which has no comparator "
+                f"{self.stem + predicate.attribute!r} is {domain.kind}, which has no comparator "
                 f"{predicate.comparator!r}",
                 span=spans.part_of_predicate(self.text, predicate, 1),
                 hint="it has: " + ", ".join(domain.comparators),
@@ -137,7 +153,7 @@ class _TypeCheck(NamedTuple):
                 raise LimitError(f"{many}; at most {LIST_LIMIT:,}", span=span)
             given = value
         if not self.stored and predicate.span is not None:
-            refuse_pitfalls(predicate, self.schema, self.text)
+            refuse_pitfalls(predicate, self.schema, self.text, self.stem)
         constant = domain.constant
         for position, item in enumerate(given):
             try:
@@ -145,13 +161,13 @@ class _TypeCheck(NamedTuple):
             except RefusalError as why:
                 if self._is_bare(predicate):
                     raise ConditionError(
-                        f"expected a comparator after {predicate.attribute!r}, which is "
-                        f"{domain.kind}",
+                        f"expected a comparator after {self.stem + predicate.attribute!r}, which "
+                        f"is {domain.kind}",
                         span=predicate.span,
                         hint="it has: " + ", ".join(domain.comparators),
                     ) from None
                 raise ConditionError(
-                    f"{predicate.attribute!r} is {domain.kind}: {why}",
+                    f"{self.stem + predicate.attribute!r} is {domain.kind}: {why}",
                     span=spans.part_of_predicate(self.text, predicate, 2 + position),
                     hint=self._value_hint(domain, item),
                 ) from None
@@ -167,7 +183,7 @@ class _TypeCheck(NamedTuple):
         if self.text is None or predicate.span is None or predicate.value is not True:
             return False
         start, end = predicate.span
-        return self.text[start:end].strip("`") == predicate.attribute
+        return self.text[start:end].strip("`") == self.stem + predicate.attribute
 
     def _value_hint(self, domain: Domain, item: object) -> str | None:
         if domain.kind == "text" and not isinstance(item, str):

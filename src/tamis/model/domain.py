@@ -67,6 +67,8 @@ class Domain(ABC):
 
     kind: ClassVar[str]
     comparators: tuple[str, ...] = MEMBERSHIP
+    hashable: ClassVar[bool] = True  # whether values can be compared as those of a set
+    of_structs: ClassVar[bool] = False  # whether values are elements with attributes of their own
 
     @abstractmethod
     def value(self, given: object) -> Any:
@@ -79,6 +81,10 @@ class Domain(ABC):
     def to_dict(self) -> str | dict[str, Any]:
         """The document form: just the kind, if there is nothing else to say."""
         return self.kind
+
+    def under(self, unknown: str) -> Domain:
+        """The domain in a schema with this rule for unknown attributes."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self.to_dict() == other.to_dict()
@@ -250,6 +256,7 @@ class Opaque(Domain):
 
     kind = "opaque"
     comparators = ("exists", "missing")
+    hashable = False
 
     def value(self, given: object) -> object:
         if isinstance(given, (bytes, bytearray, memoryview)):

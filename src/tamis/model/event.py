@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
+_NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = MappingProxyType({})
+
 
 class Event:
     """A consistent event: the set of values of each bound attribute, as a tuple.
 
     `values` always binds `event_type`. Values are in the normal form of their domain. `ignored` are
-    the names that the schema does not know, if it ignores them.
+    the names that the schema does not know, if it ignores them. `elements` are the validated
+    elements of each list of structs, which `values` has as published.
     """
 
-    __slots__ = ("ignored", "schema", "values")
+    __slots__ = ("elements", "ignored", "schema", "values")
 
     def __init__(
         self,
         values: dict[str, tuple[Any, ...]],
         schema: Schema,
         ignored: tuple[str, ...] = (),
+        elements: Mapping[str, tuple[Event, ...]] = _NO_ELEMENTS,
     ) -> None:
         self.values = values
         self.schema = schema
         self.ignored = ignored
+        self.elements = elements
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -90,7 +96,19 @@ class Event:
             if use.mandatory and name not in values:
                 wrong = f"{name!r} is mandatory but the event does not bind it"
                 raise _wrong(types, wrong, "R2", name)
-        return cls(values, schema, tuple(ignored))
+        if not schema.lists:
+            return cls(values, schema, tuple(ignored))
+        elements: dict[str, tuple[Event, ...]] = {}
+        for name in schema.lists & values.keys():
+            elements[name] = values[name]
+            raw = given[name]
+            values[name] = (
+                (raw,)
+                if isinstance(raw, Mapping)
+                else tuple(each for each in raw if each is not None)
+            )
+            ignored += [f"{name}.{each}" for every in elements[name] for each in every.ignored]
+        return cls(values, schema, tuple(ignored), elements)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.values == other.values
@@ -128,7 +146,7 @@ def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tu
         bound = [domain.value(item) for item in raw if item is not None]
     except RefusalError as why:
         raise _wrong(types, f"{name!r}: {why}", "R2", name) from None
-    if isinstance(domain, Opaque):  # a JSON value need not be hashable
+    if not domain.hashable:  # for example a JSON value
         return tuple(bound)
     return tuple(dict.fromkeys(bound))
 

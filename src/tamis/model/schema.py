@@ -85,6 +85,11 @@ class Schema:
         unknown: str = REFUSE,
     ) -> None:
         domains, attributes = domains or {}, attributes or {}
+        if unknown not in (REFUSE, IGNORE):
+            raise SchemaError(f"unknown: expected {REFUSE} or {IGNORE}, got {unknown!r}")
+        self.unknown = unknown
+        if any(each.of_structs for each in (*domains.values(), *attributes.values())):
+            domains, attributes = _under(unknown, domains, attributes)
         types = {name: dict(uses) for name, uses in (event_types or {}).items()}
         named = (("event type", types), ("domain", domains), ("attribute", attributes))
         for kind, name in ((kind, name) for kind, names in named for name in names):
@@ -105,7 +110,11 @@ class Schema:
         self.attributes: Mapping[str, Domain] = MappingProxyType(
             {EVENT_TYPE: Enumerated(types), **attributes}
         )
+        # The attributes that are lists of structs.
+        self.lists = frozenset(name for name, each in attributes.items() if each.of_structs)
         for name, uses in types.items():
+            for attribute in self.lists & uses.keys():
+                uses[attribute] = Use(uses[attribute].mandatory, True)
             for attribute in uses:
                 self.domain(attribute, f"event type {name!r}")
                 if attribute == EVENT_TYPE:
@@ -126,9 +135,6 @@ class Schema:
             hint = suggestion(default_event_type, types)
             raise SchemaError(f"default_event_type: unknown type {default_event_type!r}{hint}")
         self.default_event_type = default_event_type
-        if unknown not in (REFUSE, IGNORE):
-            raise SchemaError(f"unknown: expected {REFUSE} or {IGNORE}, got {unknown!r}")
-        self.unknown = unknown
         # Where a nested object may hold attributes: the names before a dot.
         self.stems = frozenset(
             name[:at] for name in attributes for at, mark in enumerate(name) if mark == "."
@@ -362,6 +368,18 @@ class Schema:
 
     def __setstate__(self, document: dict[str, Any]) -> None:
         self.__dict__.update(Schema.from_dict(document).__dict__)
+
+
+def _under(
+    unknown: str, domains: Mapping[str, Domain], attributes: Mapping[str, Domain]
+) -> tuple[dict[str, Domain], dict[str, Domain]]:
+    """Domains whose elements follow the schema's rule; attributes share those of one name."""
+    made: dict[int, Domain] = {}
+
+    def all_under(given: Mapping[str, Domain]) -> dict[str, Domain]:
+        return {n: made.setdefault(id(each), each.under(unknown)) for n, each in given.items()}
+
+    return all_under(domains), all_under(attributes)
 
 
 def check_name(where: str, name: object) -> None:

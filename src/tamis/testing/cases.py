@@ -22,17 +22,19 @@ from tamis.model.condition import (
     Not,
     Or,
     Predicate,
+    Some,
 )
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.schema import EVENT_TYPE, Schema
+from tamis.model.structs import Structs
 
 T = TypeVar("T")
 _LEAST = math.ulp(0.0)
 _MOST = 1.7976931348623157e308
 
 _BOTH = ["price", "number", "small", "title", "at", "rank", "colour", "category", "craft"]
-_SINGLE = [*_BOTH, "open", "period", "picture"]
-_SEVERAL = [*_BOTH, "tags"]
+_SINGLE = [*_BOTH, "open", "period", "picture", "items"]
+_SEVERAL = [*_BOTH, "tags", "items"]
 
 SCHEMA = Schema.from_dict(
     {
@@ -87,6 +89,19 @@ SCHEMA = Schema.from_dict(
             "category": "furniture",
             "craft": "craft",
             "picture": "opaque",
+            "items": {
+                "kind": "structs",
+                "attributes": {
+                    "sku": "text",
+                    "size": {"kind": "integer", "low": 0, "high": 4},
+                    "price": "decimal",
+                    "best": "decimal",
+                    "colour": "colour",
+                    "marks": "text",
+                    "parts": {"kind": "structs", "attributes": {"size": "integer", "sku": "text"}},
+                },
+                "multiple": ["marks"],
+            },
         },
         "event_types": {
             "single": dict.fromkeys(_SINGLE, "optional"),
@@ -159,7 +174,7 @@ class RandomChooser:
 
 
 def _pool(domain: Domain, pools: dict[str, tuple[Any, ...]]) -> tuple[Any, ...]:
-    return tuple(getattr(domain, "values", ())) or pools[domain.kind]
+    return tuple(getattr(domain, "values", ())) or pools.get(domain.kind, ())
 
 
 def _in_domain(domain: Domain, value: Any) -> bool:
@@ -215,15 +230,25 @@ def condition(chooser: Chooser, depth: int = _DEPTH, schema: Schema = SCHEMA) ->
     if shape in ("and", "or"):
         parts = tuple(condition(chooser, depth - 1, schema) for _ in range(chooser.number(2, 3)))
         return And(parts) if shape == "and" else Or(parts)
-    return (
-        comparison(chooser)
-        if schema is SCHEMA and chooser.number(0, 15) == 0
-        else predicate(chooser, schema)
-    )
+    if schema.lists and chooser.number(0, 7) == 0:
+        return some(chooser, depth, schema)
+    if chooser.number(0, 15) == 0 and any(name in schema.attributes for name in _COMPARED):
+        return comparison(chooser, schema)
+    return predicate(chooser, schema)
 
 
+def some(chooser: Chooser, depth: int, schema: Schema = SCHEMA) -> Some:
+    """A condition on the elements of a list of structs."""
+    name = chooser.pick(sorted(schema.lists))
+    domain = schema.attributes[name]
+    assert isinstance(domain, Structs)
+    inner = condition(chooser, chooser.pick((1, 1, 2, 2, min(depth + 1, _DEPTH))), domain.element)
+    return Some("each", name, inner)
+
+
+_COMPARED = ("price", "best")
 _ALIKE = (
-    ("price", "number", "small"),
+    ("price", "number", "small", "best", "size"),
     ("title", "tags"),
     ("at",),
     ("rank",),
@@ -232,9 +257,10 @@ _ALIKE = (
 )
 
 
-def comparison(chooser: Chooser) -> Comparison:
-    """A comparison of attributes of `SCHEMA` that type-checks."""
-    names = chooser.pick(_ALIKE)
+def comparison(chooser: Chooser, schema: Schema = SCHEMA) -> Comparison:
+    """A comparison of attributes of `SCHEMA`, or of its elements, that type-checks."""
+    known = [tuple(name for name in alike if name in schema.attributes) for alike in _ALIKE]
+    names = chooser.pick([alike for alike in known if alike])
     left, right = AttributeValue(chooser.pick(names)), AttributeValue(chooser.pick(names))
     comparator = chooser.pick(tuple(COMPLEMENTS)) if names != ("open",) else "="
     if "price" not in names:
@@ -250,6 +276,10 @@ def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
     bound: dict[str, Any] = {EVENT_TYPE: types if len(types) > 1 else types[0]}
     for name, use in schema.view(types).items():
         domain = schema.attributes[name]
+        if isinstance(domain, Structs):
+            if chooser.number(0, 2):
+                bound[name] = elements(chooser, domain)
+            continue
         pool = [value for value in _pool(domain, VALUES) if _in_domain(domain, value)]
         if not use.mandatory and chooser.number(0, 2) == 0:
             if chooser.number(0, 3) == 0:
@@ -260,3 +290,11 @@ def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
         else:
             bound[name] = chooser.pick(pool)
     return bound
+
+
+def elements(chooser: Chooser, domain: Structs) -> Any:
+    """Some elements of a list of structs, perhaps none, or a single one without its list."""
+    found = [event(chooser, domain.element) for _ in range(chooser.number(0, 3))]
+    for element in found:
+        del element[EVENT_TYPE]
+    return found[0] if len(found) == 1 and chooser.number(0, 1) else found

@@ -125,6 +125,8 @@ class ResidualFilter:
         raw, names = batch.raw_values(event), list(encoder.schema.attributes)
 
         def values(attribute: int) -> list[int]:
+            if attribute in encoder.elements:
+                return batch.codes_of(event, attribute)
             # The codes of the batch may repeat a value that an event has once.
             return encoder.codes(attribute, raw.get(names[attribute], ()))
 
@@ -154,6 +156,10 @@ class ResidualFilter:
     def steps(self, slot: int) -> list[Step]:
         """The steps of a slot's program."""
         return self._programs.steps(slot)
+
+    def terms(self) -> Terms:
+        """The terms of all programs, as those of one clause."""
+        return self._programs.terms_in_use()
 
     def check(self, live: Int64s) -> list[Terms]:
         """Raise if an invariant is broken; the terms of all programs. `live`: the slots in use."""
