@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tamis.errors import ConditionError, nearest
 from tamis.model.condition import Predicate, Some
+from tamis.model.domain import Domain
 from tamis.model.printer import name_text, to_text
 from tamis.model.schema import Schema
 from tamis.model.structs import Structs
 
 
-def element_schema(some: Some, schema: Schema, stem: str = "") -> Schema:
-    """The schema of the elements that a condition looks at; refuses what is no list of structs."""
+def structs_of(some: Some, attributes: Mapping[str, Domain], stem: str) -> Structs:
+    """The list of structs that a condition looks at; refuses other attributes."""
     shown = stem + some.attribute
-    domain = schema.attributes.get(some.attribute)
+    domain = attributes.get(some.attribute)
     if isinstance(domain, Structs):
-        return domain.element
+        return domain
     if domain is None:
         raise ConditionError(
             f"unknown attribute {shown!r}",
             span=some.span,
-            hint=nearest(some.attribute, schema.lists or schema.attributes),
+            hint=nearest(some.attribute, attributes),
         )
     raise ConditionError(
         f"{shown!r} is {domain.kind}, not a list of structs",
@@ -28,7 +31,7 @@ def element_schema(some: Some, schema: Schema, stem: str = "") -> Schema:
     )
 
 
-def refuse_mixed(predicate: Predicate, schema: Schema, stem: str = "") -> None:
+def refuse_mixed(predicate: Predicate, schema: Schema, stem: str) -> None:
     """Refuse a predicate on all elements at once: it would mix them, and match falsely."""
     name, rest = predicate.attribute, ""
     while name not in schema.lists:

@@ -15,7 +15,7 @@ from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
-from tamis.language.element_check import element_schema, refuse_mixed
+from tamis.language.element_check import refuse_mixed, structs_of
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
@@ -63,7 +63,8 @@ def check(
     accepted before; the pitfalls that are refused when somebody subscribes are its meaning.
     """
     try:
-        _TypeCheck(schema, {} if operators is None else operators, text, stored).check(condition)
+        known = {} if operators is None else operators
+        _TypeCheck(schema, schema.attributes, known, text, stored).check(condition)
     except ConditionError as error:
         raise error.with_text(text) from None
 
@@ -80,14 +81,11 @@ Kinds = Mapping[str, BoundVariable]
 
 class _TypeCheck(NamedTuple):
     schema: Schema
+    attributes: Mapping[str, Domain]
     operators: Mapping[str, Signature]
     text: str | None
     stored: bool
     stem: str = ""  # of names in the text, such as `item.`
-
-    @property
-    def attributes(self) -> Mapping[str, Domain]:
-        return self.schema.attributes
 
     def check(self, condition: Condition) -> None:
         has_variables = False
@@ -112,9 +110,10 @@ class _TypeCheck(NamedTuple):
 
     def _some(self, some: Some) -> None:
         """Refuse a list that is not one of structs; check the condition on elements."""
-        element = element_schema(some, self.schema, self.stem)
-        stem = f"{some.variable}."
-        self._replace(schema=element, operators={}, stem=stem).check(some.condition)
+        structs = structs_of(some, self.attributes, self.stem)
+        _TypeCheck(
+            structs.element, structs.attributes, {}, self.text, self.stored, f"{some.variable}."
+        ).check(some.condition)
 
     # -- predicates --------------------------------------------------------------------------------
 

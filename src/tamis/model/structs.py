@@ -68,7 +68,7 @@ class Structs(Domain):
         try:
             element = Event.of(self.element, given)
         except EventError as why:
-            raise RefusalError(str(why).removeprefix(f"event type {ELEMENT}: ")) from None
+            raise RefusalError(why.message.removeprefix(f"event type {ELEMENT}: ")) from None
         element.ignored += ignored
         return element
 

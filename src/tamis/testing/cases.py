@@ -26,7 +26,7 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain, RefusalError
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.model.structs import Structs
+from tamis.model.structs import ELEMENT, Structs
 
 T = TypeVar("T")
 _LEAST = math.ulp(0.0)
@@ -187,7 +187,10 @@ def _in_domain(domain: Domain, value: Any) -> bool:
 
 def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
     """A predicate that type-checks. It may be one that never holds."""
-    name = chooser.pick(list(schema.attributes))
+    names = list(schema.attributes)
+    if ELEMENT in schema.event_types:
+        names.remove(EVENT_TYPE)  # elements have none
+    name = chooser.pick(names)
     domain = schema.attributes[name]
     comparator = chooser.pick(domain.comparators)
     pool = _pool(domain, CONSTANTS)

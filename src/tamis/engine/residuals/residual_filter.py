@@ -6,6 +6,7 @@ in a kernel, over codes. Tests that are no intervals are answered before, once f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,12 @@ class ResidualFilter:
     def terms(self) -> Terms:
         """The terms of all programs, as those of one clause."""
         return self._programs.terms_in_use()
+
+    def mentioned(self, names: Sequence[str]) -> set[str]:
+        """The attributes that programs look at, of those with these names by position."""
+        found = {names[at] for at in np.unique(self.terms().attribute).tolist()}
+        tests = np.unique(self._programs.tests_in_use()).tolist()
+        return found.union(*(self._tests[number].attributes for number in tests))
 
     def check(self, live: Int64s) -> list[Terms]:
         """Raise if an invariant is broken; the terms of all programs. `live`: the slots in use."""
