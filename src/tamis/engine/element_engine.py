@@ -6,7 +6,8 @@ every number of conditions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,14 @@ def element_engine(element: Schema, matcher: Matcher | None = None) -> Engine:
     from tamis.engine.engine import Engine
 
     return Engine(element) if matcher is None else Engine(element, matcher)
+
+
+def with_element_engines(engine: Engine) -> Iterator[Engine]:
+    """An engine, and those for its elements, and for theirs."""
+    yield engine
+    for conditions in engine.encoder.elements.values():
+        if conditions.engine is not None:
+            yield from with_element_engines(cast("Engine", conditions.engine))
 
 
 def saved_numbers(conditions: ElementConditions) -> SavedPart:

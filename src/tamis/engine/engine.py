@@ -19,7 +19,7 @@ from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
 from tamis.engine.clause_placement import place_clauses, remove_clauses
 from tamis.engine.compiled_condition import CompiledCondition, compile_condition
-from tamis.engine.element_engine import element_engine
+from tamis.engine.element_engine import element_engine, with_element_engines
 from tamis.engine.engine_lock import EngineLock
 from tamis.engine.ids import Id
 from tamis.engine.pattern_filter import PatternFilter
@@ -287,9 +287,8 @@ class Engine:
 
     def report(self) -> Report:
         """The calls of operators, and the attributes of events that the schema ignores."""
-        ignored, undecided = dict(self.encoder.ignored), self.residuals.undecided
-        for conditions in self.encoder.elements.values():
-            undecided += 0 if conditions.engine is None else conditions.engine.report().undecided
+        ignored = dict(self.encoder.ignored)
+        undecided = sum(each.residuals.undecided for each in with_element_engines(self))
         return replace(self.calls.report(), undecided=undecided, ignored=ignored)
 
     def plan(self, id: Id | None = None, lines: int = LINES) -> Plan:
