@@ -36,7 +36,8 @@ def element_table(
     if not isinstance(array, pa.StructArray):
         bad, bound = rows[bound], np.zeros(len(bound), np.bool_)
         array = pa.array([None] * len(rows), pa.struct([]))
-    rows, array = rows[bound], array.filter(pa.array(bound))
+    if not bound.all():
+        rows, array = rows[bound], array.filter(pa.array(bound))
     names, columns = [EVENT_TYPE], [pa.repeat(ELEMENT, len(rows))]  # which keeps their number
     assert isinstance(array, pa.StructArray)
     for at, column in enumerate(array.flatten()):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
-_NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = MappingProxyType({})
+_NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = {}
 
 
 class Event:

@@ -194,6 +194,42 @@ def test_rows_with_wrong_elements_are_set_aside() -> None:
         engine.match_batch(pa.table({"items": [[5]]}))
 
 
+def test_a_column_of_single_structs() -> None:
+    table = pa.table({"items": [{"sku": "A1", "qty": 3}, None, {"sku": "B2", "qty": 3}]})
+    assert pa.types.is_struct(table.schema.field("items").type)
+    assert _sets(_engine().match_batch(table)) == [
+        {"both", "there"},
+        set(),
+        {"none", "there", "like"},
+    ]
+    nothing = pa.table({"items": pa.array([[{}], None, [None]], pa.list_(pa.struct([])))})
+    assert _sets(_engine().match_batch(nothing)) == [{"none", "there"}, set(), set()]
+
+
+def test_lists_that_an_event_type_does_not_have_are_ignored() -> None:
+    structs = {"kind": "structs", "attributes": {"n": "integer"}}
+    schema = Schema.from_dict(
+        {
+            "attributes": {"items": structs},
+            "event_types": {"with": {"items": "mandatory"}, "without": {}},
+            "unknown": "ignore",
+        }
+    )
+    engine = Engine(schema)
+    engine.subscribe("some i in items (i.n = 1)", id=1)
+    engine.subscribe("items missing", id=2)
+    events = [
+        {"event_type": "without", "items": [{"n": 1}]},
+        {"event_type": "with", "items": [{"n": 0}, {"n": 1}]},
+        {"event_type": "without", "items": [{"n": "not looked at"}]},
+    ]
+    assert list(engine.match_batch(events)) == [[2], [1], [2]]
+    assert list(engine.match_batch(pa.Table.from_pylist(events[:2]))) == [[2], [1]]
+    assert engine.report().ignored == {"items": 3}
+    with pytest.raises(EventError, match="'items' is mandatory"):
+        engine.match({"event_type": "with", "items": []})
+
+
 def test_elements_follow_the_rule_for_unknown_attributes() -> None:
     event = {"items": [{"sku": "A1", "colour": "red", "event_type": "x"}, {"colour": "blue"}]}
     engine = _engine()
