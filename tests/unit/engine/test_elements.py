@@ -16,122 +16,23 @@ from tamis.encode.encoder import Encoder
 from tamis.encode.validation import validate
 from tamis.errors import ConditionError, EventError, NeverTrueError, SavedIndexError
 from tamis.language import parse
-from tamis.match.base import Matches
 from tamis.match.registry import entry, matchers
 from tamis.model.condition import Condition, Some
 from tamis.replay.json_lines import LineReader
 from tamis.testing import cases
 from tamis.testing.engine_checks import agree, subscribe_random
+from tests.unit.engine.orders import ANSWERS, EVENTS, SCHEMA, TEXTS, engine_of, sets, table_of
 from tests.unit.files.saved_index import edit
-
-SCHEMA = Schema.from_dict(
-    {
-        "attributes": {
-            "total": "decimal",
-            "items": {
-                "kind": "structs",
-                "attributes": {
-                    "sku": "text",
-                    "qty": {"kind": "integer", "low": 0},
-                    "price": "decimal",
-                    "list_price": "decimal",
-                    "tags": "text",
-                    "made.year": "integer",
-                    "sent": "timestamp",
-                },
-                "multiple": ["tags"],
-            },
-            "orders": {
-                "kind": "structs",
-                "attributes": {
-                    "paid": "boolean",
-                    "lines": {
-                        "kind": "structs",
-                        "attributes": {"sku": "text", "qty": "integer"},
-                    },
-                },
-            },
-        }
-    }
-)
-TEXTS = {
-    "both": "some item in items (item.sku = A1 and item.qty >= 2)",
-    "none": "not some item in items (item.sku = A1 and item.qty >= 2)",
-    "or": "total > 100 or some i in items (i.tags contains red and i.made.year < 2000)",
-    "cheap": "some i in items (i.price < @i.list_price)",
-    "two": "some i in items (i.sku = A1) and some i in items (i.sku = B2)",
-    "nested": "some o in orders (o.paid and some l in o.lines (l.sku = A1))",
-    "unpaid": "some o in orders (not o.paid and not some l in o.lines (l.qty > 1))",
-    "there": "items exists and orders missing",
-    "like": 'some i in items (i.sku like "%2%" and i.qty < 9)',
-    "late": "some i in items (i.sent > 2026-01-01)",
-}
-EVENTS: list[dict[str, Any]] = [
-    {"items": [{"sku": "A1", "qty": 1}, {"sku": "B2", "qty": 7}]},
-    {"items": [{"sku": "A1", "qty": 2}]},
-    {"items": {"sku": "A1", "qty": 3, "tags": ["red", "old"], "made": {"year": 1990}}},
-    {"items": [{"tags": "red", "made": {"year": 2001}}, {"made": {"year": 1990}}]},
-    {"items": [{"price": 1, "list_price": 2, "sent": "2026-03-01"}], "total": 5},
-    {"items": [{"price": 3, "list_price": 2}], "total": 500},
-    {"orders": [{"paid": True, "lines": [{"sku": "A1"}]}, {"paid": False}]},
-    {"orders": [{"paid": True, "lines": [{"sku": "B2"}]}, {"lines": [{"sku": "A1"}]}]},
-    {"orders": [{"paid": False, "lines": [{"qty": 1}]}]},
-    {"items": []},
-    {"items": [None]},
-    {"items": [{}]},
-    {"items": None, "total": 101},
-    {},
-]
-ANSWERS: list[set[str]] = [
-    {"none", "two", "there", "like"},
-    {"both", "there"},
-    {"both", "or", "there"},
-    {"none", "there"},
-    {"none", "cheap", "there", "late"},
-    {"none", "or", "there"},
-    {"nested"},
-    set(),
-    {"unpaid"},
-    set(),
-    set(),
-    {"none", "there"},
-    {"or"},
-    set(),
-]
-
-
-def _engine(matcher: str = "tamis") -> Engine:
-    engine = Engine(SCHEMA, matcher)
-    for id, text in TEXTS.items():
-        engine.subscribe(text, id=id)
-    return engine
-
-
-def _sets(found: Matches) -> list[set[str]]:
-    return [set(each) for each in found]
-
-
-def _table() -> pa.Table:
-    """The events as columns; a single element has to be a list of one there."""
-    rows = [dict.fromkeys(("total", "items", "orders")) | event for event in EVENTS]
-    for row in rows:
-        if isinstance(row["items"], dict):
-            row["items"] = [row["items"]]
-        for item in row["items"] or ():
-            if item and isinstance(item.get("tags"), str):
-                item["tags"] = [item["tags"]]
-    return pa.Table.from_pylist(rows)
-
 
 EXACT = [name for name in matchers() if entry(name).exact and not name.startswith("sql")]
 
 
 @pytest.mark.parametrize("matcher", EXACT)
 def test_each_form_matches_one_element(matcher: str) -> None:
-    engine = _engine(matcher)
-    assert _sets(engine.match_batch(EVENTS)) == ANSWERS
+    engine = engine_of(matcher)
+    assert sets(engine.match_batch(EVENTS)) == ANSWERS
     assert [set(engine.match(event)) for event in EVENTS] == ANSWERS
-    assert _sets(engine.match_bitmap(EVENTS).matches()) == ANSWERS
+    assert sets(engine.match_bitmap(EVENTS).matches()) == ANSWERS
     for event, right in zip(EVENTS, ANSWERS, strict=True):
         for id, text in TEXTS.items():
             assert bool(engine.explain(id, event)) == (id in right), (text, event)
@@ -139,15 +40,15 @@ def test_each_form_matches_one_element(matcher: str) -> None:
 
 
 def test_columns_and_lines_of_json_give_the_same_answers() -> None:
-    engine = _engine()
-    assert _sets(engine.match_batch(_table())) == ANSWERS
-    large = pa.Table.from_batches(_table().to_batches(max_chunksize=3))
-    assert _sets(engine.match_batch(large)) == ANSWERS
+    engine = engine_of()
+    assert sets(engine.match_batch(table_of())) == ANSWERS
+    large = pa.Table.from_batches(table_of().to_batches(max_chunksize=3))
+    assert sets(engine.match_batch(large)) == ANSWERS
     lines = pa.array([json.dumps(event) for event in EVENTS])
     parsed = LineReader(Encoder(SCHEMA)).parse(lines)
     assert not parsed.valid.refused
-    assert _sets(engine.match_batch(parsed.valid.batch(engine.encoder))) == ANSWERS
-    assert _sets(engine.match_batch(parsed.events)) == ANSWERS
+    assert sets(engine.match_batch(parsed.valid.batch(engine.encoder))) == ANSWERS
+    assert sets(engine.match_batch(parsed.events)) == ANSWERS
 
 
 def test_lines_of_json_without_times_are_read_in_blocks() -> None:
@@ -167,14 +68,14 @@ def test_lines_of_json_without_times_are_read_in_blocks() -> None:
 
 def test_validated_events_serve_several_engines() -> None:
     """The elements are encoded once; each engine has conditions and texts of its own."""
-    valid = validate(Encoder(SCHEMA), _table())
-    whole = _engine()
-    assert _sets(whole.match_batch(valid.batch(whole.encoder))) == ANSWERS
+    valid = validate(Encoder(SCHEMA), table_of())
+    whole = engine_of()
+    assert sets(whole.match_batch(valid.batch(whole.encoder))) == ANSWERS
     for id, text in TEXTS.items():
         engine = Engine(SCHEMA)
         engine.subscribe(text, id=id)
         right = [each & {id} for each in ANSWERS]
-        assert _sets(engine.match_batch(valid.batch(engine.encoder))) == right
+        assert sets(engine.match_batch(valid.batch(engine.encoder))) == right
 
 
 def test_rows_with_wrong_elements_are_set_aside() -> None:
@@ -197,13 +98,13 @@ def test_rows_with_wrong_elements_are_set_aside() -> None:
 def test_a_column_of_single_structs() -> None:
     table = pa.table({"items": [{"sku": "A1", "qty": 3}, None, {"sku": "B2", "qty": 3}]})
     assert pa.types.is_struct(table.schema.field("items").type)
-    assert _sets(_engine().match_batch(table)) == [
+    assert sets(engine_of().match_batch(table)) == [
         {"both", "there"},
         set(),
         {"none", "there", "like"},
     ]
     nothing = pa.table({"items": pa.array([[{}], None, [None]], pa.list_(pa.struct([])))})
-    assert _sets(_engine().match_batch(nothing)) == [{"none", "there"}, set(), set()]
+    assert sets(engine_of().match_batch(nothing)) == [{"none", "there"}, set(), set()]
 
 
 def test_lists_that_an_event_type_does_not_have_are_ignored() -> None:
@@ -232,7 +133,7 @@ def test_lists_that_an_event_type_does_not_have_are_ignored() -> None:
 
 def test_elements_follow_the_rule_for_unknown_attributes() -> None:
     event = {"items": [{"sku": "A1", "colour": "red", "event_type": "x"}, {"colour": "blue"}]}
-    engine = _engine()
+    engine = engine_of()
     engine.match(event)
     assert engine.report().ignored == {"items.colour": 2, "items.event_type": 1}
     engine.match_batch(pa.Table.from_pylist([event]))
@@ -282,7 +183,7 @@ def test_what_no_element_can_satisfy() -> None:
     engine.subscribe(f"{never} or total > 5", id="or")
     engine.subscribe(f"not {never}", id="not")
     events: list[dict[str, Any]] = [{"items": [{"qty": 6}]}, {"total": 6}, {"items": []}]
-    assert _sets(engine.match_batch(events)) == [{"not"}, {"or"}, set()]
+    assert sets(engine.match_batch(events)) == [{"not"}, {"or"}, set()]
     conditions = {0: parse(f"not {never}", SCHEMA)}
     other = Engine(SCHEMA)
     other.subscribe(conditions[0], id=0)
@@ -344,28 +245,28 @@ def test_a_table_of_conditions_is_loaded_at_once() -> None:
 
 
 def test_saved_and_pickled_engines_go_on(tmp_path: Path) -> None:
-    engine = _engine()
+    engine = engine_of()
     engine.unsubscribe("cheap")
     right = [each - {"cheap"} for each in ANSWERS]
     engine.save(tmp_path / "index")
     opened = Engine.open(tmp_path / "index")
     for again in (opened, pickle.loads(pickle.dumps(engine)), pickle.loads(pickle.dumps(opened))):
-        assert _sets(again.match_batch(EVENTS)) == right
+        assert sets(again.match_batch(EVENTS)) == right
         again.check()
         again.subscribe(TEXTS["cheap"], id="cheap")
         again.subscribe(TEXTS["both"], id="same")
         more = [each | ({"same"} if "both" in each else set()) for each in ANSWERS]
-        assert _sets(again.match_batch(_table())) == more
+        assert sets(again.match_batch(table_of())) == more
         again.check()
         for id in again.ids():
             again.unsubscribe(id)
         again.check()
-    assert _sets(Engine.open(tmp_path / "index", verify=False).match_batch(EVENTS)) == right
+    assert sets(Engine.open(tmp_path / "index", verify=False).match_batch(EVENTS)) == right
 
 
 @pytest.mark.parametrize("forge", ["uses", "next", "elements"])
 def test_forged_numbers_are_refused(forge: str, tmp_path: Path) -> None:
-    _engine().save(tmp_path / "index")
+    engine_of().save(tmp_path / "index")
 
     def change(body: dict[str, Any]) -> None:
         inner = next(iter(body["facts"]["elements"].values()))
@@ -386,10 +287,10 @@ def test_forged_numbers_are_refused(forge: str, tmp_path: Path) -> None:
 
 
 def test_a_batch_from_before_a_new_condition_is_out_of_date() -> None:
-    engine = _engine()
+    engine = engine_of()
     batch = engine.encode(EVENTS)
     engine.subscribe(TEXTS["both"], id="same")  # known to the engine of elements
-    assert _sets(engine.match_batch(batch))[1] == {"both", "same", "there"}
+    assert sets(engine.match_batch(batch))[1] == {"both", "same", "there"}
     engine.subscribe("some i in items (i.qty = 77)")
     with pytest.raises(EventError, match="out of date"):
         engine.match_batch(batch)
@@ -430,7 +331,7 @@ def test_a_schema_without_lists_has_no_engines_for_them(monkeypatch: pytest.Monk
 
 
 def test_the_source_is_kept_as_written() -> None:
-    engine = _engine()
+    engine = engine_of()
     for id, text in TEXTS.items():
         condition = engine.condition(id)
         assert condition is not None
