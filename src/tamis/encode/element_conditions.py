@@ -117,8 +117,10 @@ class ElementConditions:
     def forget_reserved(self) -> None:
         """Forget the numbers of conditions that were refused in the end."""
         for number in list(self._reserved):
-            self._numbers.pop(self._keys.pop(number, ""), None)
-            self._reserved.pop(number, None)
+            # In this order: a number that is known is reserved or used, even after an interrupt.
+            self._numbers.pop(self._keys.get(number, ""), None)
+            self._keys.pop(number, None)
+            del self._reserved[number]
 
     def hold(self, numbers: Mapping[int, int]) -> bool:
         """Count uses of numbers; whether some are new to the engine."""
