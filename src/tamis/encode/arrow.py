@@ -17,14 +17,16 @@ from pyarrow import types
 from tamis.encode.arrow_checks import checked_table, is_readable
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.columns import column_codes
-from tamis.encode.element_table import element_table
+from tamis.encode.elements.element_table import element_table
 from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import rows_of
+from tamis.encode.nested_columns import flat_table
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.domain import Opaque
 from tamis.model.event import Event
-from tamis.model.schema import EVENT_TYPE, IGNORE, View
+from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, View
 
 Rows = Int64s
 # What Arrow raises for types that it cannot convert.
@@ -91,7 +93,7 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if not is_readable(kind):  # it would crash Arrow itself
             raise EventError(f"the column {name!r} is {kind}, a type that is not read")
-    table = _flat(table, encoder)
+    table = flat_table(table, encoder)
     size = table.num_rows
     columns: dict[int, Column] = {}
     texts: dict[int, Texts] = {}
@@ -104,8 +106,9 @@ def encode(encoder: Encoder, table: Any, *, every_text: bool = False) -> Encoded
         if array.null_count == size:
             continue
         at = encoder.positions.get(name)
-        if at is None and encoder.schema.unknown == IGNORE:
-            ignored[name] = size - array.null_count
+        if at is None and encoder.schema.unknown != REFUSE:
+            if not encoder.schema.is_open:
+                ignored[name] = size - array.null_count
             continue
         if at is None:
             suspect.append(np.flatnonzero(np.asarray(array.is_valid())))
@@ -164,7 +167,7 @@ def refusals(encoder: Encoder, encoded: EncodedTable) -> Iterator[RefusedRow]:
 
 def _refused(encoder: Encoder, table: pa.Table, row: int) -> EventError | None:
     try:
-        plain = table.slice(row, 1).to_pylist()[0]
+        (plain,) = rows_of(table.slice(row, 1))
     except (ValueError, ArithmeticError, KeyError, pa.ArrowException) as why:
         return EventError(f"a value cannot be read: {why}", rule="R2")
     try:
@@ -184,30 +187,6 @@ def as_table(given: Any) -> pa.Table:
         return pa.table(given)
     except (TypeError, ValueError, pa.ArrowException) as why:
         raise EventError(f"expected a list of events or an Arrow table: {why}") from None
-
-
-def _flat(table: pa.Table, encoder: Encoder) -> pa.Table:
-    """Flatten structs to dotted columns, except structs that are opaque attributes."""
-    while True:
-        names = [
-            field.name
-            for field in table.schema
-            if types.is_struct(field.type)
-            and field.name not in encoder.positions
-            and (field.name in encoder.schema.stems or encoder.schema.unknown != IGNORE)
-        ]
-        if not names:
-            return table
-        keep, made = [], []
-        for field, column in zip(table.schema, table.columns, strict=True):
-            if field.name in names:
-                inner = pa.table({field.name: column}).flatten()
-                keep.extend(inner.column_names)
-                made.extend(inner.columns)
-            else:
-                keep.append(field.name)
-                made.append(column)
-        table = pa.Table.from_arrays(made, names=keep)
 
 
 def _one(chunked: pa.ChunkedArray) -> pa.Array:
@@ -294,6 +273,9 @@ def _views(
     at = encoder.positions[EVENT_TYPE]
     every = np.ones(size, np.bool_)
     if size == 0:
+        return
+    if schema.is_open:
+        yield schema.view(()), every
         return
     if at not in columns:
         if default is None:

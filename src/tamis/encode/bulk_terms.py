@@ -16,6 +16,7 @@ import pyarrow as pa
 from tamis.encode.clause import SOME
 from tamis.encode.codes import BooleanCodec, Codec, DecimalCodec, IntegerCodec, TextCodec
 from tamis.encode.columns import decimal_codes
+from tamis.encode.dynamic_codes import key_of
 from tamis.encode.encoder import Encoder
 from tamis.encode.labels import HIGHEST, LOWEST
 from tamis.encode.terms import Terms
@@ -231,12 +232,19 @@ def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
     simple = np.zeros(size, np.bool_)
     text = np.full(size, -1, np.int64)
+    # Each text is there once, also if it is a key too.
+    places = {each: i for i, each in enumerate(flat.texts)} if encoder.dynamic else {}
     for at in np.unique(flat.attribute[flat.attribute >= 0]).tolist():
         mine = np.flatnonzero((flat.attribute == at) & (flat.comparator >= 0))
         codec = encoder.codecs[at]
         numeric = np.isfinite(flat.value[mine]) & (flat.text[mine] < 0)
         worded = np.isnan(flat.value[mine]) & (flat.text[mine] >= 0)
         kind = flat.comparator[mine]
+        if at in encoder.dynamic:  # a range within a kind is left to the caller
+            fits = np.array([len(t) < 10_000 for t in flat.texts] + [True])[flat.text[mine]]
+            simple[mine] = usable = (numeric | worded) & (kind == _EQUAL) & fits
+            text[mine[usable]] = _key_places(flat, mine[usable], places)
+            continue
         if isinstance(codec, DecimalCodec | IntegerCodec):
             code, exact, usable = _numbers(codec, np.where(numeric, flat.value[mine], 0.0))
             usable &= numeric
@@ -261,6 +269,23 @@ def _code(encoder: Encoder, flat: FlatPredicates) -> tuple[Int64s, Int64s, Bools
             usable &= ~((kind == _UNEQUAL) & whole)
         simple[mine] = usable
     return low, high, simple, text
+
+
+def _key_places(flat: FlatPredicates, mine: Int64s, places: dict[str, int]) -> Int64s:
+    """The places among the texts of the keys of dynamic constants; new keys are added."""
+    found = np.zeros(len(mine), np.int64)
+    worded = flat.text[mine] >= 0
+    for chosen, given in ((worded, flat.text), (~worded, flat.value)):
+        distinct, index = np.unique(given[mine[chosen]], return_inverse=True)
+        keys = [
+            key_of(flat.texts[each] if given is flat.text else each) for each in distinct.tolist()
+        ]
+        for key in keys:
+            if key not in places:
+                places[key] = len(flat.texts)
+                flat.texts.append(key)
+        found[chosen] = np.array([places[key] for key in keys], np.int64)[index]
+    return found
 
 
 def _numbers(codec: Codec, values: Floats) -> tuple[Int64s, Bools, Bools]:

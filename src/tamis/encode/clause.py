@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tamis.encode import intervals
-from tamis.encode.codes import Codec, TextCodec
+from tamis.encode.codes import Codec, NameCodec, TextCodec
 from tamis.encode.intervals import Intervals
 from tamis.encode.pattern import Pattern, Piece
 from tamis.errors import NeverTrueError, Span
-from tamis.model.condition import Clause, Literal, Not
+from tamis.model.condition import IS_NULL, STATES, Clause, Literal, Not
 from tamis.model.printer import to_text
 
 EVENT_TYPE_POSITION = 0  # the first attribute of every schema
@@ -78,7 +78,7 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
     patterns: list[PatternTest] = []
     contained: list[Intervals] = []
     excluded: Intervals = ()
-    bound = missing = constrained = False
+    bound = missing = constrained = only_null = False
     for literal in literals:
         predicate, positive = literal
         comparator = predicate.comparator
@@ -87,6 +87,10 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
                 bound = True
             else:
                 missing = True
+        elif comparator == IS_NULL:
+            bound = True  # the normal form splits off the case that it is not bound
+            only_null, constrained = only_null or positive, constrained or bool(codec.null)
+            values = intervals.intersect(values, codec.null if positive else codec.not_null)
         elif comparator in ("contains", "excludes"):
             point = codec.compare("=", codec.domain.constant(predicate.value))
             if (comparator == "contains") == positive:
@@ -101,9 +105,9 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
             if test is not None:
                 patterns.append(test)
     values = _drop_unfit_points(values, patterns)
-    if attribute == EVENT_TYPE_POSITION:
+    if attribute == EVENT_TYPE_POSITION and isinstance(codec, NameCodec):
         bound = True  # every event has a type
-    if not values or (missing and (bound or contained or constrained)):
+    if not values or (only_null and contained) or (missing and (bound or contained or constrained)):
         raise never_true(literals)
     outside = intervals.complement(excluded, codec.bottom, codec.top)
     if not intervals.intersect(values, outside) or not all(
@@ -112,6 +116,8 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
         raise never_true(literals)
     if missing:
         return [Constraint(attribute, MISSING, ())]
+    if only_null:
+        return [Constraint(attribute, NONE, codec.not_null)]
     found = [Constraint(attribute, SOME, point) for point in dict.fromkeys(contained)]
     if constrained or (bound and not excluded and not contained):
         found.insert(0, Constraint(attribute, SOME, values, tuple(patterns)))
@@ -120,7 +126,7 @@ def _fold_special(attribute: int, literals: list[Literal], codec: Codec) -> list
     return found
 
 
-_SPECIAL = frozenset(("exists", "missing", "contains", "excludes", "ends with", "like"))
+_SPECIAL = frozenset((*STATES, "contains", "excludes", "ends with", "like"))
 
 
 def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | None]:
@@ -137,10 +143,10 @@ def _narrow(literal: Literal, codec: Codec) -> tuple[Intervals, PatternTest | No
     else:
         exact = pattern.only_prefix
         prefix = pattern.prefix
-        found = codec.compare("starts with", prefix) if prefix else codec.everything
+        found = codec.compare("starts with", prefix) if prefix else codec.texts
     if exact:
-        return (found if positive else intervals.complement(found, codec.bottom, codec.top)), None
-    return (found if positive else codec.everything), PatternTest(pattern, positive)
+        return (found if positive else codec.complement(found, predicate)), None
+    return (found if positive else codec.texts), PatternTest(codec.pattern(pattern), positive)
 
 
 def _drop_unfit_points(values: Intervals, patterns: list[PatternTest]) -> Intervals:

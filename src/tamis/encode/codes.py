@@ -14,7 +14,8 @@ from typing import Any
 
 from tamis.encode import intervals
 from tamis.encode.intervals import TEXT_BOTTOM, TEXT_TOP, Cut, Intervals
-from tamis.model.condition import Literal
+from tamis.encode.pattern import Pattern
+from tamis.model.condition import Literal, Predicate
 from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
 from tamis.model.named_domains import Enumerated, Hierarchy
 
@@ -44,6 +45,7 @@ class Codec(ABC):
 
     bottom: Cut
     top: Cut
+    null: Intervals = ()  # where null is a value
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -78,12 +80,21 @@ class Codec(ABC):
             found = intervals.intersect(
                 self.compare(">=", constant(given[0])), self.compare("<=", constant(given[1]))
             )
-        return found if positive else intervals.complement(found, self.bottom, self.top)
+        return found if positive else self.complement(found, predicate)
+
+    def complement(self, found: Intervals, predicate: Predicate) -> Intervals:
+        """The values that do not satisfy a predicate, if these do."""
+        return intervals.complement(found, self.bottom, self.top)
 
     @property
     def everything(self) -> Intervals:
         """All values of the domain."""
         return ((self.bottom, self.top),)
+
+    @property
+    def not_null(self) -> Intervals:
+        """All values but null."""
+        return self.everything
 
 
 class NumberCodec(Codec):
@@ -278,6 +289,7 @@ class TextCodec(Codec):
     """Intervals between texts; the labels of the attribute map them to codes."""
 
     bottom, top = TEXT_BOTTOM, TEXT_TOP
+    texts: Intervals = ((TEXT_BOTTOM, TEXT_TOP),)
 
     def code(self, value: str) -> int:
         raise AssertionError("the code of a text comes from the labels of its attribute")
@@ -294,9 +306,15 @@ class TextCodec(Codec):
             low = cut(constant)
         return () if intervals.empty(low, high) else ((low, high),)
 
+    def pattern(self, pattern: Pattern) -> Pattern:
+        """A pattern as it applies to what the labels hold."""
+        return pattern
+
 
 def codec(domain: Domain, grows: bool = False) -> Codec:
     """The codec of a domain; `grows` if more names may come."""
+    from tamis.encode.dynamic_codes import DynamicCodec
+
     if isinstance(domain, Integer):
         return IntegerCodec(domain)
     if isinstance(domain, Enumerated | Hierarchy):
@@ -307,6 +325,7 @@ def codec(domain: Domain, grows: bool = False) -> Codec:
         "boolean": BooleanCodec,
         "timestamp": TimestampCodec,
         "opaque": OpaqueCodec,
+        "dynamic": DynamicCodec,
         "structs": ElementsCodec,
     }
     return kinds[domain.kind](domain)

@@ -23,6 +23,7 @@ from tamis.encode.codes import (
     TextCodec,
     TimestampCodec,
 )
+from tamis.encode.dynamic_codes import DynamicCodec, key_of
 from tamis.encode.encoder import Encoder
 from tamis.files.arrays import Bools, Floats, Int64s
 from tamis.model.domain import INT_HIGH, INT_LOW, RefusalError
@@ -37,6 +38,8 @@ def column_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wr
     codec = encoder.codecs[at]
     if isinstance(codec, OpaqueCodec):
         return np.zeros(len(array), np.int64), None, None
+    if isinstance(codec, DynamicCodec):
+        return _dynamic_codes(encoder, at, array)
     if isinstance(codec, TextCodec):
         return _text_codes(encoder, at, array)
     if isinstance(codec, NameCodec) or is_text(array.type):  # names, and timestamps in text
@@ -186,6 +189,27 @@ def _text_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wro
     codes = np.array(encoder.labels[at].codes(texts), np.int64)
     wrong = wrong_texts[index] if wrong_texts.any() else None
     return codes[index], wrong, (texts, index)
+
+
+def _dynamic_codes(encoder: Encoder, at: int, array: pa.Array) -> tuple[Int64s, Wrong, RawTexts]:
+    """Values of any type, by their keys."""
+    if types.is_nested(array.type) or types.is_binary(array.type):
+        distinct: list[Any] = [{}]  # an object, whatever is in it
+        index = np.zeros(len(array), np.int64)
+    else:
+        dictionary, index = _dictionary(array)
+        distinct = dictionary.to_pylist()
+    domain = encoder.codecs[at].domain
+    wrong = np.zeros(len(distinct), np.bool_)
+    keys: list[str] = []
+    for place, value in enumerate(distinct):
+        try:
+            keys.append(key_of(domain.value(value)))
+        except RefusalError:
+            wrong[place] = True
+            keys.append("")
+    codes = np.array(encoder.labels[at].codes(keys), np.int64)
+    return codes[index], wrong[index] if wrong.any() else None, (keys, index)
 
 
 def _one_by_one(codec: Codec, array: pa.Array) -> tuple[Int64s, Wrong]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import rows_of
 from tamis.files.arrays import Bools, Int64s
 from tamis.model.event import Event
 from tamis.model.schema import Schema
@@ -89,4 +90,4 @@ class Elements(NamedTuple):
 
 def row_values(table: pa.Table, schema: Schema, row: int) -> Mapping[str, tuple[Any, ...]]:
     """The values of one row of a table of events, for operators."""
-    return Event.of(schema, table.slice(row, 1).to_pylist()[0]).values
+    return Event.of(schema, rows_of(table.slice(row, 1))[0]).values

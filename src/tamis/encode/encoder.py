@@ -16,13 +16,14 @@ import numpy as np
 from tamis.encode.batch import EventBatch, Pairs, Texts
 from tamis.encode.clause import MISSING, Constraint, fold
 from tamis.encode.codes import Codec, TextCodec, codec
-from tamis.encode.element_conditions import ElementConditions, ElementEngine, numbers_of
+from tamis.encode.dynamic_codes import DynamicCodec, key_of
+from tamis.encode.elements.element_conditions import ElementConditions, ElementEngine, numbers_of
 from tamis.encode.labels import HIGHEST, LOWEST, Labels, Moved
 from tamis.encode.terms import Row, Terms, from_rows
 from tamis.model.condition import Clause
+from tamis.model.elements.structs import Structs
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.model.structs import Structs
 
 _IGNORED = 1000  # names of ignored attributes
 OTHER_NAMES = "…"  # under which all further ones are counted
@@ -38,11 +39,14 @@ class EncodedClauses(NamedTuple):
 class Encoder:
     """Codes for one schema. Attributes are identified by their position in the schema."""
 
+    schema: Schema
+
     def __init__(
         self, schema: Schema, engines: Callable[[Schema], ElementEngine] | None = None
     ) -> None:
         """`engines` makes engines for conditions on elements; without it there are none."""
         self.labels: dict[int, Labels] = {}
+        self.dynamic: set[int] = set()  # attributes whose labels are those of keys
         self.elements: dict[int, ElementConditions] = {}
         self._engines = engines
         self.codecs: list[Codec] = []
@@ -54,19 +58,25 @@ class Encoder:
 
     def extend(self, schema: Schema) -> None:
         """Adopt an extension of the schema: new attributes, new event types."""
-        self.schema = schema
-        self.restamp()
+        codecs, positions = list(self.codecs), dict(self.positions)
+        labels, dynamic, elements = dict(self.labels), set(self.dynamic), dict(self.elements)
         for position, (name, domain) in enumerate(schema.attributes.items()):
-            if position < len(self.codecs):
-                if self.codecs[position].domain != domain:  # event_type grows at its end
-                    self.codecs[position] = codec(domain, grows=True)
+            if position < len(codecs):
+                if codecs[position].domain != domain:  # event_type grows at its end
+                    codecs[position] = codec(domain, grows=True)
                 continue
-            self.positions[name] = position
-            self.codecs.append(codec(domain, grows=name == EVENT_TYPE))
-            if isinstance(self.codecs[-1], TextCodec):
-                self.labels[position] = Labels()
-            elif isinstance(domain, Structs):
-                self.elements[position] = ElementConditions(domain.element, self._engines)
+            positions[name] = position
+            codecs.append(codec(domain, grows=name == EVENT_TYPE))
+            if isinstance(codecs[-1], TextCodec):
+                labels[position] = Labels()
+            if isinstance(codecs[-1], DynamicCodec):
+                dynamic.add(position)
+            if isinstance(domain, Structs):
+                elements[position] = ElementConditions(domain.element, self._engines)
+        # One step: an interrupt leaves the old schema or the new one.
+        fresh = {"codecs": codecs, "positions": positions, "labels": labels, "dynamic": dynamic}
+        vars(self).update(fresh, elements=elements, schema=schema)
+        self.restamp()
 
     def restamp(self) -> None:
         """Invalidate all batches so far: from now on their codes would differ.
@@ -190,6 +200,8 @@ class Encoder:
     def codes(self, attribute: int, values: Iterable[Any]) -> list[int]:
         """The codes of values in normal form."""
         labels = self.labels.get(attribute)
+        if attribute in self.dynamic:
+            values = map(key_of, values)
         return (
             labels.codes(values)
             if labels is not None
@@ -212,6 +224,7 @@ class Encoder:
         codes: list[int] = []
         raw: dict[int, tuple[list[str], list[int]]] = {at: ([], []) for at in +self.patterned}
         positions, codecs, labels = self.positions, self.codecs, self.labels
+        texts: Sequence[str]
         for row, event in enumerate(events):
             if event.ignored:
                 self.count_ignored(Counter(event.ignored))
@@ -219,10 +232,11 @@ class Encoder:
                 (positions[name], values) for name, values in bound[row].items()
             ):
                 if at in labels:
-                    codes.extend(labels[at].codes(values))
+                    texts = [*map(key_of, values)] if at in self.dynamic else values
                     if at in raw:
-                        raw[at][0].extend(values)
+                        raw[at][0].extend(texts)
                         raw[at][1].extend([row] * len(values))
+                    codes.extend(labels[at].codes(texts))
                 else:
                     codes.extend(map(codecs[at].code, values))
                 attributes.extend([at] * len(values))

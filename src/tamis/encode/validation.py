@@ -10,6 +10,7 @@ reply. A pipeline keeps the valid rows and sets the others aside, each with its 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.arrow import encode, events_from_arrow, refusals
+from tamis.encode.arrow import as_table, encode, events_from_arrow, refusals
 from tamis.encode.batch import Column, EventBatch, Texts
 from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
+from tamis.encode.json_events import encode_events, refusal, rows_of
 from tamis.files.arrays import Int64s
 from tamis.model.schema import Schema
 
@@ -46,12 +48,15 @@ class ValidEvents:
     elements: dict[int, Elements]  # of lists of structs
     schema: Schema
     stamp: int  # of the encoder that made the codes
+    given: Sequence[Mapping[str, Any]] | None = None  # the events, if attributes are dynamic
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def batch(self, encoder: Encoder) -> EventBatch:
         """The events as a batch of an encoder. Another schema validates them again."""
+        if self.given is not None:
+            return encode_events(encoder, self.given)
         if not same_codes(self.schema, encoder.schema):
             return events_from_arrow(encoder, self.table)
         return self.encoded.batch(encoder)
@@ -69,6 +74,9 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
     attribute does not refuse a row. Raises an `EventError` only if the table as a whole is wrong:
     if it is not a table, or has two columns with one name.
     """
+    if encoder.schema.is_open:
+        given = as_table(table)
+        return validate_events(encoder, rows_of(given), given)
     encoded = encode(encoder, table, every_text=True)
     if partial:
         refused = [Refused(row, _OUTSIDE) for row in np.unique(encoded.certain).tolist()]
@@ -82,6 +90,24 @@ def validate(encoder: Encoder, table: Any, *, partial: bool = False) -> ValidEve
         rows, events = rows[good], events.filter(good)
     table, columns, texts, elements, stamp = events
     return ValidEvents(table, rows, refused, columns, texts, elements, encoder.schema, stamp)
+
+
+def validate_events(
+    encoder: Encoder,
+    events: Sequence[Any],
+    table: pa.Table,
+    known: Mapping[int, str] | None = None,
+) -> ValidEvents:
+    """Validate events as they came; `table` has the same rows, and some are `known` as wrong."""
+    schema = encoder.schema
+    reasons = {row: refusal(schema, event) for row, event in enumerate(events)} | dict(known or {})
+    refused = [Refused(row, reason) for row, reason in reasons.items() if reason is not None]
+    good = np.array([reason is None for _, reason in sorted(reasons.items())], np.bool_)
+    rows = np.flatnonzero(good)
+    return ValidEvents(
+        *(table.filter(pa.array(good)), rows, sorted(refused), {}, {}, {}, schema, encoder.stamp),
+        given=[events[row] for row in rows.tolist()],
+    )
 
 
 @lru_cache(maxsize=64)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from tamis.encode.arrow import one_chunk
@@ -19,12 +21,12 @@ from tamis.engine.compiled_condition import CompiledClause, CompiledCondition
 from tamis.engine.condition_sources import ConditionSource, TableRow, check_predicates
 from tamis.engine.ids import Id
 from tamis.engine.slot_table import check_id
-from tamis.errors import ConditionError, SubscriptionError
+from tamis.errors import ConditionError, SchemaError, SubscriptionError
 from tamis.language import parse, to_text
 from tamis.language.dialects.registry import NATIVE
 from tamis.language.limits import PREDICATE_LIMIT, TEXT_LIMIT
 from tamis.language.pitfalls import doubtful_words
-from tamis.model.condition import COMPARATORS, SYNONYMS, And, Condition, Constant, Predicate
+from tamis.model.condition import COMPARATORS, STATES, SYNONYMS, And, Condition, Constant, Predicate
 from tamis.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def subscribe_table(
         else:
             lists = none_plain(rows)
     assert isinstance(lists, pa.ListArray | pa.LargeListArray)
+    if engine.schema.is_open:
+        _mention(engine, lists)
     bulk = BulkTerms(engine.encoder, lists, PREDICATE_LIMIT)
     compiled: list[CompiledCondition] = []
     for done, row in enumerate(bulk.slow.tolist()):
@@ -67,6 +71,15 @@ def subscribe_table(
     report(rows, rows)  # if it raises, nothing has changed yet
     _add(engine, ids, bulk, [each.clauses for each in compiled], column)
     return rows
+
+
+def _mention(engine: Engine, lists: pa.ListArray | pa.LargeListArray) -> None:
+    """Let the attributes of all predicates join an open schema at once."""
+    names = pc.struct_field(lists.flatten(), "attribute").unique().drop_null().to_pylist()
+    with suppress(SchemaError):  # a name that no event can have: its row is refused
+        schema = engine.schema.mentioning(names)
+        if schema is not engine.schema:
+            engine.encoder.extend(schema)
 
 
 def _compile(
@@ -200,7 +213,7 @@ def _predicate(given: Mapping[str, Any] | None, schema: Schema) -> Predicate:
             f"the predicate on {attribute!r} has a value and a text; one of them must be null"
         )
     constant = value if text is None else text
-    if comparator in ("exists", "missing"):
+    if comparator in STATES:
         return Predicate(attribute, comparator, constant)
     if constant is None:
         raise ConditionError(f"the predicate on {attribute!r} has neither a value nor a text")

@@ -15,7 +15,7 @@ from tamis.engine.calls.clause_calls import ClauseCalls, collect_calls, predicat
 from tamis.engine.calls.join import Bound, compile_constraint, kind_of
 from tamis.engine.residuals.program import Program, compile_residual
 from tamis.errors import ConditionError, NeverTrueError
-from tamis.language import expand, parse, to_text
+from tamis.language import check_size, expand, parse, to_text
 from tamis.language.dialects.registry import NATIVE, check_condition, translate
 from tamis.language.normal_form import PartialClause
 from tamis.model.condition import (
@@ -31,6 +31,7 @@ from tamis.model.condition import (
     ValueConstraint,
     parts_of,
 )
+from tamis.model.open_schema import schema_for
 from tamis.operators.registry import Operators
 from tamis.schedule.base import ON_FALSE, ON_TRUE
 
@@ -63,6 +64,11 @@ def compile_condition(
     parsed = condition if text is None else translate(text, schema, language)
     if not isinstance(parsed, Condition):
         raise ConditionError(f"a condition is text, got {type(condition).__name__}")
+    if schema.is_open:
+        check_size(parsed)  # before looking at each of a million predicates
+        schema = schema_for(schema, parsed, operators.signatures)
+        if schema is not encoder.schema:
+            encoder.extend(schema)
     check_condition(parsed, schema, operators.signatures, text, language, stored=stored)
     try:
         indexed = number_elements(parsed, encoder) if encoder.elements else parsed

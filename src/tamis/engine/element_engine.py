@@ -1,4 +1,4 @@
-"""Engines for conditions on elements, and their numbers as saved; see `encode.element_conditions`.
+"""Engines for conditions on elements, and their numbers as saved; see `encode.elements`.
 
 Elements are matched by the default matcher, whatever the matcher of the events: it is made for
 every number of conditions.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from tamis.encode.element_conditions import FIRST, ElementConditions, ElementState
+from tamis.encode.elements.element_conditions import FIRST, ElementConditions, ElementState
 from tamis.engine.saved_part import SavedPart, texts
 from tamis.files.saved_checks import array_of, require, whole
 from tamis.match.base import Matcher

@@ -13,7 +13,7 @@ from tamis.encode.arrow import events_from_arrow
 from tamis.encode.batch import EventBatch
 from tamis.encode.encoder import Encoder
 from tamis.encode.terms import joined
-from tamis.engine import bulk_load, repair, saved_engine, snapshot, warm_start
+from tamis.engine import bulk_load, declaration, repair, saved_engine, snapshot, warm_start
 from tamis.engine.bulk_load import parsed
 from tamis.engine.calls.call_filter import CallFilter
 from tamis.engine.calls.clause_calls import fits
@@ -48,6 +48,9 @@ SCHEDULER = "adaptive"
 class Engine:
     """Live subscriptions over one schema, in memory.
 
+    Without a schema it has the open one: any JSON object is an event, and conditions may mention
+    any attribute.
+
     `matcher` is a name from `tamis.matchers()` (with its options), or a matcher of your own.
     Conditions may call the registered operators and those in `operators`. `scheduler` is a name
     from `tamis.schedulers()`; it decides the order of evaluation.
@@ -67,13 +70,14 @@ class Engine:
 
     def __init__(
         self,
-        schema: Schema,
+        schema: Schema | None = None,
         matcher: str | Matcher = DEFAULT,
         *,
         operators: Operator | Iterable[Operator] = (),
         scheduler: str = SCHEDULER,
         **options: Any,
     ) -> None:
+        schema = Schema.open() if schema is None else schema
         if not isinstance(schema, Schema):
             raise SchemaError(
                 f"expected a Schema, got {type(schema).__name__}; see Schema.from_dict and .load"
@@ -107,6 +111,18 @@ class Engine:
             self.torn = True
             self.encoder.extend(schema)
             self.torn = False
+
+    def declare(self, schema: Schema) -> None:
+        """Move to another schema, from the open one for example, with all subscriptions.
+
+        Their conditions are checked against it first. If some do not fit, a `SchemaError` says
+        which and why, and nothing changes.
+        """
+        if not isinstance(schema, Schema):
+            raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+        with self._lock.mutex:
+            self._ready()
+            declaration.declare(self, schema)
 
     def _ready(self) -> None:
         """Refuse operators, and repair what an interrupt has left: the first step of each call."""

@@ -22,6 +22,7 @@ from tamis.model.domain import Domain, RefusalError, show
 from tamis.model.printer import expression_text
 
 _NUMBERS = ("integer", "decimal")
+DYNAMIC = "dynamic"
 
 
 def check_comparison(
@@ -46,6 +47,9 @@ class _ComparisonCheck:
                 hint="use one of: " + " ".join(COMPLEMENTS),
             )
         left, right = self._kind(comparison.left), self._kind(comparison.right)
+        if DYNAMIC in (left, right):
+            self._check_dynamic(left, right)
+            return
         if left != right:
             other = " of another domain" if _shown(left) == _shown(right) else ""
             raise ConditionError(
@@ -64,6 +68,15 @@ class _ComparisonCheck:
                 hint="it has: " + " ".join(known),
             )
 
+    def _check_dynamic(self, left: str | Domain, right: str | Domain) -> None:
+        """The kinds of values are compared when an event comes; only numbers, text and booleans."""
+        for kind in (left, right):
+            if kind not in (DYNAMIC, "number", "text", "boolean"):
+                raise ConditionError(
+                    f"{_shown(kind)} is not compared with a dynamic attribute",
+                    span=self.comparison.span,
+                )
+
     def _kind(self, expression: Expression) -> str | Domain:
         """number, text, boolean or timestamp; or the domain, if it is one of names."""
         if isinstance(expression, AttributeValue):
@@ -73,7 +86,7 @@ class _ComparisonCheck:
                 raise ConditionError(f"{show(expression.sign)} is not one of + - * /")
             for side in (expression.left, expression.right):
                 kind = self._kind(side)
-                if kind != "number":
+                if kind not in ("number", DYNAMIC):
                     raise ConditionError(
                         f"{expression_text(side)} is {_shown(kind)}; arithmetic takes numbers",
                         span=self.comparison.span,
@@ -95,7 +108,7 @@ class _ComparisonCheck:
             )
         if domain.kind in _NUMBERS:
             return "number"
-        if domain.kind in ("text", "boolean", "timestamp"):
+        if domain.kind in ("text", "boolean", "timestamp", DYNAMIC):
             return domain.kind
         if "=" not in domain.comparators:
             raise ConditionError(

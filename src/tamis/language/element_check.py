@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tamis.errors import ConditionError, nearest
-from tamis.model.condition import Predicate, Some
+from tamis.model.condition import STATES, Predicate, Some
 from tamis.model.domain import Domain
+from tamis.model.elements.structs import Structs
 from tamis.model.printer import name_text, to_text
 from tamis.model.schema import Schema
-from tamis.model.structs import Structs
 
 
 def structs_of(some: Some, attributes: Mapping[str, Domain], stem: str) -> Structs:
@@ -39,7 +39,7 @@ def refuse_mixed(predicate: Predicate, schema: Schema, stem: str) -> None:
         if not dot:
             return
         rest = f"{last}.{rest}" if rest else last
-    if not rest and predicate.comparator in ("exists", "missing"):
+    if not rest and predicate.comparator in STATES:
         return
     shown = name_text(stem + name)
     form = "item.… = …"

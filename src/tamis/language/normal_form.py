@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tamis.errors import ConditionError, LimitError
 from tamis.language.limits import CALL_LIMIT, DEPTH_LIMIT, PREDICATE_LIMIT, VALUE_LIMIT
 from tamis.model.condition import (
+    IS_NULL,
     LEAVES,
     And,
     Arithmetic,
@@ -205,7 +206,7 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
         bound = tuple(Literal(Predicate(name, "exists"), True) for name in attributes_of(condition))
         return [PartialClause(bound, (Literal(condition, positive),))]
     if isinstance(condition, LEAVES):
-        return [PartialClause((Literal(condition, positive),))]
+        return [PartialClause((each,)) for each in leaf_cases(Literal(condition, positive))]
     if isinstance(condition, Not):
         return _expand(condition.part, not positive)
     if isinstance(condition, And) != positive:
@@ -213,7 +214,7 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
     plain: list[Literal[Leaf]] = []  # most conditions have nothing else
     others: list[tuple[Condition, list[PartialClause]]] = []
     for part in condition.parts:
-        if isinstance(part, LEAVES) and not isinstance(part, Comparison):
+        if isinstance(part, LEAVES) and not _is_split(part):
             plain.append(Literal(part, positive))
         else:
             others.append((part, _expand(part, positive)))
@@ -231,6 +232,21 @@ def _expand(condition: Condition, positive: bool) -> list[PartialClause]:
             rest = Literal(part, positive)
             found = [each._replace(residual=(*each.residual, rest)) for each in found]
     return found
+
+
+def _is_split(leaf: Leaf) -> bool:
+    """Whether a leaf is more than one literal of a clause."""
+    return isinstance(leaf, Comparison) or (
+        isinstance(leaf, Predicate) and leaf.comparator == IS_NULL
+    )
+
+
+def leaf_cases(literal: Literal[Any]) -> list[Literal[Any]]:
+    """A leaf as a disjunction: `is null` is `missing`, or that the attribute is bound to null."""
+    leaf, positive = literal
+    if positive and isinstance(leaf, Predicate) and leaf.comparator == IS_NULL:
+        return [Literal(Predicate(leaf.attribute, "missing", None, leaf.span), True), literal]
+    return [literal]
 
 
 def _has_calls(clauses: list[PartialClause]) -> bool:

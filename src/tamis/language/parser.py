@@ -32,6 +32,7 @@ from tamis.language.type_check import check
 from tamis.model.condition import (
     COMPLEMENTS,
     COMPUTE,
+    IS_NULL,
     NAME,
     SIGNS,
     And,
@@ -52,7 +53,7 @@ from tamis.model.condition import (
     Word,
     operands,
 )
-from tamis.model.element_names import without_variable
+from tamis.model.elements.element_names import without_variable
 from tamis.model.operator import Signature
 from tamis.model.printer import KEYWORDS, constant_text, name_text
 from tamis.model.schema import Schema
@@ -214,7 +215,7 @@ class _Parser(TokenReader):
             kind, value = f"{kind} with", self.constant()
         return Predicate(name, kind, value, (start, self.tokens[self.at - 1][3]))
 
-    def _is_null(self, name: str, start: int) -> Predicate:
+    def _is_null(self, name: str, start: int) -> Condition:
         """`x is null` and `x is not null`, as in SQL."""
         self.at += 1
         negated = self.tokens[self.at][0] == "not"
@@ -224,8 +225,8 @@ class _Parser(TokenReader):
                 "after 'is' comes 'null' or 'not null'", hint=f"to compare, write: {name} = …"
             )
         self.at += 1
-        state = "exists" if negated else "missing"
-        return Predicate(name, state, None, (start, self.tokens[self.at - 1][3]))
+        found = Predicate(name, IS_NULL, None, (start, self.tokens[self.at - 1][3]))
+        return Not(found) if negated else found
 
     def _no_comparator(self, name: str, kind: str) -> ConditionError:
         words = ("contains", "excludes", "exists", "missing", "between", "like")

@@ -18,8 +18,12 @@ _NULLS = ("null", "none", "nil")
 
 
 def doubtful_words(schema: Schema) -> set[str]:
-    """The bare words that `refuse_pitfalls` looks at; the second kind in any case."""
-    return {*schema.attributes, *_NULLS}
+    """The bare words that `refuse_pitfalls` looks at; the second kind in any case.
+
+    The attributes of an open schema are those that others happen to have mentioned: no reason to
+    refuse a word.
+    """
+    return {*_NULLS} if schema.is_open else {*schema.attributes, *_NULLS}
 
 
 def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None, stem: str = "") -> None:
@@ -33,9 +37,9 @@ def refuse_pitfalls(predicate: Predicate, schema: Schema, text: str | None, stem
         if not isinstance(item, Word) or item in names:
             continue
         named = item.startswith(stem) and item.removeprefix(stem) in schema.attributes
-        if named or item.lower() in _NULLS:
+        if (named and not schema.is_open) or item.lower() in _NULLS:
             span = spans.part_of_predicate(text, predicate, 2 + position)
-            _refuse_null(predicate, item, span, stem)
+            _refuse_null(predicate, item, span, stem, domain.kind == "dynamic")
             _refuse_attribute_name(item, span)
     if predicate.comparator in ("contains", "excludes") and _single_text(predicate, schema):
         negated = "not " if predicate.comparator == "excludes" else ""
@@ -58,10 +62,14 @@ def _refuse_attribute_name(word: Word, span: Span | None) -> None:
     )
 
 
-def _refuse_null(predicate: Predicate, word: Word, span: Span | None, stem: str) -> None:
+def _refuse_null(
+    predicate: Predicate, word: Word, span: Span | None, stem: str, dynamic: bool
+) -> None:
     if word.lower() in _NULLS:
         name = name_text(stem + predicate.attribute)
         state = "exists" if predicate.comparator == "!=" else "missing"
+        if predicate.comparator in ("=", "!=") and dynamic:
+            state = "is not null" if predicate.comparator == "!=" else "is null"
         raise ConditionError(
             f"{str(word)!r} is a word here, not an absent value",
             span=span,

@@ -22,7 +22,7 @@ def part_of_predicate(text: str | None, predicate: Predicate, part: int) -> Span
         return found[0][2:]
     words = [token for token in found[1:] if token[0] not in ("not", "end")]
     if part == 1:
-        return words[0][2:]
+        return words[0][2:] if words else predicate.span  # a bare attribute has no comparator
     values: list[Span] = []
     sign: int | None = None
     for kind, _, first, last in words[1:]:

@@ -15,13 +15,16 @@ from tamis.errors import ConditionError, LimitError, Span, nearest
 from tamis.language import spans
 from tamis.language.comparison_check import check_comparison
 from tamis.language.constants import check_constant, kind_of_constant, kind_text
+from tamis.language.dynamic_check import check_dynamic
 from tamis.language.element_check import refuse_mixed, structs_of
 from tamis.language.limits import LIST_LIMIT
 from tamis.language.normal_form import check_size, expand
 from tamis.language.pitfalls import refuse_pitfalls
 from tamis.model.condition import (
     COMPLEMENTS,
+    IS_NULL,
     SIGNS,
+    STATES,
     Arithmetic,
     AttributeValue,
     Call,
@@ -41,7 +44,9 @@ from tamis.model.condition import (
     variables,
 )
 from tamis.model.domain import Domain, RefusalError, show
-from tamis.model.element_names import refuse_call
+from tamis.model.dynamic import Dynamic
+from tamis.model.elements.element_names import refuse_call
+from tamis.model.open_schema import schema_for
 from tamis.model.operator import Parameter, Signature
 from tamis.model.printer import expression_text
 from tamis.model.schema import Schema
@@ -62,9 +67,10 @@ def check(
     `operators` are the operators that the condition may call, by name. A `stored` condition was
     accepted before; the pitfalls that are refused when somebody subscribes are its meaning.
     """
+    known = {} if operators is None else operators
     try:
-        known = {} if operators is None else operators
-        _TypeCheck(schema, schema.attributes, known, text, stored).check(condition)
+        within = schema_for(schema, condition, known)
+        _TypeCheck(within, within.attributes, known, text, stored).check(condition)
     except ConditionError as error:
         raise error.with_text(text) from None
 
@@ -129,7 +135,7 @@ class _TypeCheck(NamedTuple):
                 span=spans.part_of_predicate(self.text, predicate, 0),
                 hint=nearest(predicate.attribute, self.attributes),
             )
-        if predicate.comparator not in domain.comparators:
+        if predicate.comparator not in (*domain.comparators, IS_NULL):
             raise ConditionError(
                 f"{self.stem + predicate.attribute!r} is {domain.kind}, which has no comparator "
                 f"{predicate.comparator!r}",
@@ -138,7 +144,7 @@ class _TypeCheck(NamedTuple):
             )
         comparator, value, span = predicate.comparator, predicate.value, predicate.span
         given: tuple[object, ...] = (value,)
-        if comparator in ("exists", "missing"):
+        if comparator in STATES:
             given = ()
             if value is not None:
                 raise ConditionError(f"{comparator!r} takes no value", span=span)
@@ -153,6 +159,8 @@ class _TypeCheck(NamedTuple):
             given = value
         if not self.stored and predicate.span is not None:
             refuse_pitfalls(predicate, self.schema, self.text, self.stem)
+        if isinstance(domain, Dynamic):
+            check_dynamic(predicate, self.text)
         constant = domain.constant
         for position, item in enumerate(given):
             try:

@@ -16,8 +16,12 @@ from tamis.errors import ConditionError, Span
 
 ORDER = ("<", "<=", ">", ">=", "between")
 MEMBERSHIP = ("=", "!=", "in", "contains", "excludes", "exists", "missing")
+IS_NULL = "is null"
+"""A comparator of every domain: the attribute is not bound, or to null only."""
+STATES = ("exists", "missing", IS_NULL)
+"""Comparators without a value."""
 TEXT = ("starts with", "ends with", "like")
-COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT)
+COMPARATORS = (*MEMBERSHIP, *ORDER, *TEXT, IS_NULL)
 COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The comparators of value constraints, each with its complement."""
 SYNONYMS = {"==": "=", "<>": "!="}
@@ -45,7 +49,7 @@ Value = Constant | tuple[Constant, ...] | None
 class Predicate:
     """attribute, comparator, value: true or false of an event.
 
-    `value` is a tuple for `in` and `between`, None for `exists` and `missing`.
+    `value` is a tuple for `in` and `between`, None for `exists`, `missing` and `is null`.
     """
 
     attribute: str

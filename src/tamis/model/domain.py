@@ -100,7 +100,7 @@ class Domain(ABC):
         return self.kind
 
 
-def _number(given: object, wanted: str) -> int | float:
+def finite_number(given: object, wanted: str) -> int | float:
     """An int or a finite float; handles look-alikes such as bool and NumPy scalars."""
     if (type(given) is int and INT_LOW <= given <= INT_HIGH) or (
         type(given) is float and -_INFINITY < given < _INFINITY
@@ -125,7 +125,7 @@ def _number(given: object, wanted: str) -> int | float:
     except TypeError:
         # NumPy's narrower floats are not Python floats, but convert exactly.
         if type(given).__module__ == "numpy" and type(given).__name__.startswith("float"):
-            return _number(float(given), wanted)  # type: ignore[arg-type]
+            return finite_number(float(given), wanted)  # type: ignore[arg-type]
         refuse(given, f"is {noun(given)}, expected {wanted}")
     if not INT_LOW <= whole <= INT_HIGH:
         refuse(whole, "is outside the 64-bit integers (-2^63 to 2^63 - 1)")
@@ -148,7 +148,7 @@ class Integer(Domain):
         self.low, self.high = low, high
 
     def value(self, given: object) -> int:
-        number = _number(given, "an integer")
+        number = finite_number(given, "an integer")
         if isinstance(number, float):
             if not number.is_integer():
                 refuse(given, "is not a whole number")
@@ -163,7 +163,7 @@ class Integer(Domain):
 
     def constant(self, given: object) -> int | float:
         """Any number: `quantity < 1.5` is meaningful over integers."""
-        return _number(given, "a number")
+        return finite_number(given, "a number")
 
     def to_dict(self) -> str | dict[str, Any]:
         bounds = {"low": self.low, "high": self.high}
@@ -188,7 +188,7 @@ class Decimal(Domain):
     comparators = (*MEMBERSHIP, *ORDER)
 
     def value(self, given: object) -> float:
-        number = _number(given, "a number")
+        number = finite_number(given, "a number")
         real = float(number)
         if isinstance(number, int) and int(real) != number:
             refuse(given, f"has no exact double; the nearest is {real!r}")
@@ -280,7 +280,7 @@ def _check_json(given: object) -> None:
         elif isinstance(item, (list, tuple)):
             stack.extend((below, depth + 1) for below in item)
         elif isinstance(item, float):
-            _number(item, "a number")
+            finite_number(item, "a number")
         elif item is not None and not isinstance(item, (bool, int, str)):
             refuse(item, f"is {noun(item)}, expected bytes or JSON")
 
@@ -309,3 +309,15 @@ def parse_timestamp(text: str) -> datetime | str:
         return f"is not a timestamp: {why}"
     except OverflowError:
         return "falls outside the years 1 to 9999 in UTC"
+
+
+def domains_under(
+    unknown: str, domains: Mapping[str, Domain], attributes: Mapping[str, Domain]
+) -> tuple[dict[str, Domain], dict[str, Domain]]:
+    """Domains under a rule for unknown attributes; attributes still share those with a name."""
+    made: dict[int, Domain] = {}
+
+    def all_under(given: Mapping[str, Domain]) -> dict[str, Domain]:
+        return {n: made.setdefault(id(each), each.under(unknown)) for n, each in given.items()}
+
+    return all_under(domains), all_under(attributes)

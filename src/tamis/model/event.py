@@ -7,6 +7,8 @@ from typing import Any
 
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
+from tamis.model.dynamic import Dynamic, distinct
+from tamis.model.open_event import collect, open_values
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
 _NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = {}
@@ -15,9 +17,9 @@ _NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = {}
 class Event:
     """A consistent event: the set of values of each bound attribute, as a tuple.
 
-    `values` always binds `event_type`. Values are in the normal form of their domain. `ignored` are
-    the names that the schema does not know, if it ignores them. `elements` are the validated
-    elements of each list of structs, which `values` has as published.
+    `values` binds `event_type`, except in an open schema. Values are in the normal form of their
+    domain. `ignored` are the names that the schema does not know, if it ignores them. `elements`
+    are the validated elements of each list of structs, which `values` has as published.
     """
 
     __slots__ = ("elements", "ignored", "schema", "values")
@@ -57,6 +59,8 @@ class Event:
             raise EventError(
                 f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
             )
+        if schema.is_open:
+            return cls(open_values(schema, given), schema)
         attributes = schema.attributes
         ignored: list[str] = []
         if not attributes.keys() >= given.keys():
@@ -65,7 +69,9 @@ class Event:
         view = schema.view(types)
         values: dict[str, tuple[Any, ...]] = {EVENT_TYPE: types}
         for name, raw in given.items():
-            if raw is None or name == EVENT_TYPE:
+            if name == EVENT_TYPE or (
+                raw is None and not (name in view and isinstance(attributes[name], Dynamic))
+            ):
                 continue
             use = view.get(name)
             several = isinstance(raw, (list, tuple, set, frozenset))
@@ -140,11 +146,14 @@ def _types(schema: Schema, given: object) -> tuple[str, ...]:
 
 
 def _distinct(domain: Domain, raw: Any, name: str, types: tuple[str, ...]) -> tuple[Any, ...]:
-    """The distinct values, in the order given, without nulls."""
+    """The distinct values, in the order given, without nulls; null may be dynamic."""
+    dynamic = isinstance(domain, Dynamic)
     try:
-        bound = [domain.value(item) for item in raw if item is not None]
+        bound = [domain.value(item) for item in raw if item is not None or dynamic]
     except RefusalError as why:
         raise _wrong(types, f"{name!r}: {why}", "R2", name) from None
+    if dynamic:
+        return distinct(bound)
     if not domain.hashable:  # for example a JSON value
         return tuple(bound)
     return tuple(dict.fromkeys(bound))
@@ -171,8 +180,10 @@ def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> di
                     f"the event is nested more than {DEPTH_LIMIT} levels deep", rule="R3"
                 )
             stack.extend((f"{name}.{inner}", below, depth + 1) for inner, below in raw.items())
-        elif ignores:  # a value where the schema has an object
-            ignored.append(name)
+        elif ignores and not _gather(schema, name, raw, flat):
+            ignored.append(name)  # a value where the schema has an object
+        elif ignores:
+            continue
         else:
             raise EventError(
                 f"unknown attribute {show(name)}{suggestion(name, schema.attributes)}",
@@ -180,6 +191,20 @@ def _flatten(schema: Schema, given: Mapping[str, Any], ignored: list[str]) -> di
                 attribute=name if isinstance(name, str) else None,
             )
     return flat
+
+
+def _gather(schema: Schema, name: str, raw: Any, flat: dict[str, Any]) -> bool:
+    """Bind multiple attributes to the values of all elements of a list of objects."""
+    if not isinstance(raw, (list, tuple)):
+        return False
+    uses = schema.event_types.values()
+    found = {
+        each: values
+        for each, values in collect(schema, raw, name).items()
+        if any(each in view and view[each].multiple for view in uses)
+    }
+    flat.update(found)
+    return bool(found)
 
 
 def _wrong(types: tuple[str, ...], why: str, rule: str, name: str) -> EventError:

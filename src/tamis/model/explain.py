@@ -24,8 +24,9 @@ from tamis.model.condition import (
     parts_of,
     variables,
 )
+from tamis.model.elements.explain_elements import why_elements
 from tamis.model.event import Event
-from tamis.model.explain_elements import why_elements
+from tamis.model.open_schema import schema_for
 from tamis.model.operator import Fault
 from tamis.model.operator_semantics import CallAnswer, OperatorTable, Substitution
 from tamis.model.printer import to_text
@@ -111,6 +112,7 @@ def explain(
     Each call is made once, even if its clause fails without it. `fits` decides whether one
     substitution satisfies all; an engine passes its own, so that both give up at the same joins.
     """
+    schema = schema_for(schema, condition)
     checked = event if isinstance(event, Event) else schema.event(event)
     calls = (leaf for leaf in leaves(condition) if isinstance(leaf, Call))
     answers = {id(call): operator_semantics.ask(call, checked, operators) for call in calls}
@@ -408,5 +410,7 @@ def _row(row: tuple[Any, ...]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"  # as the language writes it
+    if value is None or isinstance(value, Mapping):
+        return "null" if value is None else "an object"
     text = value.isoformat() if hasattr(value, "isoformat") else str(value)
     return text if len(text) <= 80 else text[:77] + "…"

@@ -28,7 +28,7 @@ from tamis.model.condition import (
     Variable,
     Word,
 )
-from tamis.model.element_names import with_variable
+from tamis.model.elements.element_names import with_variable
 
 KEYWORDS = frozenset(
     {"and", "or", "not", "in", "between", "exists", "missing", "contains", "excludes"}

@@ -8,26 +8,33 @@ way to change a schema, so no change breaks a subscription or a publisher (Le Su
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import EventError, SchemaError, suggestion
-from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text
+from tamis.model.domain import Boolean, Decimal, Domain, Integer, Opaque, Text, domains_under
 from tamis.model.domain import Timestamp as TimestampDomain
+from tamis.model.dynamic import Dynamic
 from tamis.model.named_domains import Enumerated
+from tamis.model.object_paths import Paths, object_paths
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
 
 EVENT_TYPE = "event_type"
-REFUSE, IGNORE = "refuse", "ignore"
-"""What an attribute of an event means that the schema does not know there."""
+REFUSE, IGNORE, DYNAMIC = "refuse", "ignore", "dynamic"
+"""What an attribute of an event means that the schema does not know there. In an open schema it is
+dynamic as soon as a condition mentions it."""
 _VIEWS = 1024  # cached views, one per combination of event types
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
         domain.kind: domain
-        for domain in (Integer(), Decimal(), Text(), Boolean(), TimestampDomain(), Opaque())
+        for domain in (
+            *(Integer(), Decimal(), Text(), Boolean(), TimestampDomain(), Opaque()),
+            Dynamic(),
+        )
     }
 )
 
@@ -65,7 +72,8 @@ class Schema:
 
     An event that leaves `event_type` out is of the `default_event_type`. The only event type is the
     default, and it stays the default when others are created. `unknown` says what becomes of
-    attributes that the schema does not know: the event is refused, or they are ignored.
+    attributes that the schema does not know: the event is refused, or they are ignored, or, in an
+    open schema, they are dynamic (`Schema.open`).
 
     >>> schema = Schema.from_dict({"attributes": {"price": "decimal", "tags": "text"},
     ...                            "event_types": {"offer": {"price": "mandatory",
@@ -85,15 +93,23 @@ class Schema:
         unknown: str = REFUSE,
     ) -> None:
         domains, attributes = domains or {}, attributes or {}
-        if unknown not in (REFUSE, IGNORE):
-            raise SchemaError(f"unknown: expected {REFUSE} or {IGNORE}, got {unknown!r}")
+        if unknown not in (REFUSE, IGNORE, DYNAMIC):
+            raise SchemaError(f"unknown: expected {REFUSE}, {IGNORE} or {DYNAMIC}, got {unknown!r}")
         self.unknown = unknown
+        self.is_open = unknown == DYNAMIC
         if any(each.of_structs for each in (*domains.values(), *attributes.values())):
-            domains, attributes = _under(unknown, domains, attributes)
+            domains, attributes = domains_under(unknown, domains, attributes)
         types = {name: dict(uses) for name, uses in (event_types or {}).items()}
         named = (("event type", types), ("domain", domains), ("attribute", attributes))
         for kind, name in ((kind, name) for kind, names in named for name in names):
             check_name(f"{kind} {name!r}", name)
+        if unknown == DYNAMIC and (
+            types or domains or not all(isinstance(each, Dynamic) for each in attributes.values())
+        ):
+            raise SchemaError(
+                f"unknown: {DYNAMIC} makes an open schema, which declares nothing; with domains, "
+                f"event types or typed attributes, write {REFUSE} or {IGNORE}"
+            )
         if EVENT_TYPE in attributes:
             raise SchemaError(f"{EVENT_TYPE!r} is in every schema; leave it out")
         for name in domains:
@@ -102,13 +118,13 @@ class Schema:
         for name in attributes:
             parts = name.split(".")
             for end in range(1, len(parts)):
-                if (stem := ".".join(parts[:end])) in attributes:
+                if (stem := ".".join(parts[:end])) in attributes and unknown != DYNAMIC:
                     # A nested object could bind either.
                     raise SchemaError(f"attribute {name!r} is nested in attribute {stem!r}")
         self.domains: Mapping[str, Domain] = MappingProxyType(dict(domains))
         # event_type comes first: its position does not move when attributes are created.
         self.attributes: Mapping[str, Domain] = MappingProxyType(
-            {EVENT_TYPE: Enumerated(types), **attributes}
+            {EVENT_TYPE: Dynamic() if unknown == DYNAMIC else Enumerated(types), **attributes}
         )
         # The attributes that are lists of structs.
         self.lists = frozenset(name for name, each in attributes.items() if each.of_structs)
@@ -151,12 +167,19 @@ class Schema:
             hint = suggestion(attribute, self.attributes)
             raise SchemaError(f"{where}: unknown attribute {attribute!r}{hint}") from None
 
+    @cached_property
+    def paths(self) -> Paths:
+        """Where the attributes are in nested objects."""
+        return object_paths(self.attributes)
+
     def view(self, types: Iterable[str]) -> View:
-        """The view over some event types."""
-        chosen = frozenset(types)
+        """The view over some event types; of an open schema, all attributes."""
+        chosen = frozenset() if self.is_open else frozenset(types)
         view = self._views.get(chosen)
         if view is None:
             uses: dict[str, Use] = {}
+            if self.is_open:
+                uses = dict.fromkeys(self.attributes, Use(False, True))
             for name in sorted(chosen - self.event_types.keys()):
                 raise EventError(
                     f"unknown event type {name!r}{suggestion(name, self.event_types)}",
@@ -287,6 +310,22 @@ class Schema:
     # -- documents -------------------------------------------------------------------------------
 
     @classmethod
+    def open(cls) -> Schema:
+        """The open schema: any JSON object is an event, and every attribute is dynamic.
+
+        It declares nothing. An attribute joins it when a condition mentions it; all else in events
+        is ignored.
+        """
+        return cls(unknown=DYNAMIC)
+
+    def mentioning(self, names: Iterable[str]) -> Schema:
+        """The open schema with these attributes; any other schema as it is."""
+        fresh = [name for name in dict.fromkeys(names) if name not in self.attributes]
+        if not self.is_open or not fresh:
+            return self
+        return self._next(attributes={**self._own_attributes(), **dict.fromkeys(fresh, Dynamic())})
+
+    @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
         """From the document form: domains, attributes, event_types, default_event_type, unknown."""
         from tamis.model.schema_document import read_schema
@@ -302,6 +341,17 @@ class Schema:
             return load_schema(Path(path))
         except (TypeError, ValueError) as why:
             raise SchemaError(f"{path!r} is not a path: {why}") from None
+
+    @classmethod
+    def infer(cls, events: Any, name: str = "event") -> Schema:
+        """Propose a typed schema from a sample: dicts, lines of JSON, an Arrow table, a DataFrame.
+
+        Its domains are those that all values of the sample have; `dynamic` for a mixture. `name`
+        names the event type.
+        """
+        from tamis.model.schema_inference import infer_schema
+
+        return infer_schema(events, name)
 
     @classmethod
     def from_json_schema(cls, document: Mapping[str, Any], name: str | None = None) -> Schema:
@@ -338,18 +388,9 @@ class Schema:
 
     def summary(self) -> str:
         """A summary for people."""
-        lines = [f"schema version {self.version}"]
-        for name, uses in self.event_types.items():
-            lines.append(f"{name} (default)" if name == self.default_event_type else name)
-            width = max((len(attribute) for attribute in uses), default=0)
-            for attribute, use in uses.items():
-                described = self.attributes[attribute].describe()
-                lines.append(f"  {attribute:<{width}}  {use!s:<18}  {described}")
-        used = {attribute for uses in self.event_types.values() for attribute in uses}
-        unused = [name for name in self._own_attributes() if name not in used]
-        if unused:
-            lines.append("attributes in no event type: " + ", ".join(unused))
-        return "\n".join(lines)
+        from tamis.model.schema_document import summary_of
+
+        return summary_of(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_dict() == other.to_dict()
@@ -368,18 +409,6 @@ class Schema:
 
     def __setstate__(self, document: dict[str, Any]) -> None:
         self.__dict__.update(Schema.from_dict(document).__dict__)
-
-
-def _under(
-    unknown: str, domains: Mapping[str, Domain], attributes: Mapping[str, Domain]
-) -> tuple[dict[str, Domain], dict[str, Domain]]:
-    """Domains whose elements follow the schema's rule; attributes share those of one name."""
-    made: dict[int, Domain] = {}
-
-    def all_under(given: Mapping[str, Domain]) -> dict[str, Domain]:
-        return {n: made.setdefault(id(each), each.under(unknown)) for n, each in given.items()}
-
-    return all_under(domains), all_under(attributes)
 
 
 def check_name(where: str, name: object) -> None:

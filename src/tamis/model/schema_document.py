@@ -10,9 +10,9 @@ import yaml
 
 from tamis.errors import SchemaError, suggestion
 from tamis.model.domain import Domain, Integer
+from tamis.model.elements.structs import NESTING, Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
-from tamis.model.schema import BUILT_IN, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
-from tamis.model.structs import NESTING, Structs
+from tamis.model.schema import BUILT_IN, DYNAMIC, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 from tamis.model.yaml_document import read_yaml
 
 _ENTRIES = ("version", "domains", "attributes", "event_types", "default_event_type", "unknown")
@@ -23,6 +23,7 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
 
     Without `event_types` there is one, `event`, in which every attribute is optional, and unknown
     attributes are ignored. With event types they are refused, unless the document says otherwise.
+    `unknown: dynamic` makes an open schema.
     """
     top = _mapping(document, "schema")
     _only(top, _ENTRIES, "schema")
@@ -41,7 +42,7 @@ def read_schema(document: Mapping[str, Any]) -> Schema:
         for name, uses in _entries(top.get("event_types"), "event_types").items()
     }
     unknown = top.get("unknown", REFUSE if event_types else IGNORE)
-    if not event_types:
+    if not event_types and unknown != DYNAMIC:
         event_types = {"event": {name: Use(False, False) for name in attributes}}
     return Schema(
         domains,
@@ -171,9 +172,27 @@ def write_schema(schema: Schema) -> dict[str, Any]:
     }
     if schema.default_event_type is not None:
         document["default_event_type"] = schema.default_event_type
-    if schema.unknown == IGNORE:
-        document["unknown"] = IGNORE
+    if schema.unknown != REFUSE:
+        document["unknown"] = schema.unknown
     return document
+
+
+def summary_of(schema: Schema) -> str:
+    """A summary for people."""
+    lines = [f"schema version {schema.version}"]
+    for name, uses in schema.event_types.items():
+        lines.append(f"{name} (default)" if name == schema.default_event_type else name)
+        width = max((len(attribute) for attribute in uses), default=0)
+        for attribute, use in uses.items():
+            described = schema.attributes[attribute].describe()
+            lines.append(f"  {attribute:<{width}}  {use!s:<18}  {described}")
+    used = {EVENT_TYPE, *(attribute for uses in schema.event_types.values() for attribute in uses)}
+    unused = [name for name in schema.attributes if name not in used]
+    if schema.is_open:
+        return "\n".join([*lines, "open; dynamic attributes: " + (", ".join(unused) or "none yet")])
+    if unused:
+        lines.append("attributes in no event type: " + ", ".join(unused))
+    return "\n".join(lines)
 
 
 def to_yaml(schema: Schema) -> str:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from tamis.errors import SchemaError
 from tamis.model.domain import INT_HIGH, INT_LOW, Domain, Integer
+from tamis.model.elements.structs import NESTING, Structs
 from tamis.model.named_domains import Enumerated
 from tamis.model.schema import BUILT_IN, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
-from tamis.model.structs import NESTING, Structs
 
 _NESTING = 32
 

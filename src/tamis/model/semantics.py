@@ -13,6 +13,7 @@ from typing import Any
 
 from tamis.errors import ConditionError, SchemaError
 from tamis.model.condition import (
+    IS_NULL,
     And,
     AttributeValue,
     Clause,
@@ -28,8 +29,11 @@ from tamis.model.condition import (
     parts_of,
 )
 from tamis.model.domain import Domain
+from tamis.model.dynamic import Dynamic
 from tamis.model.event import Event
 from tamis.model.named_domains import Enumerated, Hierarchy
+from tamis.model.open_schema import schema_for
+from tamis.model.operator import Signature
 from tamis.model.operator_semantics import (
     OperatorTable,
     ask,
@@ -53,11 +57,16 @@ def satisfies(
         raise ConditionError(f"expected a condition, got {type(condition).__name__}; see parse")
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+    schema = schema_for(schema, condition, _signatures(operators))
     checked = event if isinstance(event, Event) else schema.event(event)
     return any(
         clause_holds(clause, checked, schema, operators)
         for clause in open_clauses(condition, True, checked, schema)
     )
+
+
+def _signatures(operators: OperatorTable | None) -> dict[str, Signature]:
+    return {name: signature for name, (signature, _) in (operators or {}).items()}
 
 
 def open_clauses(
@@ -199,26 +208,51 @@ def looks_at_set(literal: Literal) -> bool:
     """Whether the literal is about the set of values, not about one of them."""
     predicate, positive = literal
     return predicate.comparator in ("contains", "excludes", "missing") or (
-        predicate.comparator == "exists" and not positive
+        (predicate.comparator, positive) in (("exists", False), (IS_NULL, True))
     )
 
 
 def set_holds(literal: Literal, event: Event, schema: Schema) -> bool:
-    """`contains`, `excludes`, `exists` and `missing`, and their complements."""
+    """`contains`, `excludes`, `exists`, `missing` and `is null`, and their complements."""
     predicate, positive = literal
     bound = event.values.get(predicate.attribute)
+    if predicate.comparator == IS_NULL:
+        return (bound is None or all(value is None for value in bound)) == positive
     if predicate.comparator in ("exists", "missing"):
         return (bound is not None) == ((predicate.comparator == "exists") == positive)
     if bound is None:
         return False
     wanted = schema.attributes[predicate.attribute].constant(predicate.value)
-    return (wanted in bound) == ((predicate.comparator == "contains") == positive)
+    return any(_equal(value, wanted) for value in bound) == (
+        (predicate.comparator == "contains") == positive
+    )
 
 
 def value_holds(literal: Literal, value: Any, schema: Schema) -> bool:
     """Whether one value satisfies one literal; the complement is within the domain."""
     predicate, positive = literal
-    return _true(predicate, value, schema.attributes[predicate.attribute]) == positive
+    domain = schema.attributes[predicate.attribute]
+    if predicate.comparator == IS_NULL:
+        return (value is None) == positive
+    if isinstance(domain, Dynamic) and predicate.comparator != "exists":
+        given = predicate.value if isinstance(predicate.value, tuple) else (predicate.value,)
+        if _kind(value) not in {_kind(domain.constant(each)) for each in given}:
+            return False  # of another kind, the complement included
+    return _true(predicate, value, domain) == positive
+
+
+def _kind(value: Any) -> str:
+    """The kind of a value of a dynamic attribute."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "object"
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Whether two values are the same; true is not 1."""
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
 def _true(predicate: Predicate, value: Any, domain: Domain) -> bool:
@@ -227,7 +261,7 @@ def _true(predicate: Predicate, value: Any, domain: Domain) -> bool:
         return True
     if comparator == "in":
         assert isinstance(given, tuple)
-        return any(value == domain.constant(item) for item in given)
+        return any(_equal(value, domain.constant(item)) for item in given)
     if comparator == "between":
         assert isinstance(given, tuple)
         low, high = (domain.constant(end) for end in given)

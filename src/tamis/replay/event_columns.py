@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tamis.encode.encoder import Encoder
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Timestamp
+from tamis.model.elements.structs import Structs
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.model.structs import Structs
 
 _Leaf = TypeVar("_Leaf")
 _TYPES: dict[type[Domain], pa.DataType] = {
@@ -106,6 +106,8 @@ def placed(values: Any, rows: NDArray[np.int64], size: int) -> Any:
 
 def multiple(schema: Schema) -> set[str]:
     """The attributes that may have several values in one event."""
+    if schema.is_open:
+        return set(schema.attributes)
     several = {
         name for uses in schema.event_types.values() for name, use in uses.items() if use.multiple
     }

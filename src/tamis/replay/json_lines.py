@@ -23,9 +23,11 @@ from pyarrow import json as arrow_json
 from tamis.encode.arrow import one_chunk
 from tamis.encode.columns import column_codes
 from tamis.encode.encoder import Encoder
-from tamis.encode.validation import Refused, ValidEvents, validate
+from tamis.encode.json_events import has_dynamic
+from tamis.encode.validation import Refused, ValidEvents, validate, validate_events
 from tamis.errors import EventError
 from tamis.model.domain import Opaque
+from tamis.model.dynamic import Dynamic
 from tamis.model.event import Event
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 from tamis.replay.event_columns import (
@@ -102,6 +104,8 @@ class LineReader:
         """The events of lines, which are text, or bytes of UTF-8."""
         whole = one_chunk(lines) if isinstance(lines, pa.ChunkedArray) else lines
         texts, reasons = _texts(whole)
+        if has_dynamic(self._schema):
+            return self._parse_one_by_one(texts, reasons)
         trimmed = pc.ascii_trim(texts, characters=" \t\r\n")
         # With these two, no object can begin in one line and end in another: see _read.
         likely = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
@@ -115,7 +119,8 @@ class LineReader:
         plain: dict[int, Event] = {}
         for row in np.flatnonzero(left).tolist():
             if row not in reasons:
-                event = _event(self._schema, texts[row].as_py())
+                read = _read_line(texts[row].as_py())
+                event = read if isinstance(read, str) else _event(self._schema, read)
                 if isinstance(event, str):
                     reasons[row] = event
                 else:
@@ -130,6 +135,20 @@ class LineReader:
             rows = every[valid.rows]
         refused = [Refused(row, reasons[row]) for row in sorted(reasons)]
         return ParsedLines(replace(valid, rows=rows, refused=refused), len(texts))
+
+    def _parse_one_by_one(self, texts: pa.Array, reasons: dict[int, str]) -> ParsedLines:
+        """Lines whose values have kinds that differ from line to line."""
+        events: list[Any] = []
+        plain: list[Event | None] = []
+        for row, line in enumerate(texts.to_pylist()):
+            read = reasons.get(row) or _read_line(line)
+            found = read if isinstance(read, str) else _event(self._schema, read)
+            if isinstance(found, str):
+                reasons[row] = found
+            events.append(None if isinstance(read, str) else read.value)
+            plain.append(None if isinstance(found, str) else found)
+        table = self._table(plain)
+        return ParsedLines(validate_events(self._encoder, events, table, reasons), len(texts))
 
     # -- many lines at once ------------------------------------------------------------------------
 
@@ -234,8 +253,8 @@ class LineReader:
 
     # -- one line after the other ------------------------------------------------------------------
 
-    def _table(self, events: list[Event]) -> pa.Table:
-        rows = [_row(event) for event in events]
+    def _table(self, events: list[Event | None]) -> pa.Table:
+        rows = [{} if event is None else _row(event) for event in events]
         return pa.table(
             {name: pa.array([row.get(name) for row in rows], k) for name, k in self.types.items()}
         )
@@ -249,8 +268,8 @@ def _row(event: Event) -> dict[str, Any]:
         if name in event.elements:
             found[name] = [_element(each) for each in event.elements[name]]
             continue
-        opaque = isinstance(schema.attributes[name], Opaque)
-        written = tuple(map(_written, values)) if opaque else values
+        as_text = isinstance(schema.attributes[name], Opaque | Dynamic)
+        written = tuple(map(_written, values)) if as_text else values
         found[name] = written if name in several else written[0]
     return found
 
@@ -261,18 +280,30 @@ def _element(event: Event) -> dict[str, Any]:
     return nested(flat, lambda below: below)
 
 
-def _event(schema: Schema, line: str | None) -> Event | str:
-    """The event of one line, or why it is refused."""
+class _Line(NamedTuple):
+    """What a line has."""
+
+    value: Any
+
+
+def _read_line(line: str | None) -> _Line | str:
+    """The value of one line, or why there is none."""
     if line is None:
         return "there is no text"
     try:
-        return Event.of(schema, json.loads(line))
-    except EventError as why:
-        return str(why)
+        return _Line(json.loads(line))
     except json.JSONDecodeError as why:
         return f"not JSON: {why}"
     except (ValueError, RecursionError) as why:  # a number of ten thousand digits, or too deep
         return f"not JSON that can be read: {why}"
+
+
+def _event(schema: Schema, line: _Line) -> Event | str:
+    """The event of one line, or why it is refused."""
+    try:
+        return Event.of(schema, line.value)
+    except EventError as why:
+        return str(why)
 
 
 def _written(value: Any) -> str:

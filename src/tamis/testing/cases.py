@@ -13,7 +13,11 @@ from typing import Any, Protocol, TypeVar
 
 from tamis.model.condition import (
     COMPLEMENTS,
+    IS_NULL,
+    ORDER,
     SIGNS,
+    STATES,
+    TEXT,
     And,
     Arithmetic,
     AttributeValue,
@@ -25,15 +29,16 @@ from tamis.model.condition import (
     Some,
 )
 from tamis.model.domain import Domain, RefusalError
+from tamis.model.dynamic import Dynamic, kind_of_value
+from tamis.model.elements.structs import ELEMENT, Structs
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.model.structs import ELEMENT, Structs
 
 T = TypeVar("T")
 _LEAST = math.ulp(0.0)
 _MOST = 1.7976931348623157e308
 
-_BOTH = ["price", "number", "small", "title", "at", "rank", "colour", "category", "craft"]
-_SINGLE = [*_BOTH, "open", "period", "picture", "items"]
+_BOTH = ["price", "number", "small", "title", "at", "rank", "colour", "category", "craft", "any"]
+_SINGLE = [*_BOTH, "open", "period", "picture", "other", "items"]
 _SEVERAL = [*_BOTH, "tags", "items"]
 
 SCHEMA = Schema.from_dict(
@@ -89,6 +94,8 @@ SCHEMA = Schema.from_dict(
             "category": "furniture",
             "craft": "craft",
             "picture": "opaque",
+            "any": "dynamic",
+            "other": "dynamic",
             "items": {
                 "kind": "structs",
                 "attributes": {
@@ -139,6 +146,11 @@ VALUES: dict[str, tuple[Any, ...]] = {
         "9999-12-31T23:59:59.999999Z",
     ),
     "opaque": (b"\x00", {"deep": [1, None]}, "text", 0),
+    "dynamic": (
+        *(None, True, False, "", "a", "ab", "2", "\U0010ffff", {"deep": 1}),
+        *(-(2**63), -_MOST, -1.5, -0.0, 0, _LEAST, 1, 1.0, 1.5, 2**53, 2.0**53, 2**53 + 1),
+        *(2**63 - 1025, 2**63 - 1024, 2**63 - 1, _MOST),
+    ),
 }
 """Values for events, by kind: extremes and neighbours, few enough to match often."""
 
@@ -146,6 +158,7 @@ CONSTANTS: dict[str, tuple[Any, ...]] = {
     **VALUES,
     "integer": (*VALUES["integer"], 1.5, -0.5, 1e30, -1e30),
     "text": (*VALUES["text"], "\U0010ffff\U0010ffff", "aa", "a%"),
+    "dynamic": tuple(v for v in VALUES["dynamic"] if v is not None and not isinstance(v, dict)),
 }
 PATTERNS = ("a%", "%b", "_", "%", "", "a_c", "%a%", "a%b%", "\\%", "%\\_", "ab", "_%_")
 
@@ -192,10 +205,12 @@ def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
         names.remove(EVENT_TYPE)  # elements have none
     name = chooser.pick(names)
     domain = schema.attributes[name]
-    comparator = chooser.pick(domain.comparators)
-    pool = _pool(domain, CONSTANTS)
-    if comparator in ("exists", "missing"):
+    comparator = chooser.pick((*domain.comparators, IS_NULL))
+    if comparator in STATES:
         return Predicate(name, comparator)
+    pool = _pool(domain, CONSTANTS)
+    if isinstance(domain, Dynamic):
+        pool = _of_one_kind(chooser, comparator, pool)
     if comparator == "in":
         return Predicate(
             name, comparator, tuple(chooser.pick(pool) for _ in range(chooser.number(1, 3)))
@@ -205,6 +220,16 @@ def predicate(chooser: Chooser, schema: Schema = SCHEMA) -> Predicate:
     if comparator == "like":
         return Predicate(name, comparator, chooser.pick(PATTERNS))
     return Predicate(name, comparator, chooser.pick(pool))
+
+
+def _of_one_kind(chooser: Chooser, comparator: str, pool: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Constants that a comparator of dynamic attributes takes together."""
+    if comparator in TEXT:
+        return tuple(each for each in pool if isinstance(each, str))
+    if comparator not in ORDER:
+        return pool
+    kind = kind_of_value(chooser.pick([each for each in pool if not isinstance(each, bool)]))
+    return tuple(each for each in pool if kind_of_value(each) == kind)
 
 
 _DEPTH = 3
@@ -257,6 +282,7 @@ _ALIKE = (
     ("rank",),
     ("craft",),
     ("open",),
+    ("any", "other", "number"),
 )
 
 
@@ -286,7 +312,7 @@ def event(chooser: Chooser, schema: Schema = SCHEMA) -> dict[str, Any]:
         pool = [value for value in _pool(domain, VALUES) if _in_domain(domain, value)]
         if not use.mandatory and chooser.number(0, 2) == 0:
             if chooser.number(0, 3) == 0:
-                bound[name] = None  # null is absent
+                bound[name] = None  # null is absent, or a dynamic value
             continue
         if use.multiple and chooser.number(0, 1):
             bound[name] = [chooser.pick(pool) for _ in range(chooser.number(1, 3))]
@@ -301,3 +327,22 @@ def elements(chooser: Chooser, domain: Structs) -> Any:
     for element in found:
         del element[EVENT_TYPE]
     return found[0] if len(found) == 1 and chooser.number(0, 1) else found
+
+
+OPEN = Schema.open().mentioning(["a", "a.b", "a.b.c", "tags", "x.y", "event_type"])
+"""An open schema, with the attributes that conditions mention."""
+
+
+def open_event(chooser: Chooser) -> dict[str, Any]:
+    """Any JSON object: values, lists and objects where conditions look and where they do not."""
+
+    def value(depth: int) -> Any:
+        shape = chooser.number(0, 5 if depth else 3)
+        if shape == 4:
+            return [value(depth - 1) for _ in range(chooser.number(0, 3))]
+        if shape == 5:
+            return {key: value(depth - 1) for key in ("b", "c", "y", "z") if chooser.number(0, 1)}
+        return chooser.pick(VALUES["dynamic"])
+
+    names = ("a", "a.b", "b.c", "tags", "x", "x.y", "other", EVENT_TYPE)
+    return {name: value(3) for name in names if chooser.number(0, 1)}

@@ -56,6 +56,22 @@ def agrees_with_satisfies(make: Make) -> None:
 
 
 @check
+def open_schema(make: Make) -> None:
+    """Random conditions and JSON objects without a schema agree with `satisfies`."""
+    chooser = cases.RandomChooser(16)
+    engine = Engine(matcher=make())
+    conditions: dict[int, Condition] = {}
+    while len(conditions) < 120:  # attributes join as conditions mention them
+        condition = cases.condition(chooser, schema=cases.OPEN)
+        try:
+            conditions[int(engine.subscribe(condition))] = condition
+        except NeverTrueError:
+            continue
+    agree(engine, conditions, [cases.open_event(chooser) for _ in range(40)])
+    engine.check()
+
+
+@check
 def language_examples(make: Make) -> None:
     """One subscription for each form of the language."""
     engine = Engine(cases.SCHEMA, make())
@@ -102,6 +118,23 @@ _EXAMPLES = (
     "price exists or tags missing",
     "(price < 1 or number > 1) and (title exists or open = false)",
     "not (price < 1 and number > 1)",
+    "any < 1.5",
+    "not any < 1.5",
+    "any != 1",
+    "any = 9223372036854775807",
+    'any > "a"',
+    'any in (1, "a", true)',
+    'not any in (1, "a")',
+    'any like "%b"',
+    'not any like "a%"',
+    'any contains 1 and any excludes "a"',
+    "any",
+    "not any",
+    "any is null",
+    "any is not null and any missing or price is null",
+    "any is null and other is null and (any exists or number > 1)",
+    "any = @other",
+    "not any < @number",
 )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Engine, Schema, operator
-from tamis.encode.element_conditions import ElementConditions
+from tamis.encode.elements.element_conditions import ElementConditions
 from tamis.encode.encoder import Encoder
 from tamis.encode.validation import validate
 from tamis.errors import ConditionError, EventError, NeverTrueError, SavedIndexError

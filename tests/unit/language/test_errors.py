@@ -30,6 +30,7 @@ MISTAKES = [
     ("   ", 1, 4, "", "the condition is empty"),
     ("price", 1, 1, "price", "expected a comparator after 'price'"),
     ("sold and price", 1, 10, "price", "expected a comparator after 'price', which is decimal"),
+    ("image", 1, 1, "image", "opaque, which has no comparator"),
     ("price is 5", 1, 10, "5", "after 'is' comes 'null'"),
     ("lower(title) = 'x'", 1, 14, "=", "is an operator"),
     ("lower(title)", 1, 1, "lower", "has no functions"),

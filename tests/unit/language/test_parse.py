@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tamis.language import parse, to_text
 from tamis.model.condition import (
     COMPARATORS,
+    STATES,
     And,
     Condition,
     Not,
@@ -145,7 +146,7 @@ def asts(draw: st.DrawFn) -> Predicate:
         value = tuple(draw(st.lists(constants, min_size=1, max_size=4)))
     elif comparator == "between":
         value = draw(constants), draw(constants)
-    elif comparator not in ("exists", "missing"):
+    elif comparator not in STATES:
         value = draw(constants)
     return Predicate(draw(names), comparator, value)
 

@@ -10,9 +10,9 @@ import pytest
 from tamis import Schema
 from tamis.errors import EventError, SchemaError
 from tamis.language import parse
+from tamis.model.elements.structs import Structs
 from tamis.model.explain import explain
 from tamis.model.semantics import satisfies
-from tamis.model.structs import Structs
 
 DOCUMENT: dict[str, Any] = {
     "domains": {"colour": {"kind": "enumerated", "values": ["red", "blue"]}},

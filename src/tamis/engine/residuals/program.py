@@ -15,7 +15,7 @@ from tamis.encode.clause import MISSING, NONE, SOME, Constraint
 from tamis.encode.encoder import Encoder
 from tamis.engine.residuals.special_tests import SpecialTest
 from tamis.errors import NeverTrueError
-from tamis.language.normal_form import PartialClause, all_literals
+from tamis.language.normal_form import PartialClause, all_literals, leaf_cases
 from tamis.model.condition import (
     And,
     Comparison,
@@ -108,7 +108,9 @@ class _Writer:
         if isinstance(node, Not):
             return self.node(Literal(node.part, not positive), yes, no)
         if isinstance(node, Predicate):
-            return self.leaf(Literal(node, positive), yes, no)
+            for case in reversed(leaf_cases(Literal(node, positive))):
+                no = self.leaf(case, yes, no)
+            return no
         if isinstance(node, Comparison):
             return self.special(SpecialTest.of_comparison(node, positive), yes, no)
         assert isinstance(node, And | Or)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tamis.encode.clause import Constraint, constraint_from_json, constraint_to_json
 from tamis.encode.codes import NameCodec, TimestampCodec
+from tamis.encode.dynamic_codes import key_of
 from tamis.encode.encoder import Encoder
 from tamis.encode.intervals import before
 from tamis.engine.calls.join import compile_constraint
@@ -145,7 +146,10 @@ class SpecialTests:
 
 def _evaluate(test: SpecialTest, encoder: Encoder) -> Evaluate:
     if test.constraint is not None:
-        return _match_text(test.constraint)
+        holds_text = _match_text(test.constraint)
+        if test.constraint.attribute in encoder.dynamic:
+            return lambda values: holds_text([*map(key_of, values)])
+        return holds_text
     comparison = parse(test.comparison, limit=None)
     assert isinstance(comparison, Comparison)
     codecs = [encoder.codecs[encoder.positions[name]] for name in test.attributes]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import SparkError, suggestion
 from tamis.model.domain import Boolean, Decimal, Domain, Integer, Text, Timestamp
+from tamis.model.elements.structs import Structs
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.schema import EVENT_TYPE, Schema
-from tamis.model.structs import Structs
 from tamis.replay.event_columns import arrow_types, nested
 
 if TYPE_CHECKING:
@@ -59,8 +59,10 @@ def attribute_sources(schema: Schema, struct: StructType, known: Iterable[str] =
 
     Raises a `SparkError` if a mandatory attribute has no column, if a column has a wrong type, and
     if a column is named almost like an attribute that has none. Columns that are `known` for
-    another use, and all others, are left alone.
+    another use, and all others, are left alone. In an open schema every column may hold attributes.
     """
+    if schema.is_open:
+        return [(field.name,) for field in struct.fields]
     found: dict[str, Path] = {}
     others: dict[str, DataType] = {}
     for path, kind in _leaves(struct, schema):

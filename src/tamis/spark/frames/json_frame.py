@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.encode.arrow import one_chunk
+from tamis.encode.json_events import has_dynamic
 from tamis.errors import SchemaError, SparkError
 from tamis.model.schema import Schema
 from tamis.replay.event_columns import nested
@@ -43,6 +44,12 @@ def from_json(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"expected a Schema, got {type(schema).__name__}")
+    if has_dynamic(schema):
+        raise SparkError(
+            "from_json makes a column for each attribute, and a dynamic one has values of several "
+            "types; declare the attributes (Schema.infer proposes a schema), or publish the lines "
+            "to a log"
+        )
     kept: list[str | Column] = [keep] if isinstance(keep, str) else list(keep)
     if dead in schema.attributes:
         raise SparkError(f"{dead!r} is an attribute; name another column for reasons: dead=…")

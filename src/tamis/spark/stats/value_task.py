@@ -25,6 +25,7 @@ from tamis.encode.validation import ValidEvents, validate
 from tamis.errors import SparkError, StoreError
 from tamis.files.atomic import atomic_file
 from tamis.files.os_errors import os_errors_as
+from tamis.model.dynamic import Dynamic
 from tamis.model.schema import EVENT_TYPE
 from tamis.replay.event_columns import schema_encoder
 from tamis.replay.event_source import EventSource
@@ -73,9 +74,16 @@ class ValueTask(NamedTuple):
 
 
 def tracked(encoder: Encoder) -> list[str]:
-    """The attributes that are counted: the event type only if there are several."""
+    """The attributes that are counted: the event type only if there are several.
+
+    A dynamic attribute has values of several types, and statistics have one for each attribute.
+    """
     several = len(encoder.schema.event_types) > 1
-    return [name for name in encoder.schema.attributes if several or name != EVENT_TYPE]
+    return [
+        name
+        for name, domain in encoder.schema.attributes.items()
+        if (several or name != EVENT_TYPE) and not isinstance(domain, Dynamic)
+    ]
 
 
 def _value_rows(encoder: Encoder, valid: ValidEvents) -> Iterator[pa.RecordBatch]:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files.arrays import Int64s
+from tamis.model.elements.structs import ELEMENT
 from tamis.model.schema import EVENT_TYPE, IGNORE
-from tamis.model.structs import ELEMENT
 
 
 class ElementTable(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import EventError, SchemaError, suggestion
+from tamis.model.condition import STATES
 from tamis.model.domain import Domain, RefusalError, noun, refuse
 from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 
@@ -24,7 +25,7 @@ class Structs(Domain):
     """Lists of structs with these attributes, all optional; those in `multiple` are lists."""
 
     kind = "structs"
-    comparators = ("exists", "missing")
+    comparators = STATES
     hashable = False
     of_structs = True
 

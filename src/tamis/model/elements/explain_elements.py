@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tamis.model.condition import Condition, Not, Some
-from tamis.model.element_names import with_variable
+from tamis.model.elements.element_names import with_variable
 from tamis.model.event import Event
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema

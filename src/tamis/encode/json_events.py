@@ -1,0 +1,82 @@
+"""Events of JSON for schemas with dynamic attributes, which no Arrow column can hold.
+
+They are kept as they came. Engines that read them may know different attributes of an open schema;
+so what is invalid in an event does not depend on the attributes that conditions mention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.encode.batch import EventBatch
+from tamis.encode.encoder import Encoder
+from tamis.errors import EventError
+from tamis.model.domain import INT_HIGH, INT_LOW, TEXT_LIMIT, RefusalError, Text, show
+from tamis.model.dynamic import Dynamic
+from tamis.model.elements.structs import Structs
+from tamis.model.event import Event
+from tamis.model.schema import Schema
+
+_TEXT = Text()
+
+
+def has_dynamic(schema: Schema) -> bool:
+    """Whether events of the schema have values that no Arrow column can hold."""
+    return any(
+        isinstance(each, Dynamic) or (isinstance(each, Structs) and has_dynamic(each.element))
+        for each in schema.attributes.values()
+    )
+
+
+def encode_events(encoder: Encoder, events: Sequence[Mapping[str, Any]]) -> EventBatch:
+    """A batch of events that were validated before."""
+    return encoder.events([Event.of(encoder.schema, each) for each in events])
+
+
+def refusal(schema: Schema, event: Any) -> str | None:
+    """Why an event is invalid; None if it is valid."""
+    try:
+        Event.of(schema, event)
+    except EventError as why:
+        return str(why)
+    return _wrong_value(event) if schema.is_open else None
+
+
+def _wrong_value(event: Mapping[str, Any]) -> str | None:
+    """A number or a text that no attribute takes, anywhere in an event."""
+    stack: list[Any] = [event]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if not value.isascii() or len(value) > TEXT_LIMIT:
+                try:
+                    _TEXT.value(value)
+                except RefusalError as why:
+                    return str(why)
+        elif isinstance(value, Mapping):
+            stack.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            stack.extend(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            return f"{value} is not a finite number"
+        elif isinstance(value, int) and not INT_LOW <= value <= INT_HIGH:
+            return f"{show(value)} is outside the 64-bit integers (-2^63 to 2^63 - 1)"
+    return None
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table as events. A table has a place for every attribute: null is absent."""
+    return [_without_nulls(row) for row in table.to_pylist()]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        inner = {name: _without_nulls(each) for name, each in value.items()}
+        return {name: each for name, each in inner.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value if each is not None]
+    return value

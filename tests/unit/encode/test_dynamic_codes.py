@@ -1,0 +1,58 @@
+"""Keys of dynamic values are in the order of the values, and exact."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tamis.encode.dynamic_codes import key_of
+from tamis.model.dynamic import Dynamic, kind_of_value
+
+integers = st.one_of(
+    st.integers(-(2**63), 2**63 - 1),
+    st.builds(
+        lambda power, sign, near: max(-(2**63), min(2**63 - 1, sign * 2**power + near)),
+        st.integers(50, 63),
+        st.sampled_from((-1, 1)),
+        st.integers(-1100, 1100),
+    ),
+)
+numbers = st.one_of(integers, st.floats(allow_nan=False, allow_infinity=False), integers.map(float))
+scalars = st.one_of(st.none(), st.booleans(), numbers, st.text(st.characters(codec="utf-8")))
+_ORDER = ("null", "boolean", "number", "text", "object")
+
+
+@given(numbers, numbers)
+@example(2**63 - 1, 2.0**63)
+@example(-(2**63), -(2.0**63))
+@example(2**53, 2**53 + 1)
+@example(2**53 + 1, 2.0**53 + 2)
+@example(2**63 - 1025, 2.0**63 - 1024)
+@example(-0.0, 0)
+@example(-math.ulp(0.0), 0.0)
+@example(math.ulp(0.0), 0)
+@example(1, 1.0)
+def test_numbers_compare_as_their_keys_do(one: float, other: float) -> None:
+    left, right = (key_of(Dynamic().value(each)) for each in (one, other))
+    assert (left < right, left == right) == (one < other, one == other)
+    assert len(left) == len(right) == 20
+
+
+@given(scalars, scalars)
+@example(True, 1)
+@example("1", 1)
+@example("", None)
+def test_kinds_have_keys_of_their_own(one: Any, other: Any) -> None:
+    left, right = kind_of_value(one), kind_of_value(other)
+    if left != right:
+        assert (key_of(one) < key_of(other)) == (_ORDER.index(left) < _ORDER.index(right))
+    elif left == "text":
+        assert (key_of(one) < key_of(other)) == (one < other)
+
+
+@given(scalars)
+def test_every_value_is_below_an_object(value: Any) -> None:
+    assert key_of(value) < key_of({"a": 1}) == key_of([])
