@@ -20,7 +20,7 @@ from tamis.encode.columns import column_codes
 from tamis.encode.elements.element_table import element_table
 from tamis.encode.encoded_events import Elements, EncodedEvents
 from tamis.encode.encoder import Encoder
-from tamis.encode.json_events import rows_of
+from tamis.encode.json_events import encode_events, rows_of
 from tamis.encode.nested_columns import flat_table
 from tamis.errors import EventError
 from tamis.files.arrays import Bools, Int64s
@@ -74,6 +74,8 @@ def events_from_arrow(encoder: Encoder, table: Any) -> EventBatch:
     The data may come from anywhere, so everything is checked first.
     """
     table = checked_table(table, "a list of events or an Arrow table", EventError)
+    if encoder.schema.is_open and encoder.elements:  # their attributes have no columns
+        return encode_events(encoder, rows_of(table))
     try:
         encoded = encode(encoder, table)
     except _UNREADABLE as refusal:

@@ -62,7 +62,9 @@ class Encoder:
         labels, dynamic, elements = dict(self.labels), set(self.dynamic), dict(self.elements)
         for position, (name, domain) in enumerate(schema.attributes.items()):
             if position < len(codecs):
-                if codecs[position].domain != domain:  # event_type grows at its end
+                if position in elements:
+                    elements[position].extend(domain)
+                elif codecs[position].domain != domain:  # event_type grows at its end
                     codecs[position] = codec(domain, grows=True)
                 continue
             positions[name] = position

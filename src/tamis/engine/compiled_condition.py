@@ -31,6 +31,7 @@ from tamis.model.condition import (
     ValueConstraint,
     parts_of,
 )
+from tamis.model.elements.structs import list_name
 from tamis.model.open_schema import schema_for
 from tamis.operators.registry import Operators
 from tamis.schedule.base import ON_FALSE, ON_TRUE
@@ -81,9 +82,8 @@ def compile_condition(
 def number_elements(condition: Condition, encoder: Encoder) -> Condition:
     """A condition with numbers in place of conditions on elements: `items contains 3`."""
     if isinstance(condition, Some):
-        conditions = encoder.elements[encoder.positions[condition.attribute]]
-        number = conditions.number(condition.condition)
-        name, span = condition.attribute, condition.span
+        name, span = list_name(condition.attribute, encoder.schema), condition.span
+        number = encoder.elements[encoder.positions[name]].number(condition.condition)
         return NumberedSome(name, "contains", number, span, condition)
     if isinstance(condition, Not):
         return Not(number_elements(condition.part, encoder))

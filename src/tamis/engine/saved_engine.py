@@ -158,7 +158,10 @@ def _restore(
         inner = facts.get("elements", {}).get(str(at))
         if inner is not None:
             below = f"{prefix}{_prefix(at)}"
-            made = element_engine(conditions.element, _matcher(inner, {}))
+            element = conditions.element
+            if element.is_open:  # its attributes are in an order of their own
+                element = Schema.from_dict(inner["schema"])
+            made = element_engine(element, _matcher(inner, {}))
             _restore(made, saved, inner, below, verify)
             numbers = _part(saved, inner, below, _NUMBERS, verify)
             restore_numbers(conditions, made, numbers)

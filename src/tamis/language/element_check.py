@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from tamis.errors import ConditionError, nearest
 from tamis.model.condition import STATES, Predicate, Some
 from tamis.model.domain import Domain
-from tamis.model.elements.structs import Structs
+from tamis.model.elements.structs import Structs, list_name
 from tamis.model.printer import name_text, to_text
 from tamis.model.schema import Schema
 
 
-def structs_of(some: Some, attributes: Mapping[str, Domain], stem: str) -> Structs:
+def structs_of(some: Some, schema: Schema, attributes: Mapping[str, Domain], stem: str) -> Structs:
     """The list of structs that a condition looks at; refuses other attributes."""
     shown = stem + some.attribute
-    domain = attributes.get(some.attribute)
+    domain = attributes.get(list_name(some.attribute, schema))
     if isinstance(domain, Structs):
         return domain
     if domain is None:

@@ -116,9 +116,9 @@ class _TypeCheck(NamedTuple):
 
     def _some(self, some: Some) -> None:
         """Refuse a list that is not one of structs; check the condition on elements."""
-        structs = structs_of(some, self.attributes, self.stem)
+        structs = structs_of(some, self.schema, self.attributes, self.stem)
         _TypeCheck(
-            structs.element, structs.attributes, {}, self.text, self.stored, f"{some.variable}."
+            structs.element, structs.named, {}, self.text, self.stored, f"{some.variable}."
         ).check(some.condition)
 
     # -- predicates --------------------------------------------------------------------------------

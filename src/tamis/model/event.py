@@ -8,7 +8,7 @@ from typing import Any
 from tamis.errors import EventError, suggestion
 from tamis.model.domain import DEPTH_LIMIT, Domain, Opaque, RefusalError, show
 from tamis.model.dynamic import Dynamic, distinct
-from tamis.model.open_event import collect, open_values
+from tamis.model.open_event import collect, open_elements, open_values
 from tamis.model.schema import EVENT_TYPE, IGNORE, Schema
 
 _NO_ELEMENTS: Mapping[str, tuple[Event, ...]] = {}
@@ -60,14 +60,18 @@ class Event:
                 f"an event is an object of attributes, got {type(given).__name__}", rule="R1"
             )
         if schema.is_open:
-            return cls(open_values(schema, given), schema)
+            values = open_values(schema, given)
+            if not schema.lists:
+                return cls(values, schema)
+            listed = open_elements(schema, given)
+            return cls(values, schema, (), _open_elements(schema, listed))
         attributes = schema.attributes
         ignored: list[str] = []
         if not attributes.keys() >= given.keys():
             given = _flatten(schema, given, ignored)
         types = _types(schema, given.get(EVENT_TYPE))
         view = schema.view(types)
-        values: dict[str, tuple[Any, ...]] = {EVENT_TYPE: types}
+        values = {EVENT_TYPE: types}
         for name, raw in given.items():
             if name == EVENT_TYPE or (
                 raw is None and not (name in view and isinstance(attributes[name], Dynamic))
@@ -123,6 +127,17 @@ class Event:
 
     def __repr__(self) -> str:
         return f"Event({self.values!r})"
+
+
+def _open_elements(schema: Schema, listed: dict[str, list[Any]]) -> dict[str, tuple[Event, ...]]:
+    """The elements of lists of structs in an open schema."""
+    try:
+        return {
+            name: tuple(schema.attributes[name].value(each) for each in given)
+            for name, given in listed.items()
+        }
+    except RefusalError as why:
+        raise EventError(str(why), rule="R2") from None
 
 
 def _types(schema: Schema, given: object) -> tuple[str, ...]:
@@ -200,7 +215,7 @@ def _gather(schema: Schema, name: str, raw: Any, flat: dict[str, Any]) -> bool:
     uses = schema.event_types.values()
     found = {
         each: values
-        for each, values in collect(schema, raw, name).items()
+        for each, values in collect(schema.paths, schema.attributes, raw, name).items()
         if any(each in view and view[each].multiple for view in uses)
     }
     flat.update(found)

@@ -6,31 +6,51 @@ through arrays: it collects the values of all elements. A list has several value
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from functools import lru_cache
 from typing import Any
 
 from tamis.errors import EventError
 from tamis.model.domain import RefusalError
 from tamis.model.dynamic import Dynamic, distinct
+from tamis.model.object_paths import Paths, object_paths
 from tamis.model.schema import Schema
 
 _LISTS = (list, tuple, set, frozenset)
 _DYNAMIC = Dynamic()
+LIST = "[]"  # after the name of a list of structs: the name itself may be a value, too
 
 
 def open_values(schema: Schema, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """The values of the attributes of an open schema; an `EventError` for an invalid number."""
     return {
         name: bound
-        for name, found in collect(schema, given).items()
+        for name, found in collect(schema.paths, schema.attributes, given).items()
         if (bound := _values(name, found))
     }
 
 
-def collect(schema: Schema, given: Any, at: str = "") -> dict[str, list[Any]]:
+def open_elements(schema: Schema, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The objects in lists of structs, by the name of the list; other values are left out."""
+    lists = {name.removesuffix(LIST): name for name in schema.lists}
+    found = collect(_paths(frozenset(lists)), lists, given)
+    objects = {
+        lists[name]: [each for each in values if isinstance(each, Mapping)]
+        for name, values in found.items()
+    }
+    return {name: values for name, values in objects.items() if values}
+
+
+@lru_cache(maxsize=64)
+def _paths(names: frozenset[str]) -> Paths:
+    return object_paths(names)
+
+
+def collect(
+    paths: Paths, attributes: Container[str], given: Any, at: str = ""
+) -> dict[str, list[Any]]:
     """The values of attributes within an object or a list of objects, which has the path `at`."""
     found: dict[str, list[Any]] = {}
-    paths, attributes = schema.paths, schema.attributes
     stack: list[tuple[str, Any]] = [(at, given)]
     while stack:
         path, node = stack.pop()

@@ -27,6 +27,7 @@ EVENT_TYPE = "event_type"
 REFUSE, IGNORE, DYNAMIC = "refuse", "ignore", "dynamic"
 """What an attribute of an event means that the schema does not know there. In an open schema it is
 dynamic as soon as a condition mentions it."""
+_OPEN = ("dynamic", "structs")  # the domains of attributes in an open schema
 _VIEWS = 1024  # cached views, one per combination of event types
 BUILT_IN: Mapping[str, Domain] = MappingProxyType(
     {
@@ -104,7 +105,7 @@ class Schema:
         for kind, name in ((kind, name) for kind, names in named for name in names):
             check_name(f"{kind} {name!r}", name)
         if unknown == DYNAMIC and (
-            types or domains or not all(isinstance(each, Dynamic) for each in attributes.values())
+            types or domains or any(each.kind not in _OPEN for each in attributes.values())
         ):
             raise SchemaError(
                 f"unknown: {DYNAMIC} makes an open schema, which declares nothing; with domains, "
@@ -170,7 +171,7 @@ class Schema:
     @cached_property
     def paths(self) -> Paths:
         """Where the attributes are in nested objects."""
-        return object_paths(self.attributes)
+        return object_paths(name for name in self.attributes if name not in self.lists)
 
     def view(self, types: Iterable[str]) -> View:
         """The view over some event types; of an open schema, all attributes."""
@@ -318,12 +319,12 @@ class Schema:
         """
         return cls(unknown=DYNAMIC)
 
-    def mentioning(self, names: Iterable[str]) -> Schema:
-        """The open schema with these attributes; any other schema as it is."""
-        fresh = [name for name in dict.fromkeys(names) if name not in self.attributes]
-        if not self.is_open or not fresh:
+    def mentioning(self, names: Iterable[str], **lists: Domain) -> Schema:
+        """The open schema with these attributes and lists; any other schema as it is."""
+        fresh: dict[str, Domain] = {n: Dynamic() for n in names if n not in self.attributes}
+        if not self.is_open or not (fresh or lists):
             return self
-        return self._next(attributes={**self._own_attributes(), **dict.fromkeys(fresh, Dynamic())})
+        return self._next(attributes={**self._own_attributes(), **fresh, **lists})
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:

@@ -30,6 +30,7 @@ from tamis.model.condition import (
 )
 from tamis.model.domain import Domain
 from tamis.model.dynamic import Dynamic
+from tamis.model.elements.structs import list_name
 from tamis.model.event import Event
 from tamis.model.named_domains import Enumerated, Hierarchy
 from tamis.model.open_schema import schema_for
@@ -197,7 +198,7 @@ def conjunction_holds(literals: Iterable[Literal[Any]], event: Event, schema: Sc
 def element_holds(literal: Literal[Some], event: Event, schema: Schema) -> bool:
     """One element satisfies the condition; or, for the complement, none of at least one does."""
     some, positive = literal
-    elements = event.elements.get(some.attribute, ())
+    elements = event.elements.get(list_name(some.attribute, schema), ())
     satisfying = [
         element for element in elements if satisfies(some.condition, element, element.schema)
     ]

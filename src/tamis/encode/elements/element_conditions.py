@@ -21,6 +21,8 @@ from tamis.encode.batch import Column, EventBatch
 from tamis.errors import NeverTrueError
 from tamis.files.arrays import Int64s
 from tamis.model.condition import And, Condition, Not, Or, Some
+from tamis.model.domain import Domain
+from tamis.model.elements.structs import Structs, joined_open
 from tamis.model.event import Event
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
@@ -92,6 +94,18 @@ class ElementConditions:
 
             self._encoder = Encoder(self.element)
         return self._encoder
+
+    def extend(self, domain: Domain) -> None:
+        """Adopt the attributes that joined an open schema of elements.
+
+        The engine may know more of them after an interrupt, in an order of its own.
+        """
+        assert isinstance(domain, Structs)
+        if domain.element.is_open and self.element != domain.element:
+            self.element = joined_open(self.element, domain.element)
+            self._encoder = None
+            if self.engine is not None:
+                self.engine.encoder.extend(self.element)
 
     # -- conditions --------------------------------------------------------------------------------
 
@@ -170,6 +184,7 @@ class ElementConditions:
     def restore(self, engine: ElementEngine, state: ElementState) -> None:
         """Restore what `state` returned, with the engine."""
         self.engine, self._next = engine, state.next
+        self.element = engine.encoder.schema
         self.uses = dict(zip(state.numbers, state.uses, strict=True))
         self._keys = dict(zip(state.numbers, state.keys, strict=True))
         self._numbers = {key: number for number, key in self._keys.items()}

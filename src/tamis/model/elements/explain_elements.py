@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tamis.model.condition import Condition, Not, Some
 from tamis.model.elements.element_names import with_variable
+from tamis.model.elements.structs import list_name
 from tamis.model.event import Event
 from tamis.model.printer import to_text
 from tamis.model.schema import Schema
@@ -19,7 +20,7 @@ def why_elements(
     some: Some, event: Event, explain: Callable[[Condition, Event, Schema], Explanation]
 ) -> str:
     """Which element satisfies a condition, or what keeps the nearest one from it."""
-    elements = event.elements.get(some.attribute, ())
+    elements = event.elements.get(list_name(some.attribute, event.schema), ())
     if not elements:
         return f"{some.attribute} is not bound"
     nearest: list[str] | None = None

@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import EventError, SchemaError, suggestion
 from tamis.model.condition import STATES
 from tamis.model.domain import Domain, RefusalError, noun, refuse
-from tamis.model.schema import EVENT_TYPE, IGNORE, REFUSE, Schema, Use
+from tamis.model.open_event import LIST
+from tamis.model.schema import DYNAMIC, EVENT_TYPE, IGNORE, REFUSE, Schema, Use
 
 if TYPE_CHECKING:
     from tamis.model.event import Event
 
 ELEMENT = "element"  # the event type of all elements
 NESTING = 8  # levels of lists within lists
+
+
+def list_name(attribute: str, schema: Schema) -> str:
+    """The name of a list of structs in a schema."""
+    return attribute + LIST if schema.is_open else attribute
 
 
 class Structs(Domain):
@@ -35,14 +41,15 @@ class Structs(Domain):
         multiple: Collection[str] = (),
         unknown: str = IGNORE,
     ) -> None:
-        if not attributes:
+        if not attributes and unknown != DYNAMIC:
             raise SchemaError("structs need at least one attribute")
         for name in multiple:
             if name not in attributes:
                 hint = suggestion(name, attributes)
                 raise SchemaError(f"'multiple': unknown attribute {name!r}{hint}")
         uses = {name: Use(False, name in multiple) for name in attributes}
-        self.element = Schema({}, attributes, {ELEMENT: uses}, unknown=unknown)
+        types = {} if unknown == DYNAMIC else {ELEMENT: uses}
+        self.element = Schema({}, attributes, types, unknown=unknown)
         self.attributes: Mapping[str, Domain] = {
             name: each for name, each in self.element.attributes.items() if name != EVENT_TYPE
         }
@@ -60,7 +67,9 @@ class Structs(Domain):
         if not isinstance(given, Mapping):
             refuse(given, f"is {noun(given)}, expected an object")
         ignored: tuple[str, ...] = ()
-        if EVENT_TYPE in given:  # an element has no event types; this is just a name here
+        if (
+            EVENT_TYPE in given and not self.element.is_open
+        ):  # an element has no event types; this is just a name here
             if given[EVENT_TYPE] is not None:
                 if self.element.unknown == REFUSE:
                     raise RefusalError(f"an element has no attribute {EVENT_TYPE!r}")
@@ -85,6 +94,31 @@ class Structs(Domain):
         multiple = {"multiple": list(self.multiple)} if self.multiple else {}
         return {"kind": self.kind, "attributes": dict(attributes), **multiple}
 
+    @property
+    def named(self) -> Mapping[str, Domain]:
+        """The attributes that conditions may name: in an open schema, `event_type` is one."""
+        return self.element.attributes if self.element.is_open else self.attributes
+
     def describe(self) -> str:
         shown = ", ".join(list(self.attributes)[:5])
         return f"structs of {shown}" + (", …" if len(self.attributes) > 5 else "")
+
+
+def joined_open(first: Schema, second: Schema) -> Schema:
+    """An open schema with the attributes of two, those of the first one in their order."""
+    lists: dict[str, Domain] = {}
+    for name in second.lists:
+        known, found = first.attributes.get(name), second.attributes[name]
+        assert isinstance(found, Structs)
+        if isinstance(known, Structs):
+            found = open_structs(joined_open(known.element, found.element))
+        if found != known:
+            lists[name] = found
+    names = (name for name in second.attributes if name not in second.lists)
+    return first.mentioning(names, **lists)
+
+
+def open_structs(element: Schema) -> Structs:
+    """A list of structs in an open schema."""
+    own = {name: each for name, each in element.attributes.items() if name != EVENT_TYPE}
+    return Structs(own, unknown=DYNAMIC)
